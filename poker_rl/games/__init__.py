@@ -1,0 +1,22 @@
+"""Rules: what may happen at a table. Nothing here knows of networks, players or configs.
+
+Numba keeps compiled code on disk, but does not see that a function called from another file has
+changed. The cache folder is therefore named by a hash of these sources.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numba
+
+
+def _cache_folder() -> Path:
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "poker-rl" / digest
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    numba.config.CACHE_DIR = str(_cache_folder())

@@ -1,0 +1,100 @@
+"""What a game is: a deal followed by moves.
+
+Everything chance decides (the order of the deck) is decided before the first move, so there are no
+chance nodes. A game is a module of rules, functions of two records compiled by numba, and an object
+that describes it to the rest of the program.
+
+    deal(game, table)               draw the deck from the table's own random state
+    start(game, table)              forced bets, first to act
+    legal(game, table, mask)        bool per action
+    step(game, table, action)       an illegal action sets table.error
+    payoffs(game, table, out)       chips won per seat, summing to zero
+    observe(game, table, seat, out) network features
+    reveal(game, table, seat, out)  the hidden cards, for a perfect-information critic only
+    infoset(game, table, seat, out) key of the information set as bytes
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Protocol
+
+import numba
+import numpy as np
+
+rule: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
+
+
+class Game(Protocol):
+    """A game as the rest of the program sees it."""
+
+    name: str
+    unit: str  # the unit of results: ante, big blind, point
+    unit_chips: int  # chips in a unit
+    seats: int
+
+    @property
+    def rules(self) -> ModuleType:
+        """The module of compiled rules."""
+
+    @property
+    def record(self) -> np.ndarray:
+        """The definition the rules read, an array of one record."""
+
+    @property
+    def table(self) -> np.dtype[np.void]:
+        """The dtype of a table."""
+
+    @property
+    def actions(self) -> int:
+        """Number of actions, A."""
+
+    @property
+    def observation_size(self) -> int:
+        """Width of an observation, W."""
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of what `reveal` writes."""
+
+    @property
+    def infoset_size(self) -> int:
+        """Bytes in the key of an information set."""
+
+    def deal_count(self) -> int:
+        """Number of different, equally likely deals."""
+
+    def deals(self) -> np.ndarray:
+        """Every deal once: the first cards of the deck, [deals, dealt] int8."""
+
+    def action_name(self, action: int) -> str:
+        """What a person calls this action."""
+
+    def infoset_name(self, record: np.void) -> str:
+        """What the seat to act knows, for people: its cards, the board and the actions so far."""
+
+    def state(self) -> dict[str, Any]:
+        """The definition as plain values: two games are the same if these are equal."""
+
+
+@rule
+def random(table):  # type: ignore[no-untyped-def]
+    """64 random bits from the table's own counter (SplitMix64, Steele et al. 2014)."""
+    table.draws += np.uint64(1)
+    z = table.key + table.draws * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@rule
+def shuffle(table, cards, dealt):  # type: ignore[no-untyped-def]
+    """Fill the first `dealt` places of the deck with distinct random cards (Fisher-Yates)."""
+    for i in range(cards):
+        table.deck[i] = i
+    for i in range(dealt):
+        bits = random(table) >> np.uint64(32)
+        j = i + np.int64((bits * np.uint64(cards - i)) >> np.uint64(32))
+        card = table.deck[j]
+        table.deck[j] = table.deck[i]
+        table.deck[i] = card

@@ -1,0 +1,188 @@
+"""Many tables of one game, advanced together.
+
+The loops below are written once and compiled for each game's rules: their globals are the rules
+module's, so `step` in a loop is that game's `step`. Each has a serial and a parallel form; waking
+threads costs more than a short loop saves, so the parallel one is for calls worth milliseconds.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+
+from poker_rl.games.game import Game
+
+PARALLEL_ROWS = 16_384
+
+
+def deal_loop(game, tables, rows):  # type: ignore[no-untyped-def]
+    for i in prange(len(rows)):
+        deal(game[0], tables[rows[i]])
+        start(game[0], tables[rows[i]])
+
+
+def start_loop(game, tables, rows):  # type: ignore[no-untyped-def]
+    for i in prange(len(rows)):
+        start(game[0], tables[rows[i]])
+
+
+def legal_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+    for i in prange(len(rows)):
+        legal(game[0], tables[rows[i]], out[i])
+
+
+def step_loop(game, tables, rows, actions):  # type: ignore[no-untyped-def]
+    for i in prange(len(rows)):
+        step(game[0], tables[rows[i]], actions[i])
+
+
+def observe_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+    for i in prange(len(rows)):
+        observe(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
+
+
+def reveal_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+    for i in prange(len(rows)):
+        reveal(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
+
+
+def infoset_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+    for i in prange(len(rows)):
+        infoset(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
+
+
+def payoffs_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+    for i in prange(len(rows)):
+        payoffs(game[0], tables[rows[i]], out[i])
+
+
+def advance_loop(game, tables, actions, observations, masks, won, over):  # type: ignore[no-untyped-def]
+    for i in prange(len(actions)):
+        table = tables[i]
+        step(game[0], table, actions[i])
+        over[i] = table.over
+        if table.over:
+            payoffs(game[0], table, won[i])
+            deal(game[0], table)
+            start(game[0], table)
+        observe(game[0], table, table.to_act, observations[i])
+        legal(game[0], table, masks[i])
+
+
+@cache
+def compiled(loop: Any, rules: ModuleType, parallel: bool) -> Any:
+    """`loop` with `rules` for its globals, compiled; numba keeps it on disk under its own name."""
+    names = {**vars(rules), "prange": numba.prange if parallel else range}
+    bound = FunctionType(loop.__code__, names, loop.__name__)
+    bound.__qualname__ = f"{rules.__name__}.{loop.__name__}.{'parallel' if parallel else 'serial'}"
+    return numba.njit(
+        bound, cache=True, nogil=True, error_model="numpy", parallel=parallel, boundscheck=False
+    )
+
+
+class Tables:
+    """`count` tables of one game. What a method returns is new memory and may be kept.
+
+    Args:
+        game: the game played.
+        count: number of tables, B.
+        seed: start of the tables' random states; table i of a seed always sees the same cards.
+
+    Raises:
+        ValueError: from `step`, if an action was illegal.
+    """
+
+    def __init__(self, game: Game, count: int, seed: int) -> None:
+        self.game = game
+        self.records = np.zeros(count, game.table)
+        self.records["key"] = np.random.SeedSequence(seed).generate_state(count, np.uint64)
+        self._record = game.record
+        self._all = np.arange(count)
+
+    def use(self, records: np.ndarray) -> None:
+        """Take these tables, [B] of the game's dtype, in place of the present ones."""
+        self.records = np.ascontiguousarray(records)
+        self._all = np.arange(len(records))
+
+    def run(self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray) -> None:
+        """Run one of this module's loops over some rows, all of them if None."""
+        rows = self._all if rows is None else rows
+        parallel = len(rows) >= PARALLEL_ROWS and numba.get_num_threads() > 1
+        compiled(loop, self.game.rules, parallel)(self._record, self.records, rows, *arrays)
+
+    def count(self, rows: np.ndarray | None) -> int:
+        """Number of rows meant by `rows`."""
+        return len(self.records) if rows is None else len(rows)
+
+    def deal(self, rows: np.ndarray | None = None, decks: np.ndarray | None = None) -> None:
+        """Start new hands, with cards from `decks` [B, dealt] if given, else random ones."""
+        if decks is None:
+            self.run(deal_loop, rows)
+        else:
+            self.records["deck"][self._all if rows is None else rows, : decks.shape[1]] = decks
+            self.run(start_loop, rows)
+
+    def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """What each seat to act sees, [B, W] uint8."""
+        out = np.empty((self.count(rows), self.game.observation_size), np.uint8)
+        self.run(observe_loop, rows, out)
+        return out
+
+    def reveal(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """What is hidden from each seat to act, [B, H] uint8."""
+        out = np.empty((self.count(rows), self.game.hidden_size), np.uint8)
+        self.run(reveal_loop, rows, out)
+        return out
+
+    def legal(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Which actions each seat to act may take, [B, A] bool."""
+        out = np.empty((self.count(rows), self.game.actions), np.bool_)
+        self.run(legal_loop, rows, out)
+        return out
+
+    def infosets(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Key of the information set of each seat to act, [B] bytes."""
+        out = np.empty((self.count(rows), self.game.infoset_size), np.uint8)
+        self.run(infoset_loop, rows, out)
+        return out.view(f"S{self.game.infoset_size}")[:, 0]
+
+    def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """Play one action [B] at each table."""
+        self.run(step_loop, rows, actions)
+        self.check()
+
+    def check(self) -> None:
+        """Raise ValueError if a table was given an illegal action."""
+        if self.records["error"].any():
+            row = int(np.flatnonzero(self.records["error"])[0])
+            record = self.records[row]
+            where = self.game.infoset_name(record)
+            raise ValueError(f"illegal action {int(record['error']) - 1} at table {row}: {where}")
+
+    def payoffs(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Chips won by each seat of finished hands, [B, seats] int64, each row summing to zero."""
+        out = np.zeros((self.count(rows), self.game.seats), np.int64)
+        self.run(payoffs_loop, rows, out)
+        return out
+
+    def advance(
+        self,
+        actions: np.ndarray,
+        observations: np.ndarray,
+        masks: np.ndarray,
+        won: np.ndarray,
+        over: np.ndarray,
+    ) -> None:
+        """Play one action [B] at every table, redeal those that end, and look at all of them.
+
+        Writes in place: observations [B, W] uint8 and masks [B, A] of the seats now to act, and,
+        where over [B] is 1, the chips won [B, seats] int64 in the hand that ended.
+        """
+        parallel = len(actions) >= PARALLEL_ROWS and numba.get_num_threads() > 1
+        loop = compiled(advance_loop, self.game.rules, parallel)
+        loop(self._record, self.records, actions, observations, masks, won, over)
+        self.check()

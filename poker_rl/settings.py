@@ -1,0 +1,36 @@
+"""What a setting may be, and the one error a user sees when it is not.
+
+A range is part of a field's annotation (``gamma: Probability``); `config.build` reads and checks it.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Annotated, NamedTuple
+
+
+class Refused(Exception):
+    """A setting, a file or a request that can't be accepted: one line naming the key and what is allowed."""
+
+
+class Range(NamedTuple):
+    """Numbers from `low` to `high`; `open_low` leaves `low` itself out."""
+
+    low: float = -inf
+    high: float = inf
+    open_low: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, int | float):
+            return False
+        return (self.low < value if self.open_low else self.low <= value) and value <= self.high
+
+    def __str__(self) -> str:
+        return f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}]"
+
+
+Probability = Annotated[float, Range(0, 1)]
+Positive = Annotated[float, Range(0, open_low=True)]
+NonNegative = Annotated[float, Range(0)]
+Count = Annotated[int, Range(1)]
+Natural = Annotated[int, Range(0)]
