@@ -1,0 +1,41 @@
+"""A number that says what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from poker_rl.players.player import Player
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A value with its unit, its 95 % interval if it was sampled, and what kind of number it is."""
+
+    value: float
+    half_width: float | None  # of the 95 % interval; None if exact
+    unit: str  # "ante", "big blind", "chips a hand"
+    kind: str  # "exact", "lower bound" or "against <player>"
+
+    def __str__(self) -> str:
+        interval = "" if self.half_width is None else f" ± {self.half_width:.2g}"
+        return f"{self.value:.4g}{interval} {self.unit} ({self.kind})"
+
+
+class Evaluation(Protocol):
+    """How players are measured.
+
+    Its results depend on the players and its own settings alone, not on what it measured before:
+    a resumed run has to repeat them.
+    """
+
+    def evaluate(self, players: Mapping[str, Player]) -> Mapping[str, Measurement]:
+        """Measurements by tag, the player's name first: "current/exploitability"."""
+
+    def figures(self, players: Mapping[str, Player], metrics: Path) -> Mapping[str, Figure]:
+        """Figures of the players and of the curves in a metrics.jsonl, by name."""

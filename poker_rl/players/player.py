@@ -1,0 +1,35 @@
+"""Who can sit down at a table: networks, tables of probabilities and bots alike.
+
+A player's `state()` is what a snapshot keeps of it: `_target_`, the dotted path of its class, the
+settings and weights, as tensors and plain values. The class reads it back with
+`from_state(state, game, device)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from poker_rl.games.game import Game
+
+
+class Player(Protocol):
+    """A policy: given rows of tables, the probability of each action."""
+
+    @property
+    def instances(self) -> int:
+        """1, or the number of independent copies trained side by side."""
+
+    def instance(self, k: int) -> Player:
+        """One of the copies, alone."""
+
+    def probabilities(self, records: np.ndarray) -> np.ndarray:
+        """Tables [B], each at its seat to act -> float64 [B, A], rows sum to 1, 0 where illegal."""
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot keeps: `_target_`, settings and weights."""
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """The player whose `state()` this was; `device` is where its networks go."""
