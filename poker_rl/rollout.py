@@ -1,0 +1,301 @@
+"""Who sits where, and what the learning agents lived through.
+
+An agent is not a seat: `agent[table, seat]` is drawn anew for each hand by a seating. A transition
+runs from an agent's own decision to its own next one in the same hand; between batches those still
+open are carried over, so none is lost or cut short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from poker_rl.games.game import Game
+from poker_rl.games.game import rule as compiled
+from poker_rl.games.tables import Tables
+from poker_rl.players.player import Player
+
+Seating = Literal["fixed", "shuffled"]
+
+ENDED, OPEN = -1, -2  # in `Batch.next`: the hand ended first, or is not over yet
+NONE = -1
+
+
+@dataclass
+class Rows:
+    """Decisions to be made now, one a row, B of them."""
+
+    tables: Tables
+    table: np.ndarray  # [B] int64
+    seat: np.ndarray  # [B] int64
+    agent: np.ndarray  # [B] int64
+    observation: np.ndarray  # [B, W]
+    mask: np.ndarray  # legal actions [B, A] bool
+
+    @property
+    def records(self) -> np.ndarray:
+        """A copy of the tables, each at its seat to act, [B]."""
+        return self.tables.records[self.table]
+
+
+Act = Callable[[Rows], tuple[np.ndarray, np.ndarray]]
+"""What a learner does: rows to actions [B] int64 and the log-probabilities [B] it drew them with."""
+
+
+@dataclass
+class Batch:
+    """N decisions of the learning agents in order of time."""
+
+    observation: np.ndarray  # [N, W]
+    hidden: np.ndarray  # the others' cards [N, H] uint8; H = 0 unless asked for
+    mask: np.ndarray  # [N, A] bool
+    action: np.ndarray  # [N] int64
+    log_prob: np.ndarray  # of the action when it was taken [N] float32
+    table: np.ndarray  # [N] int64
+    seat: np.ndarray  # [N] int64
+    agent: np.ndarray  # [N] int64
+    next: np.ndarray  # the agent's next decision in this hand, ENDED or OPEN [N] int64
+    reward: np.ndarray  # chips won until then [N] float32
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def pick(self, rows: np.ndarray) -> Batch:
+        """Some rows alone, in their order, by index; their `next` is left as it is."""
+        return Batch(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+class Rollout:
+    """Tables of one game with the learner and its opponents in their seats.
+
+    Args:
+        game: the game played.
+        count: number of tables, B.
+        seed: for cards, seating and the opponents' actions.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+        seating: `fixed`: agent i in seat i; `shuffled`: drawn for each hand.
+        hidden: record the hidden cards too, for a perfect-information critic.
+        observe: what the networks see of some tables, [B] to [B, W]; None: the game's observation.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        count: int,
+        seed: int,
+        *,
+        opponent: Player | None = None,
+        seating: Seating = "fixed",
+        hidden: bool = False,
+        observe: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
+        self.game, self.opponent, self.seating = game, opponent, seating
+        self.hidden, self.observe = hidden, observe
+        streams = np.random.SeedSequence(seed).generate_state(2)
+        self.tables = Tables(game, count, int(streams[0]))
+        self.generator = np.random.Generator(np.random.PCG64(int(streams[1])))
+        self.agent = np.tile(np.arange(game.seats), (count, 1))
+        self.open = np.full(
+            (count, game.seats), NONE
+        )  # row of each seat's last decision
+        self.carried: Batch | None = None
+        self.hands = 0
+
+    def play_out(self, act: Act, decks: np.ndarray | None = None) -> Batch:
+        """Deal every table and play its hand to the end: no transition is left open.
+
+        Args:
+            act: plays the learning agents' rows.
+            decks: the cards of each table [B, dealt]; drawn if None.
+        """
+        self._deal(np.arange(len(self.agent)), decks)
+        return self._collect(act, None)
+
+    def stream(self, act: Act, steps: int) -> Batch:
+        """Take some steps at every table, dealing anew where a hand ends.
+
+        Rows whose agent has not decided again are OPEN, and are the first rows of the next batch.
+        """
+        if self.carried is None:
+            self._deal(np.arange(len(self.agent)), None)
+        batch = self._collect(act, steps)
+        still = np.flatnonzero(batch.next == OPEN)
+        self.carried = batch.pick(still)
+        place = np.full(len(batch) + 1, NONE)
+        place[still] = np.arange(len(still))
+        self.open = place[self.open]
+        return batch
+
+    def _collect(self, act: Act, steps: int | None) -> Batch:
+        tables, rows = self.tables, np.arange(len(self.agent))
+        batches = [] if self.carried is None else [self.carried]
+        first = sum(map(len, batches))
+        links, results = [np.full(first, NONE)], []
+        turns = 0
+        while len(rows) and turns != steps:
+            batches.append(self._turn(act, rows))
+            last = self.open[batches[-1].table, batches[-1].seat]
+            links.append(last)
+            self.open[batches[-1].table, batches[-1].seat] = np.arange(
+                first, first + len(last)
+            )
+            first += len(last)
+            over = tables.records["over"][rows] != 0
+            ended = rows[over]
+            if len(ended):
+                results.append((self.open[ended], tables.payoffs(ended)))
+                self.open[ended] = NONE
+                self.hands += len(ended)
+                if steps is None:
+                    rows = rows[~over]
+                else:
+                    self._deal(ended, None)
+            turns += 1
+
+        batch = Batch(
+            **{
+                f.name: np.concatenate([getattr(b, f.name) for b in batches])
+                for f in fields(Batch)
+            }
+        )
+        link = np.concatenate(links)
+        later = np.flatnonzero(link != NONE)
+        batch.next[link[later]] = later
+        for last, won in results:
+            decided = last != NONE
+            batch.next[last[decided]] = ENDED
+            batch.reward[last[decided]] = won[decided]
+        return batch
+
+    def _deal(self, rows: np.ndarray, decks: np.ndarray | None) -> None:
+        self.tables.deal(rows, decks)
+        if self.seating == "shuffled":
+            self.agent[rows] = self.generator.permuted(self.agent[rows], axis=1)
+
+    def _turn(self, act: Act, rows: np.ndarray) -> Batch:
+        """Play one action at some tables; what the learning agents decided, every row OPEN."""
+        tables = self.tables
+        seat = tables.records["to_act"][rows].astype(np.int64)
+        agent = self.agent[rows, seat]
+        mask = tables.legal(rows)
+        learns = np.full(len(rows), True) if self.opponent is None else agent == 0
+        mine = rows[learns]
+        seen = (
+            tables.observe(mine)
+            if self.observe is None
+            else self.observe(tables.records[mine])
+        )
+        asked = Rows(tables, mine, seat[learns], agent[learns], seen, mask[learns])
+        action = np.zeros(len(rows), np.int64)
+        log_prob = np.zeros(0, np.float32)
+        if len(mine):
+            action[learns], log_prob = act(asked)
+        if self.opponent is not None and len(mine) < len(rows):
+            chances = self.opponent.probabilities(tables.records[rows[~learns]])
+            action[~learns] = draw(chances, self.generator.random(len(chances)))
+        hidden = (
+            tables.reveal(mine) if self.hidden else np.empty((len(mine), 0), np.uint8)
+        )
+        tables.step(action, rows)
+        return Batch(
+            observation=asked.observation,
+            hidden=hidden,
+            mask=asked.mask,
+            action=action[learns],
+            log_prob=log_prob.astype(np.float32),
+            table=mine,
+            seat=asked.seat,
+            agent=asked.agent,
+            next=np.full(len(mine), OPEN),
+            reward=np.zeros(len(mine), np.float32),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tables, seating, open transitions and generator, as tensors and plain values."""
+        carried = {} if self.carried is None else vars(self.carried)
+        return {
+            "tables": torch.from_numpy(self.tables.records.view(np.uint8).copy()),
+            "agent": torch.from_numpy(self.agent.copy()),
+            "open": torch.from_numpy(self.open.copy()),
+            "carried": {
+                name: torch.from_numpy(part.copy()) for name, part in carried.items()
+            },
+            "generator": self.generator.bit_generator.state,
+            "hands": self.hands,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.tables.use(state["tables"].numpy().view(self.game.table).copy())
+        self.agent = state["agent"].numpy().copy()
+        self.open = state["open"].numpy().copy()
+        carried = {name: part.numpy().copy() for name, part in state["carried"].items()}
+        self.carried = Batch(**carried) if carried else None
+        self.generator.bit_generator.state = state["generator"]
+        self.hands = state["hands"]
+
+
+def draw(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """One action a row, [B] int64, from probabilities [B, A] and uniform numbers [B] in [0, 1)."""
+    action = np.empty(len(probabilities), np.int64)
+    _draw(np.ascontiguousarray(probabilities, np.float64), uniform, action)
+    return action
+
+
+def sample(
+    logits: torch.Tensor, mask: np.ndarray, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw legal actions from a softmax.
+
+    Args:
+        logits: [B, A].
+        mask: legal actions [B, A] bool.
+        generator: a number is drawn from it for each row.
+
+    Returns:
+        actions [B] int64 and their log-probabilities [B] float32.
+    """
+    action = np.empty(len(mask), np.int64)
+    log_prob = np.empty(len(mask), np.float32)
+    uniform = generator.random(len(mask), np.float32)
+    _sample(logits.detach().cpu().numpy(), mask, uniform, action, log_prob)
+    return action, log_prob
+
+
+@compiled
+def _draw(probabilities, uniform, action):  # type: ignore[no-untyped-def]
+    for i in range(len(action)):
+        left = uniform[i]
+        for a in range(probabilities.shape[1]):
+            if probabilities[i, a] > 0:
+                action[i] = a
+                left -= probabilities[i, a]
+                if left < 0:
+                    break
+
+
+@compiled
+def _sample(logits, mask, uniform, action, log_prob):  # type: ignore[no-untyped-def]
+    actions = mask.shape[1]
+    weight = np.empty(actions, np.float32)
+    for i in range(len(action)):
+        most = np.float32(-np.inf)
+        for a in range(actions):
+            if mask[i, a] and logits[i, a] > most:
+                most = logits[i, a]
+        total = np.float32(0)
+        for a in range(actions):
+            weight[a] = np.exp(logits[i, a] - most) if mask[i, a] else np.float32(0)
+            total += weight[a]
+        left = uniform[i] * total
+        for a in range(actions):
+            if mask[i, a]:
+                action[i] = a
+                left -= weight[a]
+                if left < 0:
+                    break
+        log_prob[i] = logits[i, action[i]] - most - np.log(total)
