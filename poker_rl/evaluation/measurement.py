@@ -34,8 +34,8 @@ class Evaluation(Protocol):
     a resumed run has to repeat them.
     """
 
-    def evaluate(self, players: Mapping[str, Player]) -> Mapping[str, Measurement]:
+    def evaluate(self, players: dict[str, Player]) -> Mapping[str, Measurement]:
         """Measurements by tag, the player's name first: "current/exploitability"."""
 
-    def figures(self, players: Mapping[str, Player], metrics: Path) -> Mapping[str, Figure]:
+    def figures(self, players: dict[str, Player], metrics: Path) -> Mapping[str, Figure]:
         """Figures of the players and of the curves in a metrics.jsonl, by name."""
