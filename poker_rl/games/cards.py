@@ -1,18 +1,19 @@
 """Cards, their notation, and the strength of one to seven of them.
 
-A card is `rank * suits + suit`; ranks count from 0, the lowest, and only a deck of 13 has the ace, 12.
+A card is `rank * suits + suit`. Ranks count from 0, the lowest; the ace is rank 12, so only a deck
+of thirteen ranks has one.
 
-Strength is a table look-up. A card's key is one 64-bit word, and the keys of a hand add up to
+Strength is a table look-up. A card's key is one integer, and the keys of a hand add up to
 
-    bits  0-16  the base-5 number whose digit r counts the cards of rank r, for ranks 0-6
-    bits 17-31  the same for ranks 7-12
-    bits 32-47  a counter of four bits for each suit; started at 3, its highest bit says "five or more"
+    bits  0-16  the base-5 number whose digit r counts the cards of rank r, for ranks 0 to 6
+    bits 17-31  the same for ranks 7 to 12
+    bits 32-47  a counter of four bits a suit, which starts at 3: from 8 on, five cards or more
 
-The two numbers find a row of `STRENGTHS` as `HIGH[ranks 7-12] + LOW[ranks 0-6]`, one row a multiset of
-ranks and no row empty: `LOW` numbers its multisets by size, so the ones that fit beside h high cards, of
-at most 7 - h, come first, and `HIGH` gives each of its own multisets a run of exactly that length.
-Five suited cards among seven leave no room for a full house or four of a kind, so a flush is
-looked up by the set of its ranks alone.
+The two numbers find a place in `STRENGTHS` as `HIGH[ranks 7-12] + LOW[ranks 0-6]`, one for each
+multiset of up to seven ranks and none left over: `LOW` numbers its multisets by size, so those that
+fit beside h high cards, the ones of up to 7 - h, come first, and `HIGH` starts a run of just that
+length for each of its own. Five suited cards of seven leave no room for a full house or four of a
+kind, so the set of their ranks alone gives a flush its strength.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ SUITS = 4
 MOST_CARDS = 7
 
 HIGH_CARD, PAIR, TWO_PAIR, TRIPS, STRAIGHT, FLUSH, FULL_HOUSE, QUADS, STRAIGHT_FLUSH = range(9)
-CATEGORY_SHIFT = 12  # no category has more than 2^12 classes: pairs, of two to five cards, 3,887
+CATEGORY_SHIFT = 12  # most classes in a category: 3,887, the pairs of two to five cards
 
 LOW_RANKS = 7
 HIGH_SHIFT = 17  # 4 * 5**6 + 3 * 5**5 < 2**17
+LOW_DIGITS = (1 << HIGH_SHIFT) - 1
+HIGH_DIGITS = (1 << 15) - 1
 SUIT_SHIFT = 32
 NO_CARDS = 0x3333 << SUIT_SHIFT
 FIVE_SUITED = 0x8888 << SUIT_SHIFT
@@ -68,94 +71,115 @@ def card_keys() -> NDArray[np.int64]:
     return keys
 
 
-def rank_counts(ranks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every multiset of up to seven cards of some ranks, by size: base-5 numbers [N], counts [N, ranks]."""
-    number = np.arange(5**ranks)
-    counts = number[:, None] // 5 ** np.arange(ranks) % 5
-    size = counts.sum(axis=1)
-    order = np.argsort(size, kind="stable")[: np.count_nonzero(size <= MOST_CARDS)]
-    return number[order], counts[order]
+def multisets(ranks: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Every multiset of up to seven cards of the first ranks, by size.
 
-
-def scores(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What orders hands without a flush, by their rank counts [N, 13]: category, first rank, second, kickers.
-
-    Twenty-five bits: 4 of the category; 4 and 4 of the ranks that name the hand, plus one, 0 if none
-    (`AAAKK`: A and K; a high card names itself); 13 of the set of kickers.
+    Returns the base-5 numbers [N], the sizes [N], and the sets of ranks held at least 1, 2, 3 and
+    4 times [4, N], bit r for rank r.
     """
-    top = np.array([mask.bit_length() for mask in range(1 << RANKS + 1)])  # rank + 1 of the highest
-    bit = np.concatenate([[0], 1 << np.arange(RANKS + 1)])
+    number = np.zeros(1, np.int64)
+    size = np.zeros(1, np.int64)
+    held = np.zeros((4, 1), np.int64)
+    for rank in range(ranks):
+        number = np.add.outer(np.arange(5) * 5**rank, number).ravel()
+        size = np.add.outer(np.arange(5), size).ravel()
+        at_least = np.arange(5) >= np.arange(1, 5)[:, None]
+        held = (at_least[:, :, None] << rank | held[:, None, :]).reshape(4, -1)
+        small = size <= MOST_CARDS
+        number, size, held = number[small], size[small], held[:, small]
+    order = np.argsort(size, kind="stable")
+    return number[order], size[order], held[:, order]
 
-    one, two, three, four = (((counts >= n) << np.arange(RANKS)).sum(axis=1) for n in (1, 2, 3, 4))
-    conditions = [four > 0, three > 0, two > 0]
-    first = top[np.select(conditions, [four, three, two], one)]
-    second = np.select(conditions, [0, top[two & ~bit[first]], top[two & ~bit[first]]], 0)
-    category = np.select(
-        conditions,
+
+def scores(held: NDArray[Any]) -> NDArray[Any]:
+    """The order [N] of hands without a flush, from the ranks held at least 1 to 4 times [4, N].
+
+    Twenty-five bits: 4 of the category, 4 and 4 of the ranks that name the hand, plus one, 0 if
+    none (A and K of `AAAKK`, A of `AKJ52`), and 13 of the set of kickers. A straight has the rank
+    it ends on alone.
+    """
+    top = np.array([ranks.bit_length() for ranks in range(1 << RANKS + 1)])  # highest rank + 1
+    bit = np.array([0, *(1 << np.arange(RANKS + 1))])
+
+    one, two, three, four = held
+    cases = [four > 0, three > 0, two > 0]
+    first = top[np.select(cases, [four, three, two], one)]
+    second = np.where(cases[0], 0, top[two & ~bit[first]])
+    kind = np.select(
+        cases,
         [QUADS, np.where(second, FULL_HOUSE, TRIPS), np.where(second, TWO_PAIR, PAIR)],
         HIGH_CARD,
     )
 
-    kickers = np.zeros_like(one)
+    room = np.zeros(9, np.int64)
+    room[[HIGH_CARD, PAIR, TWO_PAIR, TRIPS, QUADS]] = 4, 3, 1, 2, 1
     left = one & ~bit[first] & ~bit[second]
-    room = np.array([4, 3, 1, 2, 0, 0, 0, 1])[category]
+    kickers = np.zeros_like(one)
     for n in range(4):
-        highest = bit[top[left]]
-        kickers |= np.where(room > n, highest, 0)
-        left &= ~highest
+        kicker = np.where(room[kind] > n, bit[top[left]], 0)
+        kickers |= kicker
+        left ^= kicker
 
-    wheel = one << 1 | one >> RANKS - 1  # the ace below the deuce too
-    ends = top[wheel & wheel << 1 & wheel << 2 & wheel << 3 & wheel << 4]
-    straight = (ends > 0) & (category < STRAIGHT)
-    named = category << 8 | first << 4 | second
-    return np.where(straight, STRAIGHT << 21 | ends << 17, named << RANKS | kickers)
+    run = one << 1 | one >> RANKS - 1  # the ace also below the deuce
+    end = top[run & run << 1 & run << 2 & run << 3 & run << 4]
+    named = kind << 8 | first << 4 | second
+    order: NDArray[Any] = np.where(
+        (end > 0) & (kind < STRAIGHT),
+        (STRAIGHT << 8 | end << 4) << RANKS,
+        named << RANKS | kickers,
+    )
+    return order
 
 
 def tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """`LOW`, `HIGH`, `STRENGTHS` as above and `FLUSHES` [set of ranks], 0 for fewer than five."""
-    low_number, low_counts = rank_counts(LOW_RANKS)
-    high_number, high_counts = rank_counts(RANKS - LOW_RANKS)
+    """`LOW`, `HIGH`, `STRENGTHS` as above, and `FLUSHES` by set of ranks, 0 for fewer than five."""
+    low_number, low_size, low_held = multisets(LOW_RANKS)
+    high_number, high_size, high_held = multisets(RANKS - LOW_RANKS)
+    fitting = np.searchsorted(low_size, MOST_CARDS - high_size, side="right")
+    start = np.cumsum(fitting) - fitting
+
     low = np.zeros(low_number.max() + 1, np.uint16)
     low[low_number] = np.arange(len(low_number))
-
-    # Multisets of ranks 0-6 that fit beside each one of ranks 7-12.
-    room = MOST_CARDS - high_counts.sum(axis=1)
-    fitting = np.searchsorted(low_counts.sum(axis=1), room, side="right")
-    start = np.cumsum(fitting) - fitting
     high = np.zeros(high_number.max() + 1, np.int32)
     high[high_number] = start
+
     of_high = np.repeat(np.arange(len(fitting)), fitting)
     of_low = np.arange(len(of_high)) - start[of_high]
-    offsuit = scores(np.hstack([low_counts[of_low], high_counts[of_high]]))
+    ranked = scores(low_held[:, of_low] | high_held[:, of_high] << LOW_RANKS)
 
-    ranks = np.arange(1 << RANKS)[:, None] >> np.arange(RANKS) & 1
-    five = np.flatnonzero(ranks.sum(axis=1) >= 5)
-    suited = scores(ranks[five])
-    suited += np.where(suited >> 21 == STRAIGHT, STRAIGHT_FLUSH - STRAIGHT, FLUSH - HIGH_CARD) << 21
+    sets = np.arange(1 << RANKS)
+    sets = sets[np.bitwise_count(sets) >= 5]
+    suited = scores(np.stack([sets, *np.zeros((3, len(sets)), np.int64)]))
+    raised = np.where(suited >> 21 == STRAIGHT, STRAIGHT_FLUSH - STRAIGHT, FLUSH - HIGH_CARD)
+    suited += raised << 21
 
-    classes, index = np.unique(np.concatenate([offsuit, suited]), return_inverse=True)
-    category = classes >> 21
-    index_in_category = np.arange(len(classes)) - np.searchsorted(category, category)
-    strengths = (category << CATEGORY_SHIFT | index_in_category).astype(np.uint16)[index]
+    classes, index = np.unique(np.concatenate([ranked, suited]), return_inverse=True)
+    kind = classes >> 21
+    in_category = np.arange(len(classes)) - np.searchsorted(kind, kind)
+    strengths = (kind << CATEGORY_SHIFT | in_category).astype(np.uint16)[index]
     flushes = np.zeros(1 << RANKS, np.uint16)
-    flushes[five] = strengths[len(offsuit) :]
-    return low, high, strengths[: len(offsuit)], flushes
+    flushes[sets] = strengths[len(ranked) :]
+    return low, high, strengths[: len(ranked)], flushes
 
 
 KEYS = card_keys()
 LOW, HIGH, STRENGTHS, FLUSHES = tables()
 
 
-@njit(cache=True)
+# Inlining lets numba drop the reference counting of `cards`, which takes longer than the rest.
+@njit(cache=True, forceinline=True, error_model="numpy")
 def strength(cards: Any, count: int, suits: int) -> Any:
-    """How strong the first `count` of `cards` [>= count] are: best five of up to seven; larger is better.
+    """How strong the first `count` of `cards`, one to seven, are; larger is better; int32.
 
-    Two strengths compare if the hands have as many cards, or at least five. Fewer than five make
-    pairs and kickers only. 0 if there are no cards; `strength >> CATEGORY_SHIFT` is the category.
+    The best five count. Fewer than five make pairs and kickers only; their strength compares
+    only with that of as many cards.
     """
     key = NO_CARDS
-    for i in range(count):
-        key += KEYS[suits, cards[i]]
+    for i in range(MOST_CARDS):  # a fixed bound unrolls: three times faster than range(count)
+        if i == count:
+            break
+        # Unsigned: no test for an index from the end.
+        key += KEYS[np.uint64(suits), np.uint64(cards[i])]
     five = key & FIVE_SUITED
     if five:
         ranks = 0
@@ -163,11 +187,9 @@ def strength(cards: Any, count: int, suits: int) -> Any:
             if five & KEYS[suits, cards[i]] << 3:
                 ranks |= 1 << cards[i] // suits
         return np.int32(FLUSHES[ranks])
-    row = HIGH[key >> HIGH_SHIFT & 0x7FFF] + LOW[key & 0x1FFFF]
-    return np.int32(STRENGTHS[row])
+    return np.int32(STRENGTHS[HIGH[key >> HIGH_SHIFT & HIGH_DIGITS] + LOW[key & LOW_DIGITS]])
 
 
-@njit(cache=True)
-def category(strength: int) -> Any:
-    """The category, `HIGH_CARD` to `STRAIGHT_FLUSH`, of a hand of this strength."""
+def category(strength: Any) -> Any:
+    """`HIGH_CARD` to `STRAIGHT_FLUSH` of strengths, one or an array."""
     return strength >> CATEGORY_SHIFT
