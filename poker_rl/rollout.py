@@ -35,6 +35,7 @@ class Rows:
     agent: np.ndarray  # [B] int64
     observation: np.ndarray  # [B, W]
     mask: np.ndarray  # legal actions [B, A] bool
+    copy: np.ndarray  # of the networks, which decides [B] int64
 
     @property
     def records(self) -> np.ndarray:
@@ -43,7 +44,7 @@ class Rows:
 
 
 Act = Callable[[Rows], tuple[np.ndarray, np.ndarray]]
-"""What a learner does: rows to actions [B] int64 and the log-probabilities [B] it drew them with."""
+"""What a learner does: rows to actions [B] int64 and their log-probabilities [B]."""
 
 
 @dataclass
@@ -58,6 +59,7 @@ class Batch:
     table: np.ndarray  # [N] int64
     seat: np.ndarray  # [N] int64
     agent: np.ndarray  # [N] int64
+    copy: np.ndarray  # of the networks, which decided [N] int64
     next: np.ndarray  # the agent's next decision in this hand, ENDED or OPEN [N] int64
     reward: np.ndarray  # chips won until then [N] float32
 
@@ -80,6 +82,7 @@ class Rollout:
         seating: `fixed`: agent i in seat i; `shuffled`: drawn for each hand.
         hidden: record the hidden cards too, for a perfect-information critic.
         observe: what the networks see of some tables, [B] to [B, W]; None: the game's observation.
+        copies: which copy of the networks decides at some rows, [B] int64; None: there is only one.
     """
 
     def __init__(
@@ -92,16 +95,15 @@ class Rollout:
         seating: Seating = "fixed",
         hidden: bool = False,
         observe: Callable[[np.ndarray], np.ndarray] | None = None,
+        copies: Callable[[Rows], np.ndarray] | None = None,
     ) -> None:
         self.game, self.opponent, self.seating = game, opponent, seating
-        self.hidden, self.observe = hidden, observe
+        self.hidden, self.observe, self.copies = hidden, observe, copies
         streams = np.random.SeedSequence(seed).generate_state(2)
         self.tables = Tables(game, count, int(streams[0]))
         self.generator = np.random.Generator(np.random.PCG64(int(streams[1])))
         self.agent = np.tile(np.arange(game.seats), (count, 1))
-        self.open = np.full(
-            (count, game.seats), NONE
-        )  # row of each seat's last decision
+        self.open = np.full((count, game.seats), NONE)  # row of each seat's last decision
         self.carried: Batch | None = None
         self.hands = 0
 
@@ -140,9 +142,7 @@ class Rollout:
             batches.append(self._turn(act, rows))
             last = self.open[batches[-1].table, batches[-1].seat]
             links.append(last)
-            self.open[batches[-1].table, batches[-1].seat] = np.arange(
-                first, first + len(last)
-            )
+            self.open[batches[-1].table, batches[-1].seat] = np.arange(first, first + len(last))
             first += len(last)
             over = tables.records["over"][rows] != 0
             ended = rows[over]
@@ -157,10 +157,7 @@ class Rollout:
             turns += 1
 
         batch = Batch(
-            **{
-                f.name: np.concatenate([getattr(b, f.name) for b in batches])
-                for f in fields(Batch)
-            }
+            **{f.name: np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(Batch)}
         )
         link = np.concatenate(links)
         later = np.flatnonzero(link != NONE)
@@ -184,12 +181,12 @@ class Rollout:
         mask = tables.legal(rows)
         learns = np.full(len(rows), True) if self.opponent is None else agent == 0
         mine = rows[learns]
-        seen = (
-            tables.observe(mine)
-            if self.observe is None
-            else self.observe(tables.records[mine])
+        seen = tables.observe(mine) if self.observe is None else self.observe(tables.records[mine])
+        asked = Rows(
+            tables, mine, seat[learns], agent[learns], seen, mask[learns], np.zeros_like(mine)
         )
-        asked = Rows(tables, mine, seat[learns], agent[learns], seen, mask[learns])
+        if self.copies is not None:
+            asked.copy = self.copies(asked)
         action = np.zeros(len(rows), np.int64)
         log_prob = np.zeros(0, np.float32)
         if len(mine):
@@ -197,9 +194,7 @@ class Rollout:
         if self.opponent is not None and len(mine) < len(rows):
             chances = self.opponent.probabilities(tables.records[rows[~learns]])
             action[~learns] = draw(chances, self.generator.random(len(chances)))
-        hidden = (
-            tables.reveal(mine) if self.hidden else np.empty((len(mine), 0), np.uint8)
-        )
+        hidden = tables.reveal(mine) if self.hidden else np.empty((len(mine), 0), np.uint8)
         tables.step(action, rows)
         return Batch(
             observation=asked.observation,
@@ -210,6 +205,7 @@ class Rollout:
             table=mine,
             seat=asked.seat,
             agent=asked.agent,
+            copy=asked.copy,
             next=np.full(len(mine), OPEN),
             reward=np.zeros(len(mine), np.float32),
         )
@@ -221,9 +217,7 @@ class Rollout:
             "tables": torch.from_numpy(self.tables.records.view(np.uint8).copy()),
             "agent": torch.from_numpy(self.agent.copy()),
             "open": torch.from_numpy(self.open.copy()),
-            "carried": {
-                name: torch.from_numpy(part.copy()) for name, part in carried.items()
-            },
+            "carried": {name: torch.from_numpy(part.copy()) for name, part in carried.items()},
             "generator": self.generator.bit_generator.state,
             "hands": self.hands,
         }

@@ -1,0 +1,345 @@
+"""All-action actor-critic with a critic that values every action and may see every card.
+
+The policy gradient over all actions is that of mean actor-critic (arXiv:1709.00503); the critic
+is trained by expected SARSA with Retrace (arXiv:1606.02647) on the information state and the
+hidden cards (unbiased asymmetric critic, arXiv:2105.11674); the estimate of the advantages is
+doubly robust (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057); the policy is
+pulled towards uniform play by a decaying KL term (magnetic mirror descent, arXiv:2206.05825).
+An iteration:
+
+    deal hands, each with one traverser, who mixes uniform play into its policy pi to get b
+    target   = r + E_pi Q(next) + lambda min(1, pi / b) (target(next) - Q(next, action))
+    A(a)     = Q(a) - E_pi Q,  with  d = (target - Q(x)) / b(x)  added at the action x taken
+               and pi(x) d taken from all
+    critic   : minimise (Q(x) - target)^2
+    actor    : maximise  sum_a pi(a) A(a) - alpha KL(pi, uniform)  at the traverser's decisions
+
+The combination and its constants are our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.average import AveragePolicy, AverageSettings
+from poker_rl.clock import Clock
+from poker_rl.games.game import Game
+from poker_rl.games.game import rule as compiled
+from poker_rl.nets import (
+    Net,
+    WeightAverage,
+    clip_gradients,
+    masked_log_softmax,
+    masked_softmax,
+    routed,
+)
+from poker_rl.players.features import Features
+from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
+from poker_rl.players.player import Player
+from poker_rl.rollout import Batch, Rollout, Rows, Seating, draw
+from poker_rl.schedules import Schedule
+from poker_rl.settings import Count, NonNegative, Positive, Probability
+
+
+@dataclass(kw_only=True)
+class ActorCritic:
+    """The learner; schedules count decisions, `alpha` is in the game's unit.
+
+    Args:
+        game: the game played.
+        net: shape of the actor, and of the critic but for its input and output.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+    """
+
+    hands: Count
+    every_deal: bool
+    exploration: Probability
+    critic: Literal["own", "perfect_information"]
+    trace: Probability
+    alpha: Schedule
+    actor_lr: Schedule
+    critic_lr: Schedule
+    minibatches: Count
+    gradient_norm: Positive
+    reward_scale: Positive
+    least_probability: Probability
+    last_scale: NonNegative
+    weight_average: Probability
+    average: AverageSettings | None
+    members: Members
+    instances: Count
+    seating: Seating
+    game: InitVar[Game]
+    net: InitVar[Net]
+    device: InitVar[torch.device]
+    seed: InitVar[int]
+    opponent: InitVar[Player | None] = None
+
+    def __post_init__(
+        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
+    ) -> None:
+        self.progress = Progress()
+        self._game, self._net, self._device = game, net, device
+        self._decks = game.deals() if self.every_deal else None
+        streams = np.random.SeedSequence(seed).generate_state(3)
+        self._generator = np.random.Generator(np.random.PCG64(int(streams[0])))
+        weights = torch.Generator().manual_seed(int(streams[1]))
+        features = Features(game, net.features)
+        self._members = member_count(game, self.members)
+        copies = self.instances * self._members
+        hidden = game.hidden_size if self.critic == "perfect_information" else 0
+
+        def module(inputs: int, scale: float) -> nn.Module:
+            return net.module(inputs, game.actions, copies, weights, scale).to(device)
+
+        self._actor = module(features.size, self.last_scale)
+        self._critic = module(features.size + hidden, 1.0)
+        self._actor_optimiser = torch.optim.Adam(self._actor.parameters(), fused=True)
+        self._critic_optimiser = torch.optim.Adam(self._critic.parameters(), fused=True)
+        self._weight_average = WeightAverage(self._actor, self.weight_average)
+        self._average = self.average and AveragePolicy(
+            self.average, module(features.size, self.last_scale), self._generator
+        )
+        self._rollout = Rollout(
+            game,
+            self.instances * self.hands,
+            int(streams[2]),
+            opponent=opponent,
+            seating=self.seating,
+            hidden=hidden > 0,
+            observe=None if net.features == "observation" else features,
+            copies=self._copies if copies > 1 else None,
+        )
+        agents = game.seats if opponent is None else 1
+        self._traverser = np.arange(self.instances * self.hands) % agents  # [tables]
+        self._deal = np.arange(self.instances * self.hands) // agents
+        self._policies: list[np.ndarray] = []
+        self._clock = Clock()
+
+    def learn(self) -> dict[str, float]:
+        """Play the hands of one iteration and take one pass over them with each network."""
+        self._clock.start()
+        self._policies.clear()
+        decks = None if self._decks is None else self._decks[self._deal % len(self._decks)]
+        batch = self._rollout.play_out(self._act, decks)
+        seen = self._tensor(batch.observation).float()  # [N, W]
+        known = torch.cat([seen, self._tensor(batch.hidden).float()], 1)  # [N, W + H]
+        copy = self._tensor(batch.copy)
+        policy = np.concatenate(self._policies)  # [N, A]
+        with self._clock.networks(), torch.no_grad():
+            values = routed(self._critic, known, copy).cpu().numpy()  # [N, A] in reward scales
+        target, advantage = estimate(
+            batch, policy, values, self.trace, self.least_probability, self.reward_scale
+        )
+        traverses = batch.agent == self._traverser[batch.table]
+
+        step = self.progress.decisions
+        alpha = self.alpha.value(step) * self._game.unit_chips / self.reward_scale
+        _set_lr(self._actor_optimiser, self.actor_lr.value(step))
+        _set_lr(self._critic_optimiser, self.critic_lr.value(step))
+        metrics = self._fit_critic(batch, known, copy, target)
+        rows = np.flatnonzero(traverses)
+        metrics |= self._fit_actor(batch, seen, copy, advantage, rows, alpha)
+        self._weight_average.update(self._actor)
+        if self._average is not None:
+            rest = np.flatnonzero(~traverses) if traverses.any() and not traverses.all() else rows
+            self._average.add(
+                batch.observation[rest],
+                batch.mask[rest],
+                policy[rest],
+                batch.copy[rest],
+                self.progress.iterations + 1,
+            )
+            with self._clock.networks():
+                metrics |= self._average.learn()
+
+        self.progress.hands = self._rollout.hands
+        self.progress.decisions += len(batch)
+        self.progress.updates += self.minibatches
+        self.progress.iterations += 1
+        return metrics | {
+            "schedule/alpha": self.alpha.value(step),
+            "time/outside_networks": self._clock.outside_networks(),
+        }
+
+    def players(self) -> dict[str, Player]:
+        """The weight average first: it is the one that comes closest to equilibrium."""
+        modules = {"weight_average": self._weight_average.module, "current": self._actor}
+        if self._average is not None:
+            modules["average"] = self._average.module
+        return {
+            name: NetworkPlayer(self._game, self._net, module, self.members, self.instances)
+            for name, module in modules.items()
+        }
+
+    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        with self._clock.networks(), torch.no_grad():
+            seen = self._tensor(rows.observation).float()
+            logits = routed(self._actor, seen, self._tensor(rows.copy))
+            policy = masked_softmax(logits, self._tensor(rows.mask)).cpu().numpy()
+        self._policies.append(policy)
+        traverses = rows.agent == self._traverser[rows.table]
+        mixed = traverses[:, None] * self.exploration
+        behaviour = (1 - mixed) * policy + mixed * rows.mask / rows.mask.sum(1, keepdims=True)
+        action = draw(behaviour, self._generator.random(len(behaviour)))
+        return action, np.log(behaviour[np.arange(len(action)), action])
+
+    def _fit_critic(
+        self, batch: Batch, known: Tensor, copy: Tensor, target: np.ndarray
+    ) -> dict[str, float]:
+        goal, action = self._tensor(target), self._tensor(batch.action)
+        total = 0.0
+        for rows in self._minibatches(np.arange(len(batch))):
+            with self._clock.networks():
+                values = routed(self._critic, known[rows], copy[rows])  # [M, A]
+                error = values.gather(1, action[rows, None])[:, 0] - goal[rows]
+                loss = error.square().mean()
+                self._step(self._critic, self._critic_optimiser, loss)
+                total += loss.item()
+        return {"loss/critic": total / self.minibatches}
+
+    def _fit_actor(
+        self,
+        batch: Batch,
+        seen: Tensor,
+        copy: Tensor,
+        advantage: np.ndarray,
+        rows: np.ndarray,
+        alpha: float,
+    ) -> dict[str, float]:
+        gain, mask = self._tensor(advantage), self._tensor(batch.mask)
+        loss_sum = entropy_sum = 0.0
+        for part in self._minibatches(rows):
+            with self._clock.networks():
+                log_policy = masked_log_softmax(
+                    routed(self._actor, seen[part], copy[part]), mask[part]
+                )
+                policy = log_policy.exp()
+                entropy = -(policy * log_policy).sum(1)  # [M]
+                magnet = mask[part].sum(1).log() - entropy  # KL(policy, uniform)
+                loss = (alpha * magnet - (policy * gain[part]).sum(1)).mean()
+                self._step(self._actor, self._actor_optimiser, loss)
+                loss_sum += loss.item()
+                entropy_sum += entropy.mean().item()
+        return {
+            "loss/actor": loss_sum / self.minibatches,
+            "policy/entropy": entropy_sum / self.minibatches,
+        }
+
+    def _step(self, module: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
+        optimiser.zero_grad()
+        (
+            loss * self.instances
+        ).backward()  # a mean over all rows: each copy gets its own rows' mean
+        clip_gradients(module, self.gradient_norm)
+        optimiser.step()
+
+    def _minibatches(self, rows: np.ndarray) -> list[Tensor]:
+        order = self._tensor(self._generator.permutation(rows))
+        return list(order.chunk(self.minibatches))
+
+    def _copies(self, rows: Rows) -> np.ndarray:
+        member = member_of(self._game, self.members, rows.records, rows.agent)
+        return rows.table // self.hands * self._members + member
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self._device)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Networks, optimisers, averages, tables, generator and counters."""
+        return {
+            "actor": self._actor.state_dict(),
+            "critic": self._critic.state_dict(),
+            "actor_optimiser": self._actor_optimiser.state_dict(),
+            "critic_optimiser": self._critic_optimiser.state_dict(),
+            "weight_average": self._weight_average.state_dict(),
+            "average": self._average and self._average.state_dict(),
+            "rollout": self._rollout.state_dict(),
+            "generator": self._generator.bit_generator.state,
+            "progress": vars(self.progress).copy(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self._actor.load_state_dict(state["actor"])
+        self._critic.load_state_dict(state["critic"])
+        self._actor_optimiser.load_state_dict(state["actor_optimiser"])
+        self._critic_optimiser.load_state_dict(state["critic_optimiser"])
+        self._weight_average.load_state_dict(state["weight_average"])
+        if self._average is not None:
+            self._average.load_state_dict(state["average"])
+        self._rollout.load_state_dict(state["rollout"])
+        self._generator.bit_generator.state = state["generator"]
+        self.progress = Progress(**state["progress"])
+
+
+def estimate(
+    batch: Batch,
+    policy: np.ndarray,
+    values: np.ndarray,
+    trace: float,
+    least_probability: float,
+    reward_scale: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Retrace targets of the actions taken and doubly robust advantages of all of them.
+
+    Args:
+        batch: finished hands.
+        policy: pi, [N, A].
+        values: the critic's Q, [N, A], in units of `reward_scale` chips.
+        trace: lambda of Retrace.
+        least_probability: floor of b(x) in the correction, against its variance.
+        reward_scale: chips to one unit of value.
+
+    Returns:
+        targets [N] float32 and advantages [N, A] float32, 0 at illegal actions, in the same units.
+    """
+    target = np.empty(len(batch), np.float32)
+    advantage = np.zeros_like(values)
+    _estimate(
+        batch.next,
+        batch.action,
+        np.exp(batch.log_prob),
+        batch.reward / np.float32(reward_scale),
+        batch.mask,
+        policy,
+        values,
+        trace,
+        least_probability,
+        target,
+        advantage,
+    )
+    return target, advantage
+
+
+@compiled
+def _estimate(  # type: ignore[no-untyped-def]
+    next_, action, behaviour, reward, mask, policy, values, trace, least, target, advantage
+):
+    mean = np.empty_like(target)  # E_pi Q
+    for i in range(len(action) - 1, -1, -1):
+        mean[i] = 0
+        for a in range(mask.shape[1]):
+            mean[i] += policy[i, a] * values[i, a]
+        x, after = action[i], next_[i]
+        target[i] = reward[i]
+        if after >= 0:
+            ratio = min(np.float32(1), policy[after, action[after]] / behaviour[after])
+            surprise = target[after] - values[after, action[after]]
+            target[i] += mean[after] + trace * ratio * surprise
+        correction = (target[i] - values[i, x]) / max(behaviour[i], least)
+        for a in range(mask.shape[1]):
+            if mask[i, a]:
+                advantage[i, a] = values[i, a] - mean[i] - policy[i, x] * correction
+        advantage[i, x] += correction
+
+
+def _set_lr(optimiser: torch.optim.Optimizer, lr: float) -> None:
+    for group in optimiser.param_groups:
+        group["lr"] = lr
