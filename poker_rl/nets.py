@@ -1,0 +1,272 @@
+"""Networks with a copies axis: K independent networks of one shape, run in one call.
+
+Every parameter is [K, ...] and every input [K, B, in]; copy k sees block k. The copies are the
+instances of an experiment times the members of a player, so one network costs what it always costs,
+and a hundred small ones little more than one. Copies share nothing: initialisation, gradients and
+gradient clipping are each copy's own.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from math import sqrt
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from poker_rl.settings import Count, NonNegative, Refused
+
+FeatureKind = Literal["observation", "rank", "infoset"]
+Init = Literal["orthogonal", "torch"]
+Activation = Literal["relu", "tanh"]
+
+ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
+
+
+class Net(Protocol):
+    """The shape of a network, as configured."""
+
+    @property
+    def features(self) -> FeatureKind:
+        """What the network is shown."""
+
+    def module(
+        self,
+        inputs: int,
+        outputs: int,
+        copies: int,
+        generator: torch.Generator,
+        last_scale: float = 1.0,
+    ) -> nn.Module:
+        """K = `copies` networks, [K, B, inputs] -> [K, B, outputs], weights drawn from `generator`.
+
+        The weights of the last layer are scaled by `last_scale`.
+        """
+
+
+@dataclass(kw_only=True, frozen=True)
+class MLP:
+    """Fully connected layers of the widths in `hidden`; none makes a linear map.
+
+    `orthogonal` draws weights with gain sqrt(2), 1 in the last layer, and biases 0; `torch` draws
+    both from U(-1/sqrt(in), 1/sqrt(in)), PyTorch's default.
+    """
+
+    hidden: list[Count]
+    activation: Activation
+    init: Init
+    features: FeatureKind
+
+    def module(
+        self,
+        inputs: int,
+        outputs: int,
+        copies: int,
+        generator: torch.Generator,
+        last_scale: float = 1.0,
+    ) -> nn.Module:
+        """See `Net.module`."""
+        sizes = list(pairwise([inputs, *self.hidden, outputs]))
+        scales = [1.0] * len(self.hidden) + [last_scale]
+        gains = [sqrt(2)] * len(self.hidden) + [1.0]
+        layers = [Layer(*size, copies) for size in sizes]
+        for layer, gain, scale in zip(layers, gains, scales, strict=True):
+            layer.initialise(self.init, gain, scale, generator)
+        return Layers(layers, self.activation)
+
+
+@dataclass(kw_only=True, frozen=True)
+class BetWeight:
+    """One weight w an infoset: of two legal actions the aggressive one has chance sigmoid(w).
+
+    The weights start uniform on [-spread, spread].
+    """
+
+    spread: NonNegative
+
+    @property
+    def features(self) -> FeatureKind:
+        """Each weight belongs to one infoset."""
+        return "infoset"
+
+    def module(
+        self,
+        inputs: int,
+        outputs: int,
+        copies: int,
+        generator: torch.Generator,
+        last_scale: float = 1.0,
+    ) -> nn.Module:
+        """See `Net.module`; `last_scale` scales the spread.
+
+        Raises:
+            Refused: unless the outputs are the three actions fold, call, raise.
+        """
+        if outputs != 3:
+            raise Refused(f"net: BetWeight has 3 outputs (fold, call, raise), not {outputs}")
+        module = Bets(inputs, copies)
+        spread = self.spread * last_scale
+        nn.init.uniform_(module.weight, -spread, spread, generator=generator)
+        return module
+
+
+class Layer(nn.Module):
+    """K linear maps, [K, B, in] -> [K, B, out]."""
+
+    def __init__(self, inputs: int, outputs: int, copies: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(copies, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(copies, 1, outputs))
+
+    def initialise(self, init: Init, gain: float, scale: float, generator: torch.Generator) -> None:
+        """Draw each copy's weights by itself; `gain` is for orthogonal ones, `scale` for either."""
+        if init == "orthogonal":
+            for weight in self.weight.detach():
+                nn.init.orthogonal_(weight, gain * scale, generator=generator)
+        else:
+            bound = scale / sqrt(self.weight.shape[1])
+            nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+            nn.init.uniform_(self.bias, -bound, bound, generator=generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[K, B, in] -> [K, B, out]."""
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class Layers(nn.Module):
+    """Linear maps with an activation between them; whole numbers as input become floats here."""
+
+    def __init__(self, layers: list[Layer], activation: Activation) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.activation = activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[K, B, in] -> [K, B, out]."""
+        x = x.to(next(self.parameters()).dtype)
+        for i, layer in enumerate(self.layers):
+            x = layer(ACTIVATIONS[self.activation](x) if i else x)
+        return x
+
+
+class Bets(nn.Module):
+    """One weight w an infoset, [K, I, 1]: logits -w, 0, w for fold, call, raise."""
+
+    def __init__(self, infosets: int, copies: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(copies, infosets, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One-hot infosets [K, B, I] -> [K, B, 3]."""
+        w = torch.bmm(x.to(self.weight.dtype), self.weight)  # [K, B, 1]
+        return torch.cat([-w, torch.zeros_like(w), w], -1)
+
+
+def copies_of(module: nn.Module) -> int:
+    """Number of copies K of a network."""
+    return next(module.parameters()).shape[0]
+
+
+def take(module: nn.Module, copies: slice) -> nn.Module:
+    """Some copies of a network as a network of its own, with memory of its own."""
+    # deepcopy takes what its memo holds, so only the wanted copies are ever copied
+    memo: dict[int, Any] = {
+        id(whole): nn.Parameter(whole.detach()[copies].clone(), requires_grad=whole.requires_grad)
+        for whole in module.parameters()
+    }
+    return deepcopy(module, memo)
+
+
+def routed(module: nn.Module, x: Tensor, copy: Tensor | None) -> Tensor:
+    """Each row through the copy it belongs to, differentiable in the weights and in x.
+
+    Args:
+        module: K networks.
+        x: [N, in].
+        copy: copy of each row, [N] int64; None if the rows are K equal blocks, one a copy.
+
+    Returns:
+        [N, out], in the order of x.
+    """
+    copies = copies_of(module)
+    if copies == 1:
+        only: Tensor = module(x[None])[0]
+        return only
+    if copy is None:
+        even: Tensor = module(x.reshape(copies, -1, x.shape[1]))  # [K, N/K, out]
+        return even.flatten(0, 1)
+    slot, most = _slots(copy, copies)
+    blocks = x.new_zeros(copies * most, x.shape[1]).index_copy(0, slot, x)
+    out: Tensor = module(blocks.view(copies, most, -1))  # [K, most, out]
+    return out.flatten(0, 1).index_select(0, slot)
+
+
+def _slots(copy: Tensor, copies: int) -> tuple[Tensor, int]:
+    """A place of its own for each row in K equal blocks, [N], and how many rows a block needs."""
+    counts = torch.bincount(copy, minlength=copies)  # [K]
+    most = int(counts.max())
+    order = copy.to(torch.int32).argsort(stable=True)  # twice as fast as of int64
+    before = counts.cumsum(0) - counts
+    blocks = torch.arange(copies, device=copy.device) * most - before
+    places = torch.arange(len(copy), device=copy.device) + blocks.repeat_interleave(counts)
+    return torch.empty_like(copy).index_copy_(0, order, places), most
+
+
+def masked_log_softmax(logits: Tensor, legal: Tensor) -> Tensor:
+    """Log probabilities over legal actions [..., A]; illegal ones are finite, with probability 0.
+
+    Finite, because 0 * -inf would make every entropy NaN.
+    """
+    return logits.masked_fill(~legal, torch.finfo(logits.dtype).min).log_softmax(-1)
+
+
+def masked_softmax(logits: Tensor, legal: Tensor) -> Tensor:
+    """Probabilities over legal actions [..., A], exactly 0 for illegal ones."""
+    return logits.masked_fill(~legal, -torch.inf).softmax(-1)
+
+
+@torch.no_grad()
+def clip_gradients(module: nn.Module, most: float) -> Tensor:
+    """Shrink each copy's gradient to a norm of at most `most`; returns the norms before, [K]."""
+    grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
+    squares = [grad.flatten(1).square().sum(1) for grad in grads]  # each [K]
+    norms = torch.stack(squares).sum(0).sqrt()  # [K]
+    scale = (most / (norms + 1e-6)).clamp(max=1)  # torch's clip_grad_norm_ adds the same
+    for grad in grads:
+        grad.mul_(scale.view(-1, *[1] * (grad.dim() - 1)))
+    return norms
+
+
+class WeightAverage:
+    """Exponential average of a network's weights, which starts at the weights it is given.
+
+    Attributes:
+        module: the network with the averaged weights.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.module = deepcopy(module).requires_grad_(False)
+        self.decay = decay
+
+    @torch.no_grad()
+    def update(self, module: nn.Module) -> None:
+        """Let the average keep `decay` of itself and take the rest from `module`."""
+        for average, weight in zip(self.module.parameters(), module.parameters(), strict=True):
+            average.lerp_(weight, 1 - self.decay)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The averaged weights."""
+        return self.module.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from averaged weights."""
+        self.module.load_state_dict(state)
+
+
+def net_state(net: Any) -> dict[str, Any]:
+    """The settings of a network's shape as its YAML would have them."""
+    kind = type(net)
+    return {"_target_": f"{kind.__module__}.{kind.__qualname__}", **asdict(net)}

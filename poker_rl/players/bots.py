@@ -1,0 +1,83 @@
+"""Players that know only which actions are legal."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
+from poker_rl.settings import Refused
+
+
+@dataclass(kw_only=True)
+class Bot:
+    """A player whose settings are all there is to keep; a kind of bot adds `probabilities`."""
+
+    game: InitVar[Game]
+
+    instances: ClassVar[int] = 1
+
+    def __post_init__(self, game: Game) -> None:
+        self._tables = Tables(game, 0, 0)
+
+    def instance(self, k: int) -> Self:
+        """Itself."""
+        return self
+
+    def legal(self, records: np.ndarray) -> np.ndarray:
+        """Which actions the seat to act may take at each table, [B, A] bool."""
+        self._tables.use(records)
+        return self._tables.legal()
+
+    def state(self) -> dict[str, Any]:
+        """The settings."""
+        kind = type(self)
+        return {"_target_": f"{kind.__module__}.{kind.__qualname__}", **asdict(self)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """The player whose state this was."""
+        settings = {key: value for key, value in state.items() if key != "_target_"}
+        return cls(game=game, **settings)
+
+
+@dataclass(kw_only=True)
+class Uniform(Bot):
+    """Takes each legal action equally often."""
+
+    def probabilities(self, records: np.ndarray) -> np.ndarray:
+        """Tables [B] -> [B, A]."""
+        legal = self.legal(records)
+        chances: np.ndarray = legal / legal.sum(1, keepdims=True)
+        return chances
+
+
+@dataclass(kw_only=True)
+class FirstLegal(Bot):
+    """Takes the first action of `prefer` that is legal; actions left out come last, in their order.
+
+    Raises:
+        Refused: if the game has no action of such a name.
+    """
+
+    prefer: list[str]
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        names = [game.action_name(action) for action in range(game.actions)]
+        for name in self.prefer:
+            if name not in names:
+                raise Refused(f"prefer: {name} is no action of {game.name}: {', '.join(names)}")
+        first = [names.index(name) for name in self.prefer]
+        self._order = np.array(first + [a for a in range(game.actions) if a not in first])
+
+    def probabilities(self, records: np.ndarray) -> np.ndarray:
+        """Tables [B] -> [B, A]."""
+        legal = self.legal(records)
+        choice = self._order[legal[:, self._order].argmax(1)]  # [B]
+        out = np.zeros(legal.shape)
+        out[np.arange(len(out)), choice] = 1
+        return out
