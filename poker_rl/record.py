@@ -1,0 +1,210 @@
+"""The rows of a run: metrics.jsonl, TensorBoard and the progress bar.
+
+Rows depend on the run's work alone, `time/...` excepted: a resumed run repeats them to the bit.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm  # type: ignore[import-untyped]
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.evaluation.measurement import Measurement
+from poker_rl.folder import FIGURES, METRICS
+from poker_rl.settings import Refused
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Recorder:
+    """Writes the rows of a run.
+
+    A row holds the means of what `learn` returned since the last row, and the measurements.
+
+    Raises:
+        Refused: if another process is writing to this folder.
+    """
+
+    def __init__(self, folder: Path, unit: str, budget: int, settings: dict[str, Any]) -> None:
+        self.folder, self.unit, self.budget = folder, unit, budget
+        self.settings: dict[str, Any] | None = settings
+        self.purge_step: int | None = None
+        self.last_step = -1  # of the last row
+        self.last = asdict(Progress())  # counters at the last row
+        self.sums: dict[str, float] = {}
+        self.counts: dict[str, int] = {}
+        self.learning_s = 0.0  # since the last row
+        self.elapsed_s = 0.0  # before this process
+        self.began = perf_counter()
+        self.bar: Any = None
+        self.measurements: Mapping[str, Measurement] = {}
+        self.file = (folder / METRICS).open("ab")
+        try:
+            # The kernel drops the lock with the process, however it ends.
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.file.close()
+            raise Refused(f"{folder} is in use: another process is training it") from None
+
+    @cached_property
+    def writer(self) -> Any:
+        """TensorBoard's, opened after the first row is on the disk: the import takes a while."""
+        from torch.utils.tensorboard import SummaryWriter, summary
+
+        writer: Any = SummaryWriter(str(self.folder), purge_step=self.purge_step)
+        if self.settings is not None:
+            # Only the start of the session: writer.add_hparams would make a run of its own, and the
+            # experiment summary would hide the settings that the first run on the board lacks.
+            hparams: Any = summary.hparams
+            writer.file_writer.add_summary(hparams(self.settings, {})[1])
+        return writer
+
+    def start_over(self) -> None:
+        """Forget the rows of a run that was killed before its first checkpoint."""
+        self.file.truncate(0)
+        self.purge_step = 0
+
+    def begin(self, step: int) -> None:
+        """Show the progress bar, `step` of the budget done."""
+        # A log file gets a line now and then, a terminal a living bar.
+        seconds = 0.1 if sys.stderr.isatty() else 30
+        self.bar = tqdm(
+            total=self.budget,
+            initial=step,
+            unit=f" {self.unit}",
+            unit_scale=True,
+            dynamic_ncols=True,
+            mininterval=seconds,
+            maxinterval=max(seconds, 10),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the rows end and what has been gathered for the next one."""
+        return {
+            "offset": self.file.tell(),
+            "last_step": self.last_step,
+            "last": dict(self.last),
+            "sums": dict(self.sums),
+            "counts": dict(self.counts),
+            "learning_s": self.learning_s,
+            "elapsed_s": self.elapsed_s + perf_counter() - self.began,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> dict[str, float]:
+        """Go on from a checkpoint, rows written after it are dropped; the last row.
+
+        Raises:
+            Refused: if rows from before it are missing.
+        """
+        path, offset = self.folder / METRICS, state["offset"]
+        kept = path.read_bytes()[:offset]
+        if len(kept) < offset or not kept.endswith(b"\n"):
+            raise Refused(f"{path} is not as the checkpoint left it: rows are gone")
+        self.file.truncate(offset)
+        self.file.seek(offset)
+        self.last_step, self.last = state["last_step"], dict(state["last"])
+        self.sums, self.counts = dict(state["sums"]), dict(state["counts"])
+        self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
+        self.purge_step = self.last_step + 1
+        self.settings = None  # TensorBoard has them from the first time
+        last: dict[str, float] = json.loads(kept.splitlines()[-1])
+        return last
+
+    def add(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
+        """Gather what one `learn` returned."""
+        for tag, value in metrics.items():
+            self.sums[tag] = self.sums.get(tag, 0.0) + float(value)
+            self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.learning_s += seconds
+        self.bar.update(step - self.bar.n)
+
+    def row(
+        self, progress: Progress, measurements: Mapping[str, Measurement], evaluation_s: float
+    ) -> dict[str, float]:
+        """Write a row and begin to gather the next."""
+        counters = asdict(progress)
+        means = {tag: total / self.counts[tag] for tag, total in self.sums.items()}
+        rates = {
+            f"time/{name}_per_second": (count - self.last[name]) / self.learning_s
+            for name, count in counters.items()
+            if count > self.last[name] and self.learning_s > 0
+        }
+        times = {
+            "time/elapsed_s": self.elapsed_s + perf_counter() - self.began,
+            "time/evaluation_s": evaluation_s,
+        }
+        values = {**means, **flatten(measurements), **rates, **times}
+        row = {**counters, **values}
+        self.file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
+        self.file.flush()
+        self.last_step, self.last = counters[self.unit], counters
+        self.sums, self.counts, self.learning_s = {}, {}, 0.0
+        self.measurements = measurements
+        self._scalars(values, measurements)
+        self.bar.set_postfix_str(", ".join(f"{t} {m}" for t, m in headline(measurements).items()))
+        return row
+
+    def _scalars(
+        self, values: Mapping[str, float], measurements: Mapping[str, Measurement]
+    ) -> None:
+        from torch.utils.tensorboard import summary
+
+        scalar: Any = summary.scalar
+        row = scalar("", 0.0)
+        del row.value[:]
+        for tag, value in values.items():
+            row.value.extend(scalar(tag, value).value)
+            measurement = measurements.get(tag.removeprefix("eval/"))
+            if measurement is not None:
+                about = f"{measurement.unit}, {measurement.kind}"
+                row.value[-1].metadata.summary_description = about
+        self.writer.file_writer.add_summary(row, self.last_step)
+        self.writer.flush()
+
+    def figure(self, name: str, figure: Figure, step: int) -> None:
+        """Keep a figure as PNG and in TensorBoard."""
+        path = self.folder / FIGURES / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+        self.writer.add_figure(f"figures/{name}", figure, step)
+
+    def sync(self) -> None:
+        """Put all rows on the disk: a checkpoint counts on them."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+        if "writer" in self.__dict__:  # opened at all
+            self.writer.close()
+        self.file.close()
+
+
+def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:
+    """Measurements as tags and values, sampled ones with their half width."""
+    values = {}
+    for tag, measurement in measurements.items():
+        values[f"eval/{tag}"] = float(measurement.value)
+        if measurement.half_width is not None:
+            values[f"eval/{tag}/half_width"] = float(measurement.half_width)
+    return values
+
+
+def headline(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:
+    """The first measurement of each player."""
+    first: dict[str, Measurement] = {}
+    for tag, measurement in measurements.items():
+        first.setdefault(tag.partition("/")[0], measurement)
+    return first

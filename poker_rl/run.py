@@ -1,0 +1,285 @@
+"""The training loop: learn, evaluate, record, checkpoint.
+
+A run that is killed at any moment and resumed repeats, to the bit, what it would have done: the
+checkpoint holds the algorithm's state, the length of the metrics file and the sums of the row being
+gathered, and nothing that a run does beside learning (evaluating, checkpointing) leaves a trace in
+the algorithm.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from poker_rl import checkpoint
+from poker_rl.algos.algorithm import Algorithm
+from poker_rl.evaluation.measurement import Evaluation
+from poker_rl.folder import (
+    METRICS,
+    describe,
+    hparams,
+    new_folder,
+    now,
+    read_folder,
+    write_config,
+    write_manifest,
+)
+from poker_rl.games.game import Game
+from poker_rl.record import Recorder, flatten, headline
+from poker_rl.settings import Refused
+from poker_rl.stop import Interrupted, Stop
+
+# What a resumed run may do differently: how long it goes on and what is looked at on the way.
+MAY_CHANGE = {"budget", "evaluate_every", "checkpoint_every", "evaluation", "resume"}
+IDLE = 10_000  # calls of learn() without a step towards the budget: it will never be reached
+
+
+class Diverged(Refused):
+    """A metric or a weight is no longer a number; the last good checkpoint is kept."""
+
+
+class Run:
+    """One run in its folder."""
+
+    def __init__(
+        self,
+        cfg: Mapping[str, Any],
+        algorithm: Algorithm,
+        game: Game,
+        evaluation: Evaluation,
+        folder: Path,
+        manifest: dict[str, Any],
+    ) -> None:
+        self.algorithm, self.game, self.evaluation = algorithm, game, evaluation
+        self.folder, self.manifest = folder, manifest
+        self.names = dict(cfg["names"])
+        self.unit, self.budget = str(cfg["budget_unit"]), int(cfg["budget"])
+        self.evaluate_every = int(cfg["evaluate_every"])
+        self.checkpoint_every = int(cfg["checkpoint_every"])
+        self.saved: dict[str, int] | None = None  # counters at the last checkpoint
+        self.last_row: dict[str, float] = {}
+        self.recorder = Recorder(folder, self.unit, self.budget, hparams(cfg))
+
+    @property
+    def step(self) -> int:
+        """Progress in the unit of the budget."""
+        return int(getattr(self.algorithm.progress, self.unit))
+
+    def restore(self) -> None:
+        """Take up the last checkpoint.
+
+        Raises:
+            Refused: if it is damaged, belongs to another run, or there is nothing left to do.
+        """
+        path = self.folder / checkpoint.STATE
+        if self.manifest["checkpoint"] is None and not path.exists():
+            self.recorder.start_over()
+            return
+        state = checkpoint.load(path)
+        if state.get("names") != self.names or state.get("game") != self.game.state():
+            raise Refused(f"{path} is the checkpoint of another game or algorithm")
+        try:
+            self.algorithm.load_state_dict(state["algorithm"])
+        except (LookupError, TypeError, ValueError, RuntimeError) as error:
+            raise Refused(f"{path} does not fit the settings of this run: {error}") from error
+        if asdict(self.algorithm.progress) != state["progress"]:
+            raise RuntimeError(f"{self.names['algo']} did not restore its progress")
+        if self.manifest["status"] == "finished" and self.step >= self.budget:
+            raise Refused(
+                f"budget: {self.folder} has already done {self.step:,} of {self.budget:,}"
+                f" {self.unit}; a larger budget goes on"
+            )
+        self.last_row = self.recorder.load_state_dict(state["record"])
+        self.saved = self.manifest["checkpoint"] = state["progress"]
+
+    def loop(self, stop: Stop) -> None:
+        """Learn until the budget is spent, or a signal comes."""
+        self.recorder.begin(self.step)
+        if self.recorder.last_step < 0:
+            self.measure()
+        idle = 0
+        while self.step < self.budget and not stop.number:
+            before, started = self.step, perf_counter()
+            metrics = self.algorithm.learn()
+            self.demand_finite(metrics)
+            self.recorder.add(metrics, perf_counter() - started, self.step)
+            if crossed(before, self.step, self.evaluate_every):
+                self.measure()
+            if crossed(before, self.step, self.checkpoint_every):
+                self.save(self.recorder.state_dict())
+            idle = idle + 1 if self.step == before else 0
+            if idle == IDLE:
+                raise Refused(f"budget_unit: {self.names['algo']} does not count {self.unit}")
+
+    def finish(self) -> None:
+        """The last row, the last checkpoint and the figures."""
+        # A row off the beat of evaluate_every would not be there in a longer run, so the checkpoint
+        # does not know of it.
+        record = self.recorder.state_dict()
+        if self.recorder.last_step != self.step:
+            self.measure()
+        self.save(record)
+        players = dict(self.algorithm.players())
+        figures = self.evaluation.figures(players, self.folder / METRICS)
+        for name, figure in figures.items():
+            self.recorder.figure(name, figure, self.step)
+
+    def measure(self) -> None:
+        """Evaluate the players and write a row."""
+        started = perf_counter()
+        measurements = self.evaluation.evaluate(dict(self.algorithm.players()))
+        self.demand_finite(flatten(measurements))
+        seconds = perf_counter() - started
+        self.last_row = self.recorder.row(self.algorithm.progress, measurements, seconds)
+        self.manifest["measurements"] = {
+            f"eval/{tag}": {"unit": m.unit, "kind": m.kind} for tag, m in measurements.items()
+        }
+
+    def save(self, record: dict[str, Any]) -> None:
+        """Write a checkpoint, if there is none of this moment; `record` is the recorder's part."""
+        if self.saved == asdict(self.algorithm.progress):
+            return
+        state = self.algorithm.state_dict()
+        for name in checkpoint.not_finite(state):
+            raise self.diverged(f"{name} of the algorithm's state is not finite")
+        progress, game = self.algorithm.progress, self.game.state()
+        players = {name: player.state() for name, player in self.algorithm.players().items()}
+        self.recorder.sync()
+        checkpoint.save_snapshot(
+            self.folder, progress.decisions, {"game": game, "players": players}
+        )
+        checkpoint.save(
+            self.folder / checkpoint.STATE,
+            {
+                "names": self.names,
+                "game": game,
+                "progress": asdict(progress),
+                "algorithm": state,
+                "record": record,
+            },
+        )
+        self.saved = self.manifest["checkpoint"] = asdict(progress)
+        write_manifest(self.folder, self.manifest)
+
+    def demand_finite(self, values: Mapping[str, float]) -> None:
+        for tag, value in values.items():
+            if not isfinite(value):
+                raise self.diverged(f"{tag} is {float(value)}")
+
+    def diverged(self, what: str) -> Diverged:
+        decisions = self.algorithm.progress.decisions
+        kept = "there was no checkpoint yet"
+        if self.manifest["checkpoint"] is not None:
+            kept = (
+                f"the last good checkpoint is {self.folder / checkpoint.STATE}"
+                f" ({self.manifest['checkpoint']['decisions']:,} decisions)"
+            )
+        return Diverged(f"{what} after {decisions:,} decisions; {kept}")
+
+    def close(self, status: str, error: BaseException | None = None) -> None:
+        self.recorder.close()
+        self.manifest |= {"status": status, "end": now()}
+        if error is not None:
+            self.manifest["error"] = f"{type(error).__name__}: {error}"
+        write_manifest(self.folder, self.manifest)
+
+
+def crossed(before: int, after: int, every: int) -> bool:
+    """Whether a multiple of `every` was reached on the way from before to after."""
+    return after // every > before // every
+
+
+def begin(
+    cfg: Mapping[str, Any],
+    algorithm: Algorithm,
+    game: Game,
+    evaluation: Evaluation,
+    device: torch.device,
+) -> Run:
+    """A run in a new folder."""
+    folder = new_folder(cfg["names"]["game"], cfg["names"]["algo"])
+    write_config(folder, cfg)
+    manifest = describe(cfg["seed"], device)
+    write_manifest(folder, manifest)
+    return Run(cfg, algorithm, game, evaluation, folder, manifest)
+
+
+def go_on(
+    cfg: Mapping[str, Any],
+    algorithm: Algorithm,
+    game: Game,
+    evaluation: Evaluation,
+    folder: Path,
+) -> Run:
+    """The run of a folder at its last checkpoint. Nothing is written before all is accepted."""
+    old, manifest = read_folder(folder)
+    for key in sorted((cfg.keys() | old.keys()) - MAY_CHANGE):
+        if cfg.get(key) != old.get(key):
+            raise Refused(
+                f"{key}: a resumed run keeps its settings, only"
+                f" {', '.join(sorted(MAY_CHANGE - {'resume'}))} may change"
+            )
+    run = Run(cfg, algorithm, game, evaluation, folder, manifest)
+    try:
+        run.restore()
+    except BaseException:
+        run.recorder.close()
+        raise
+    manifest["resumed"].append({"command": shlex.join(sys.argv), "start": now(), "from": run.saved})
+    manifest |= {"status": "running", "end": None}
+    manifest.pop("error", None)
+    write_config(folder, cfg)
+    write_manifest(folder, manifest)
+    return run
+
+
+def train(
+    cfg: Mapping[str, Any],
+    algorithm: Algorithm,
+    game: Game,
+    evaluation: Evaluation,
+    device: torch.device,
+    resume: Path | None = None,
+) -> dict[str, Any]:
+    """Train in a new run folder, or go on in an old one; the last row, and the "folder".
+
+    `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
+    which name the folder.
+
+    Raises:
+        Refused: if there is nothing to resume, or the run can't go on.
+        Diverged: if a metric or a weight is no longer a number.
+        Interrupted: at SIGINT or SIGTERM, after a checkpoint.
+    """
+    cfg = {**cfg, "resume": None}
+    if resume is None:
+        run = begin(cfg, algorithm, game, evaluation, device)
+    else:
+        run = go_on(cfg, algorithm, game, evaluation, resume)
+    print(f"run folder: {run.folder}", flush=True)
+    try:
+        with Stop() as stop:
+            run.loop(stop)
+            if run.step < run.budget:
+                run.save(run.recorder.state_dict())
+                again = f"poker-rl train resume={shlex.quote(str(run.folder))}"
+                raise Interrupted(stop.number, f"stopped; to go on: {again}")
+            run.finish()
+            if stop.number:
+                raise Interrupted(stop.number, f"stopped, but {run.folder} is finished")
+    except BaseException as error:
+        stopped = isinstance(error, Interrupted | KeyboardInterrupt)
+        run.close("interrupted" if stopped else "failed", None if stopped else error)
+        raise
+    run.close("finished")
+    for tag, measurement in headline(run.recorder.measurements).items():
+        print(f"{tag}: {measurement}")
+    return {**run.last_row, "folder": str(run.folder)}
