@@ -6,7 +6,7 @@ back in one. There are no chance nodes: each deal is a root, and all deals are e
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ class Tree:
 
     Attributes:
         parent: node above, -1 at a root, [N] int32
-        edge: information set of the parent times A plus the action taken there, -1 at a root, [N] int32
+        edge: information set of the parent times A plus the action taken there, -1 at a root,
+            [N] int32
         seat: who acts, -1 where the hand is over, [N] int8
         infoset: information set, -1 where the hand is over, [N] int32
         payoffs: chips won where the hand is over, else 0, [N, seats] float64
@@ -32,7 +33,14 @@ class Tree:
         owner: who acts at each information set, [I] int8
         node: betting line of each information set, whatever the cards, [I] int64
         legal: [I, A] bool
-        previous: edge of the owner's last own action on the way, -1 if none, [I] int32
+        first: first information set of each seat, and I; a seat's own lie side by side, those
+            further down its moves later, [seats + 1]
+        previous: edge of the owner's last own action on the way, or, if there was none,
+            size * A + owner, the root of that seat's own moves, [I] uint32
+        leaf_edge: the same for every seat at each leaf, [seats, L] uint32. A leaf is the ends of
+            hands that no seat can tell apart by its own cards and moves; where every seat has
+            acted and knows all its cards, a terminal history
+        leaf_payoffs: chips won there times the chance of its deals, [seats, L] float64
 
     Raises:
         Refused: if the tree would have more than `most_rows` nodes.
@@ -66,7 +74,9 @@ class Tree:
             )
             infoset[live] += first_infoset
             mask = tables.legal(live)
-            _, level_lines = np.unique(_line_keys(tables.records[live[sample]]), return_inverse=True)
+            _, level_lines = np.unique(
+                _line_keys(tables.records[live[sample]]), return_inverse=True
+            )
             for name, part in {
                 "parent": parent,
                 "edge": edge,
@@ -93,20 +103,33 @@ class Tree:
             tables = below
 
         joined: dict[str, Any] = {name: np.concatenate(part) for name, part in parts.items()}
+        owner = joined["records"]["to_act"].astype(np.int8)
+        order = np.argsort(owner, kind="stable")
+        rank = np.argsort(order).astype(np.int32)  # new place of each information set
         self.parent = joined["parent"].astype(np.int32)
-        self.edge = joined["edge"].astype(np.int32)
         self.seat = joined["seat"].astype(np.int8)
-        self.infoset = joined["infoset"].astype(np.int32)
+        live, over = np.flatnonzero(self.seat >= 0), np.flatnonzero(self.seat < 0)
+        self.infoset = np.full(len(self.seat), -1, np.int32)
+        self.infoset[live] = rank[joined["infoset"][live]]
+        self.edge = np.full(len(self.seat), -1, np.int32)
+        parent_infoset, action = np.divmod(joined["edge"][self.deals :], game.actions)
+        self.edge[self.deals :] = rank[parent_infoset] * game.actions + action
         self.payoffs: np.ndarray = joined["payoffs"]
-        self.records: np.ndarray = joined["records"]
-        self.legal: np.ndarray = joined["legal"]
-        self.node: np.ndarray = joined["node"]
         self.levels = np.cumsum([0] + [len(part) for part in parts["seat"]])
-        self.owner = self.records["to_act"].astype(np.int8)
-        self.previous = np.full(len(self.records), -1, np.int32)
-        _previous(self.parent, self.edge, self.seat, self.infoset, self.previous, game.seats)
-        self._keys = np.concatenate(keys)
+        self.owner = owner[order]
+        self.records: np.ndarray = joined["records"][order]
+        self.legal: np.ndarray = joined["legal"][order]
+        self.node: np.ndarray = joined["node"][order]
+        self.first = np.searchsorted(self.owner, np.arange(game.seats + 1))
+        self._keys = np.concatenate(keys)[order]
         self._order = np.argsort(self._keys)
+
+        last = np.empty((len(self.parent), game.seats), np.uint32)
+        last[: self.deals] = self.legal.size + np.arange(game.seats)
+        _own_edges(self.parent, self.edge, self.seat, last)
+        self.previous = np.empty(self.size, np.uint32)
+        self.previous[self.infoset[live]] = last[live, self.seat[live]]
+        self.leaf_edge, self.leaf_payoffs = _leaves(last[over], self.payoffs[over] / self.deals)
 
     @property
     def size(self) -> int:
@@ -148,11 +171,23 @@ class Tree:
 
     def node_of(self, records: np.ndarray) -> np.ndarray:
         """Betting line of each table, whatever its cards, [B] int64."""
-        return self.node[self.infoset_of(records)]
+        lines: np.ndarray = self.node[self.infoset_of(records)]
+        return lines
 
     def uniform(self) -> np.ndarray:
         """The policy that takes each legal action equally often, [I, A]."""
-        return self.legal / self.legal.sum(1, keepdims=True)
+        policy: np.ndarray = self.legal / self.legal.sum(1, keepdims=True)
+        return policy
+
+
+@lru_cache(maxsize=8)
+def tree_of(game: Game) -> Tree:
+    """The game's tree, built once for solver, players and evaluation alike.
+
+    Raises:
+        Refused: if the game is too large to enumerate.
+    """
+    return Tree(game)
 
 
 def row_count(game: Game, most: int = MOST_ROWS) -> int:
@@ -186,15 +221,25 @@ def _line_keys(records: np.ndarray) -> np.ndarray:
     moves = records["line"][:, :longest].copy()
     moves[np.arange(longest) >= records["moves"][:, None]] = 255
     key = np.c_[records["to_act"].astype(np.uint8), moves]
-    return key.view(f"S{longest + 1}")[:, 0]
+    lines: np.ndarray = key.view(f"S{longest + 1}")[:, 0]
+    return lines
 
 
 @rule
-def _previous(parent, edge, seat, infoset, previous, seats):  # type: ignore[no-untyped-def]
-    last = np.full((len(parent), seats), -1, np.int32)
+def _own_edges(parent, edge, seat, last):  # type: ignore[no-untyped-def]
+    """Fill `last` [N, seats], each seat's last own edge on the way to a node, below the roots."""
     for i in range(len(parent)):
         if parent[i] >= 0:
             last[i] = last[parent[i]]
             last[i, seat[parent[i]]] = edge[i]
-        if infoset[i] >= 0:
-            previous[infoset[i]] = last[i, seat[i]]
+
+
+def _leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Add up the payoffs of equal rows of edges; leaves are columns, in the order first seen."""
+    kind = np.zeros(len(edges), np.int64)
+    for column in edges.T.astype(np.int64):
+        kind = np.unique(kind * (column.max() + 1) + column, return_inverse=True)[1]
+    first = np.unique(kind, return_index=True)[1]
+    order = np.argsort(first)
+    sums = [np.bincount(kind, column)[order] for column in payoffs.T]
+    return np.ascontiguousarray(edges[first[order]].T), np.stack(sums)
