@@ -9,9 +9,8 @@ import numpy as np
 
 from poker_rl.games.betting import CALL, FOLD, RAISE
 from poker_rl.games.game import Game
-from poker_rl.games.tree import Tree
+from poker_rl.games.tree import Tree, tree_of
 from poker_rl.players.bots import Bot
-from poker_rl.players.features import tree_of
 from poker_rl.settings import Range, Refused
 
 FIRST_MOVE, AFTER_CHECK, AFTER_CHECK_BET, AFTER_BET = range(4)
@@ -30,7 +29,7 @@ class Equilibrium(Bot):
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         if game.deal_count() != 6 or not is_kuhn(tree_of(game)):
-            raise Refused(f"an equilibrium is known only for Kuhn poker, not for {game.name}")
+            raise Refused(f"game: equilibria are known only of Kuhn poker, not of {game.name}")
 
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""

@@ -9,25 +9,11 @@ import numpy as np
 from poker_rl.games.game import Game
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import Tree
+from poker_rl.games.tree import tree_of
 from poker_rl.nets import FeatureKind
 from poker_rl.settings import Refused
 
 Rows = Callable[[np.ndarray], np.ndarray]
-
-_trees: dict[str, Tree] = {}
-
-
-def tree_of(game: Game) -> Tree:
-    """The game's tree, built once a process.
-
-    Raises:
-        Refused: if the game is too large to enumerate.
-    """
-    key = repr(game.state())
-    if key not in _trees:
-        _trees[key] = Tree(game)
-    return _trees[key]
 
 
 class Features:

@@ -5,12 +5,14 @@
     outputs/kuhn/ppo/x@300000          the snapshot at 300,000 decisions
     outputs/kuhn/ppo/x/players/9.pt    a snapshot file
     outputs/kuhn/ppo/x:average         another player of the snapshot, by name
+    outputs/kuhn/ppo/x:average.7       the eighth of its copies, if it was trained as several
 
 A snapshot file is data alone: the classes it names are looked up among this program's own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -23,11 +25,13 @@ from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.settings import Refused
 
+SPEC = re.compile(r"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?)?")  # path@decisions:player.copy
+
 
 def load_player(
     spec: str, game: Game, device: torch.device, bot: Callable[[str], Player]
 ) -> Player:
-    """The player a user named.
+    """The one player a user named.
 
     Args:
         spec: see above.
@@ -38,27 +42,33 @@ def load_player(
     """
     if spec.isidentifier() and not (Path(spec) / PLAYERS).is_dir():
         return bot(spec)
-    path, name = snapshot_of(spec)
-    players = load_players(path, game, device, name)
-    return next(iter(players.values()))
+    path, name, copy = parse(spec)
+    name, player = next(iter(load_players(path, game, device, name).items()))
+    if player.instances == 1 and copy is None:
+        return player
+    if copy is None or copy >= player.instances:
+        last = player.instances - 1
+        raise Refused(f"{spec}: {name} has {last + 1} copies; choose :{name}.0 to :{name}.{last}")
+    return player.instance(copy)
 
 
-def snapshot_of(spec: str) -> tuple[Path, str | None]:
-    """The snapshot file and the player's name in it that a user wrote, None if he wrote no name."""
-    place, name = spec, None
-    if ":" in spec and not Path(spec).exists():
-        place, _, name = spec.rpartition(":")
+def parse(spec: str) -> tuple[Path, str | None, int | None]:
+    """The snapshot file, the player's name and which of its copies; None where not written.
+
+    Raises:
+        Refused: if the folder has no such snapshot.
+    """
+    match = None if Path(spec).exists() else SPEC.fullmatch(spec)  # a path may hold a colon
+    place, decisions, name, copy = match.groups() if match else (spec, None, None, None)
     path = Path(place)
-    if path.is_dir():
-        return newest(path), name
-    folder, at, decisions = place.rpartition("@")
-    if at and not path.exists():
-        path = Path(folder) / PLAYERS / f"{decisions}.pt"
-        kept = [file.stem for file in snapshots(Path(folder))]
+    if decisions is not None:
+        kept = {file.stem: file for file in snapshots(path)}
         if decisions not in kept:
-            has = f"there are {', '.join(kept)}" if kept else "there are none"
-            raise Refused(f"{folder} has no snapshot {decisions}; {has}")
-    return path, name
+            raise Refused(f"{path} has no snapshot {decisions}; it has {', '.join(kept) or 'none'}")
+        path = kept[decisions]
+    elif path.is_dir():
+        path = newest(path)
+    return path, name, None if copy is None else int(copy)
 
 
 def load_players(
@@ -72,9 +82,11 @@ def load_players(
     snapshot = load_snapshot(path)
     theirs, ours, states = snapshot["game"], game.state(), snapshot["players"]
     if theirs != ours:
-        differ = [key for key in ours if theirs.get(key) != ours[key]]
+        differ = [key for key in ours | theirs if theirs.get(key) != ours.get(key)]
         what = theirs.get("name") if "name" in differ else f"another {game.name}: {differ[0]}"
         raise Refused(f"{path} is of {what}, not of this {game.name}")
+    if not states:
+        raise Refused(f"{path} holds no players")
     if name is not None:
         if name not in states:
             raise Refused(f"{path} has no player {name}; it has {', '.join(states)}")

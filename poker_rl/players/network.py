@@ -10,8 +10,9 @@ from torch import nn
 
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
+from poker_rl.games.tree import tree_of
 from poker_rl.nets import Net, masked_softmax, net_state, routed, take
-from poker_rl.players.features import Features, tree_of
+from poker_rl.players.features import Features
 from poker_rl.players.load import built
 
 Members = Literal["shared", "seat", "agent", "node"]

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from poker_rl.games.game import Game
-from poker_rl.players.features import tree_of
+from poker_rl.games.tree import tree_of
 
 
 class TablePlayer:
