@@ -127,7 +127,7 @@ class Recorder:
             self.sums[tag] = self.sums.get(tag, 0.0) + float(value)
             self.counts[tag] = self.counts.get(tag, 0) + 1
         self.learning_s += seconds
-        self.bar.update(step - self.bar.n)
+        self.bar.update(min(step, self.budget) - self.bar.n)
 
     def row(
         self, progress: Progress, measurements: Mapping[str, Measurement], evaluation_s: float
@@ -204,7 +204,5 @@ def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:
 
 def headline(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:
     """The first measurement of each player."""
-    first: dict[str, Measurement] = {}
-    for tag, measurement in measurements.items():
-        first.setdefault(tag.partition("/")[0], measurement)
-    return first
+    tags = {tag.partition("/")[0]: tag for tag in reversed(measurements)}
+    return {tag: measurements[tag] for tag in reversed(tags.values())}

@@ -1,0 +1,158 @@
+"""Metrics and TensorBoard: every point once, also after a kill, and each run one run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+from poker_rl.evaluation.measurement import Measurement
+from poker_rl.folder import hparams, new_folder, read_folder
+from poker_rl.record import flatten, headline
+from poker_rl.settings import Refused
+
+EXACT = Measurement(0.125, None, "ante", "exact")
+SAMPLED = Measurement(-0.5, 0.0312, "big blind", "against call")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def board(outputs: Path) -> EventMultiplexer:
+    """What TensorBoard reads below a folder."""
+    multiplexer = EventMultiplexer(tensor_size_guidance={"scalars": 0, "hparams": 0})
+    multiplexer.AddRunsFromDirectory(str(outputs))
+    multiplexer.Reload()
+    return multiplexer
+
+
+def curves(multiplexer: EventMultiplexer, run: str) -> dict[str, list[tuple[int, float]]]:
+    """Steps and values by tag."""
+    tags = multiplexer.PluginRunToTagToContent("scalars")[run]
+    return {
+        tag: [(e.step, float(e.tensor_proto.float_val[0])) for e in multiplexer.Tensors(run, tag)]
+        for tag in tags
+    }
+
+
+def expected_curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    points = defaultdict(list)
+    for row in tiny.rows(folder):
+        for tag, value in row.items():
+            if "/" in tag:
+                points[tag].append((int(row["decisions"]), pytest.approx(value, rel=1e-6)))
+    return dict(points)
+
+
+def without_time(points: dict[str, Any]) -> dict[str, Any]:
+    return {tag: values for tag, values in points.items() if not tag.startswith("time/")}
+
+
+def test_a_measurement_says_what_it_is() -> None:
+    assert str(EXACT) == "0.125 ante (exact)"
+    assert str(SAMPLED) == "-0.5 ± 0.031 big blind (against call)"
+    assert flatten({"current/value": EXACT, "current/match": SAMPLED}) == {
+        "eval/current/value": 0.125,
+        "eval/current/match": -0.5,
+        "eval/current/match/half_width": 0.0312,
+    }
+
+
+def test_the_headline_is_each_players_first_measurement() -> None:
+    tags = ["current/exploitability", "current/value", "average/nash_conv", "average/value"]
+    assert list(headline(dict.fromkeys(tags, EXACT))) == [tags[0], tags[2]]
+
+
+def test_tensorboard_shows_what_metrics_hold() -> None:
+    tiny.train()
+    folder = tiny.only_folder()
+    run = str(folder.relative_to("outputs"))
+    shown = board(Path("outputs"))
+    assert list(shown.Runs()) == [run]
+    points = curves(shown, run)
+    assert without_time(points) == expected_curves(folder)
+    assert {"time/decisions_per_second", "time/elapsed_s", "time/outside_networks"} < points.keys()
+    about = shown.SummaryMetadata(run, "eval/current/match").summary_description
+    assert about == "ante, against call"
+    assert "figures/exploitability" in shown.PluginRunToTagToContent("images")[run]
+
+
+def test_curves_of_a_killed_and_resumed_run_do_not_double_back() -> None:
+    tiny.train(budget=320)
+    folder = tiny.only_folder()
+    kept = Path("killed")
+    shutil.copytree(folder, kept)
+    # As a kill between the row at 350 and the next checkpoint would leave it.
+    tiny.train(folder, budget=390)
+    shutil.copy(kept / "state.pt", folder / "state.pt")
+    manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    tiny.train(folder, budget=500)
+    points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
+    assert without_time(points) == expected_curves(folder)
+    steps = [step for step, _ in points["eval/current/exploitability"]]
+    assert steps == sorted(set(steps))
+
+
+def test_settings_are_shown_without_a_run_of_their_own() -> None:
+    tiny.train(budget=50)
+    tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
+    shown = board(Path("outputs"))
+    assert len(shown.Runs()) == 2
+    settings = []
+    for run, tags in shown.PluginRunToTagToContent("hparams").items():
+        assert run in shown.PluginRunToTagToContent("scalars")
+        (content,) = tags.values()
+        data = HParamsPluginData.FromString(content).session_start_info.hparams
+        settings.append({key: value for key, value in data.items()})
+    assert settings[0].keys() == settings[1].keys()
+    assert {data["algo.nan_in"].string_value for data in settings} == {"metric", "weight"}
+    assert {data["seed"].number_value for data in settings} == {5, 6}
+
+
+def test_hparams_are_flat_scalars_and_strings() -> None:
+    flat = hparams(tiny.settings(algo={"_target_": "x", "lr": {"_target_": "y", "start": 0.1}}))
+    assert flat["algo.lr.start"] == 0.1
+    assert flat["game"] == "tiny"
+    assert flat["opponent"] == "null"
+    assert not any("_target_" in key or key.startswith("evaluation") for key in flat)
+    assert all(isinstance(value, int | float | str) for value in flat.values())
+
+
+def test_rows_are_on_the_disk_before_tensorboard_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first number of a run must not wait for an import."""
+
+    def broken(*arguments: object, **settings: object) -> None:
+        assert tiny.rows(tiny.only_folder())[0]["decisions"] == 0
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("torch.utils.tensorboard.SummaryWriter", broken)
+    with pytest.raises(KeyboardInterrupt):
+        tiny.train()
+    assert read_folder(tiny.only_folder())[1]["status"] == "interrupted"
+
+
+def test_folders_differ_even_in_one_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = {new_folder("kuhn", "ppo") for _ in range(50)}
+    assert len(folders) == 50
+    Path("outputs/kuhn/file").write_text("")
+    with pytest.raises(Refused, match="can't be made"):
+        new_folder("kuhn/file", "ppo")
+
+
+def test_event_files_end_whole() -> None:
+    tiny.train(budget=50)
+    (path,) = tiny.only_folder().glob("events.out.*")
+    assert sum(1 for _ in EventFileLoader(str(path)).Load()) > 3
