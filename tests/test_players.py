@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from poker_rl import checkpoint
-from poker_rl.config import build, option
+from poker_rl.config import CONF, build, option
 from poker_rl.evaluation.exploitability import nash_conv, values
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
@@ -193,6 +193,17 @@ def test_one_weight_an_infoset():
     aggressive = np.where(tree.legal[:, 0], 1, 2)
     expected = module.weight[0, :, 0].sigmoid().detach().numpy()
     assert chances[np.arange(12), aggressive] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CONF / "net").glob("*.yaml")))
+def test_every_configured_net_plays_kuhn(name):
+    records = tree_of(KUHN).records
+    net = build(option("net", name), "net")
+    inputs = Features(KUHN, net.features).size
+    module = net.module(inputs, KUHN.actions, 2, torch.Generator().manual_seed(0), last_scale=0.01)
+    player = NetworkPlayer(KUHN, net, module, "seat")
+    # so small a last layer starts close to uniform play
+    assert player.probabilities(records) == pytest.approx(tree_of(KUHN).uniform(), abs=0.05)
 
 
 PLAYERS = {
