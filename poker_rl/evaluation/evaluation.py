@@ -1,0 +1,180 @@
+"""How the players of a run are measured: exactly where the game can be enumerated, else by matches.
+
+Tags are `<player>/<measure>`:
+
+    exploitability   NashConv a seat              nash_conv         sum of the seats' gains
+    value            won by the first seat        value/seat_<i>    with three seats or more
+    gain/seat_<i>    won more by a best response there
+    against/<name>   won in matches, in games too large to enumerate
+
+A player of several instances gives the mean over them and percentiles, `<player>/<measure>/p50`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import InitVar, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+
+from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, member
+from poker_rl.evaluation.exploitability import exploitability, gains, values
+from poker_rl.evaluation.matches import FEWEST_DEALS, against, unit_of
+from poker_rl.evaluation.measurement import Measurement
+from poker_rl.games.game import Game
+from poker_rl.games.tree import Tree, row_count, tree_of
+from poker_rl.players.equilibrium import is_kuhn
+from poker_rl.players.player import Player
+from poker_rl.settings import Count, Range
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from poker_rl.evaluation.figures import Curves
+
+Measures = dict[str, Measurement]
+
+
+@dataclass(kw_only=True)
+class Evaluation:
+    """Exact exploitability and value of every player, or what it wins from bots.
+
+    With a player called `others` in every seat but the first, it is the first seat's play that is
+    measured.
+
+    Args:
+        load: builds the player of a name in `conf/player` or of a run folder.
+    """
+
+    most_nodes: Count
+    others: str | None
+    percentiles: list[Annotated[int, Range(0, 100)]]
+    opponents: list[str]
+    deals: Annotated[int, Range(FEWEST_DEALS)]
+    axis: Literal["decisions", "hands", "updates", "iterations"]
+    smoothing: Annotated[float, Range(0, 1, open_low=True)]
+    game: InitVar[Game]
+    load: InitVar[Callable[[str], Player]]
+    seed: InitVar[int]
+
+    def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
+        self._game, self._seed = game, seed
+        self._others = None if self.others is None else load(self.others)
+        self._opponents = {name: load(name) for name in self.opponents}
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The game's tree, None if it has more than `most_nodes` nodes."""
+        small = row_count(self._game, self.most_nodes) <= self.most_nodes
+        return tree_of(self._game) if small else None
+
+    def evaluate(self, players: Mapping[str, Player]) -> Measures:
+        """Every measure of every player, by tag."""
+        measured: Measures = {}
+        for name, player in players.items():
+            sample = self.sample(player)
+            for measure in sample[0]:
+                measured |= self.spread(f"{name}/{measure}", [one[measure] for one in sample])
+        return measured
+
+    def sample(self, player: Player) -> list[Measures]:
+        """The measures of each of a player's instances."""
+        if self.tree is None:
+            return [self.play(player.instance(k)) for k in range(player.instances)]
+        return [self.measure(self.tree, policy) for policy in self.policies(self.tree, player)]
+
+    def play(self, player: Player) -> Measures:
+        """What a player wins from each opponent."""
+        return {
+            f"against/{name}": against(self._game, player, opponent, name, self.deals, self._seed)
+            for name, opponent in self._opponents.items()
+        }
+
+    def policies(self, tree: Tree, player: Player) -> np.ndarray:
+        """The policies of a player's K instances, [K, I, A], the others in their seats."""
+        records = np.tile(tree.records, player.instances)
+        policies = player.probabilities(records).reshape(player.instances, *tree.legal.shape)
+        if self._others is None:
+            return policies
+        others = self._others.probabilities(tree.records)
+        return np.where((tree.owner == 0)[:, None], policies, others)
+
+    def measure(self, tree: Tree, policy: np.ndarray) -> Measures:
+        """Exact measures of a policy [I, A]."""
+        scale, unit = unit_of(self._game)
+        gain, value, seats = gains(tree, policy), values(tree, policy), range(self._game.seats)
+        won = {"value": value[0]} | {f"value/seat_{i}": value[i] for i in seats if len(seats) > 2}
+        kind = "exact" if self.others is None else f"against {self.others}"
+        return {
+            "exploitability": Measurement(
+                exploitability(tree, policy) * scale, None, unit, "exact"
+            ),
+            "nash_conv": Measurement(float(gain.sum()) * scale, None, unit, "exact"),
+            **{
+                tag: Measurement(float(chips), None, "chips a hand", kind)
+                for tag, chips in won.items()
+            },
+            **{
+                f"gain/seat_{i}": Measurement(float(gain[i]) * scale, None, unit, "exact")
+                for i in seats
+            },
+        }
+
+    def spread(self, tag: str, sample: Sequence[Measurement]) -> Measures:
+        """A measure of one instance as it is; of several the mean and the percentiles."""
+        if len(sample) == 1:
+            return {tag: sample[0]}
+        results = [one.value for one in sample]
+        told = {tag: np.mean(results)} | {
+            f"{tag}/p{percent}": np.percentile(results, percent) for percent in self.percentiles
+        }
+        unit, kind = sample[0].unit, sample[0].kind
+        return {tag: Measurement(float(value), None, unit, kind) for tag, value in told.items()}
+
+    def figures(self, players: Mapping[str, Player], metrics: Path) -> dict[str, Figure]:
+        """Curves from a metrics.jsonl, and the players' policies where the game is small."""
+        from poker_rl.evaluation.figures import read  # matplotlib takes a while to import
+
+        drawn = self.curves(read(metrics))
+        if self.tree is not None:
+            for name, player in players.items():
+                drawn |= self.pictures(self.tree, name, self.policies(self.tree, player))
+        return {name: figure for name, figure in drawn.items() if figure is not None}
+
+    def curves(self, curves: Curves) -> dict[str, Figure | None]:
+        """Figures over the run, None where there is nothing to draw."""
+        from poker_rl.evaluation import figures
+
+        unit = unit_of(self._game)[1]
+        return {
+            "exploitability": figures.exploitability(curves, self.axis, unit),
+            "matches": figures.matches(curves, self.axis, unit),
+            "losses": figures.losses(curves, self.axis, self.smoothing),
+        }
+
+    def pictures(self, tree: Tree, name: str, policies: np.ndarray) -> dict[str, Figure | None]:
+        """Figures of a player's policies [K, I, A]: the median by exploitability, if K > 1."""
+        from poker_rl.evaluation import policies as pictures
+
+        order = np.argsort([exploitability(tree, policy) for policy in policies], kind="stable")
+        policy, title = policies[order[len(order) // 2]], f"Policy: {name.replace('_', ' ')}"
+        if len(policies) > 1:
+            title += f", median of {len(policies)} by exploitability"
+        if not is_kuhn(tree):
+            return {f"policy_{name}": pictures.policy(tree, policy, title)}
+        own = bets(tree, policy)
+        alpha = own[0, 0]
+        rows = [
+            [
+                pictures.Bets(f"{who} player", own, seat),
+                pictures.Bets(f"equilibrium{at}", member(own), seat),
+            ]
+            for who, seat, at in (
+                ("first", FIRST, f" at alpha {min(alpha, 1 / 3):.2f}"),
+                ("second", SECOND, ""),
+            )
+        ]
+        return {f"policy_{name}": pictures.kuhn(rows, title)}

@@ -1,0 +1,117 @@
+"""Duplicate matches: every deal is played in each rotation of the players over the seats.
+
+The hands of one deal depend on each other, deals do not: a block is the mean over a deal's
+rotations, and intervals are over blocks. The deals and each player's actions have generators of
+their own, so the cards do not depend on the players.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from poker_rl.evaluation.exploitability import values
+from poker_rl.evaluation.measurement import Measurement
+from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree import Tree
+from poker_rl.players.player import Player
+from poker_rl.rollout import draw
+from poker_rl.settings import Refused
+
+FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
+MOST_TABLES = 16_384  # played at once; a table takes 0.8 kB
+
+
+def play(game: Game, players: Sequence[Player], deals: int, seed: int) -> np.ndarray:
+    """Play random deals, each in every rotation: chips won a hand by each player.
+
+    In rotation r player i sits in seat (i + r) mod seats; a player may stand in the list twice.
+
+    Returns:
+        Means over the rotations, [deals, seats] float64; each row sums to zero.
+
+    Raises:
+        ValueError: if a player's action was illegal.
+    """
+    cards, *streams = np.random.SeedSequence(seed).spawn(1 + game.seats)
+    generators = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
+    size = max(1, MOST_TABLES // game.seats)
+    dealer = Tables(game, min(size, deals), int(cards.generate_state(1, np.uint64)[0]))
+    blocks = []
+    for first in range(0, deals, size):
+        dealer.deal()
+        decks = dealer.records["deck"][: deals - first]
+        blocks.append(_rotations(game, players, decks, generators))
+    return np.concatenate(blocks)
+
+
+def _rotations(
+    game: Game,
+    players: Sequence[Player],
+    decks: np.ndarray,
+    generators: list[np.random.Generator],
+) -> np.ndarray:
+    seats = game.seats
+    tables = Tables(game, len(decks) * seats, 0)
+    tables.deal(decks=np.repeat(decks, seats, axis=0))
+    rotation = np.arange(len(tables.records)) % seats  # table b: deal b // seats
+    first_of = {id(player): i for i, player in reversed(list(enumerate(players)))}
+    asked = np.array([first_of[id(player)] for player in players])  # one call for equal players
+    rows = np.arange(len(tables.records))
+    while len(rows):
+        who = asked[(tables.records["to_act"][rows] - rotation[rows]) % seats]
+        actions = np.empty(len(rows), np.int64)
+        for i in np.unique(who):
+            mine = who == i
+            chances = players[i].probabilities(tables.records[rows[mine]])
+            actions[mine] = draw(chances, generators[i].random(len(chances)))
+        tables.step(actions, rows)
+        rows = rows[tables.records["over"][rows] == 0]
+    seat = (np.arange(seats) + rotation[:, None]) % seats
+    won = np.take_along_axis(tables.payoffs(), seat, axis=1)  # by player, not by seat
+    blocks: np.ndarray = won.reshape(len(decks), seats, seats).mean(axis=1)
+    return blocks
+
+
+def against(
+    game: Game, player: Player, other: Player, name: str, deals: int, seed: int
+) -> Measurement:
+    """What `player` wins a hand from `other`, called `name`, in every other seat.
+
+    Raises:
+        Refused: if there are too few deals for an interval.
+    """
+    if deals < FEWEST_DEALS:
+        raise Refused(f"deals: {deals} are too few for an interval, at least {FEWEST_DEALS}")
+    scale, unit = unit_of(game)
+    blocks = play(game, [player] + [other] * (game.seats - 1), deals, seed)[:, 0] * scale
+    return Measurement(float(blocks.mean()), half_width(blocks), unit, f"against {name}")
+
+
+def exact(tree: Tree, policies: Sequence[np.ndarray]) -> np.ndarray:
+    """What `play` estimates for players of these policies [I, A]: chips a hand, [seats]."""
+    seats = len(policies)
+    won = np.zeros(seats)
+    for rotation in range(seats):
+        seat = (np.arange(seats) + rotation) % seats  # of each player
+        policy = np.stack(policies)[np.argsort(seat)[tree.owner], np.arange(tree.size)]
+        won += values(tree, policy)[seat] / seats
+    return won
+
+
+def half_width(blocks: np.ndarray) -> float:
+    """Half the 95 % interval for the mean of independent blocks [N], N >= 30, by Student's t."""
+    z = NormalDist().inv_cdf(0.975)
+    t = z + (z**3 + z) / (4 * (len(blocks) - 1))  # Cornish-Fisher: 2.043 for 30, exactly 2.045
+    return float(t * blocks.std(ddof=1) / sqrt(len(blocks)))
+
+
+def unit_of(game: Game) -> tuple[float, str]:
+    """Result units a chip, and their name: thousandths of a big blind, else the game's own unit."""
+    if game.unit == "big blind":
+        return 1000 / game.unit_chips, "mbb/hand"
+    return 1 / game.unit_chips, f"{game.unit}/hand"
