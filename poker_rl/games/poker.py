@@ -198,9 +198,6 @@ class Poker:
         own = "".join(cards[seat * hole : (seat + 1) * hole])
         return f"{seat} {'|'.join(filter(None, [own, ''.join(cards[board:shown])]))} {actions}".strip()
 
-    def __hash__(self) -> int:
-        return hash(repr(self))  # lists among the fields have no hash of their own
-
     def state(self) -> dict[str, Any]:
         """The definition as plain values."""
         return asdict(self)

@@ -6,7 +6,7 @@ back in one. There are no chance nodes: each deal is a root, and all deals are e
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -179,15 +179,25 @@ class Tree:
         policy: np.ndarray = self.legal / self.legal.sum(1, keepdims=True)
         return policy
 
+    def normalise(self, weights: np.ndarray) -> np.ndarray:
+        """The policy in proportion to weights [I, A], uniform where all are 0."""
+        total = weights.sum(1, keepdims=True)
+        return np.where(total > 0, weights / np.where(total > 0, total, 1), self.uniform())
 
-@lru_cache(maxsize=8)
+
+_trees: dict[str, Tree] = {}
+
+
 def tree_of(game: Game) -> Tree:
     """The game's tree, built once for solver, players and evaluation alike.
 
     Raises:
         Refused: if the game is too large to enumerate.
     """
-    return Tree(game)
+    key = repr(game.state())
+    if key not in _trees:
+        _trees[key] = Tree(game)
+    return _trees[key]
 
 
 def row_count(game: Game, most: int = MOST_ROWS) -> int:

@@ -1,0 +1,162 @@
+"""Counterfactual regret minimisation over the whole tree, in the variants of one equation.
+
+After Zinkevich et al. 2007; discounts in the notation of Brown and Sandholm (arXiv:1809.04040). In
+iteration t each seat in turn, knowing the moves the seats before it have just made, does at each of
+its information sets
+
+    r_t      = counterfactual regrets of its actions under the present policies
+    R_t      = R_(t-1) + r_t, then positive ones times d(alpha), negative ones times d(beta)
+    policy   ~ positive part of R_t, or with prediction of R_t + r_t; uniform if there is none
+    average += t^gamma * reach of the policy that was played * that policy
+
+with d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0.
+
+                 alpha  beta  gamma  predictive
+    CFR          inf    inf   0      no          Zinkevich et al. 2007
+    CFR+         inf    -inf  1      no          arXiv:1407.5042
+    linear CFR   1      1     1      no          arXiv:1809.04040
+    DCFR         1.5    0     2      no          arXiv:1809.04040
+    PCFR+        inf    -inf  2      yes         arXiv:2007.14358
+    PDCFR+       2.3    -inf  5      yes         arXiv:2404.13891
+
+Deviations: CFR as published updates all seats at once. PDCFR+ discounts before it adds, in the next
+iteration by the same factor, and predicts from discounted regrets, so both orders play the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, asdict, dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+import torch
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.games.game import Game, rule
+from poker_rl.games.sequences import collect, multiply_out
+from poker_rl.games.tree import tree_of
+from poker_rl.players.player import Player
+from poker_rl.players.table import TablePlayer
+from poker_rl.settings import Count, NonNegative
+
+
+@dataclass(kw_only=True)
+class CFR:
+    """The solver; for any number of seats, though only with two does the average converge.
+
+    Raises:
+        Refused: if the game is too large to enumerate.
+    """
+
+    alpha: float
+    beta: float
+    gamma: NonNegative
+    predictive: bool
+    iterations_per_step: Count
+    game: InitVar[Game]
+
+    def __post_init__(self, game: Game) -> None:
+        self.progress = Progress()
+        self._game, self._tree = game, tree_of(game)
+        self._regrets = np.zeros(self._tree.legal.shape)  # [I, A] chips
+        self._sums = np.zeros(self._tree.legal.shape)  # of the average
+        self._policy = self._tree.uniform()
+
+    def learn(self) -> dict[str, float]:
+        """Run `iterations_per_step` iterations."""
+        tree = self._tree
+        start = self.progress.iterations + 1
+        _iterate(
+            *(tree.first, tree.previous, tree.legal, tree.leaf_edge, tree.leaf_payoffs),
+            *(self._regrets, self._sums, self._policy),
+            *(self.alpha, self.beta, self.gamma, self.predictive),
+            *(start, start + self.iterations_per_step),
+        )
+        self.progress.iterations += self.iterations_per_step
+        sweeps = self.iterations_per_step * self._game.seats
+        self.progress.updates += sweeps
+        self.progress.hands += sweeps * tree.deals
+        self.progress.decisions += sweeps * int((tree.seat >= 0).sum())
+        return {"regret/positive": float(self._regrets.max(1).clip(0).mean())}
+
+    def players(self) -> dict[str, Player]:
+        """The average policy, which converges, and the last one."""
+        return {
+            "average": TablePlayer(self._game, self._tree.normalise(self._sums)),
+            "current": TablePlayer(self._game, self._policy.copy()),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Regrets, sums, the last policy and the counters."""
+        tables = {"regrets": self._regrets, "sums": self._sums, "policy": self._policy}
+        copies = {name: torch.from_numpy(table.copy()) for name, table in tables.items()}
+        return {**copies, "progress": asdict(self.progress)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self._regrets[:] = state["regrets"].numpy()
+        self._sums[:] = state["sums"].numpy()
+        self._policy[:] = state["policy"].numpy()
+        self.progress = Progress(**state["progress"])
+
+
+@rule
+def _iterate(  # type: ignore[no-untyped-def]
+    first,
+    previous,
+    legal,
+    leaf_edge,
+    leaf_payoffs,
+    regrets,
+    sums,
+    policy,
+    alpha,
+    beta,
+    gamma,
+    predictive,
+    start,
+    stop,
+):
+    """Run iterations `start` to `stop` - 1; the tables [I, A] change in place."""
+    seats, actions = len(leaf_edge), legal.shape[1]
+    reach = np.ones(legal.size + seats)
+    earned = np.empty(legal.size + seats)
+    for seat in range(seats):
+        multiply_out(first[seat], first[seat + 1], previous, policy, reach)
+    for t in range(start, stop):
+        keep, cut, weight = _discount(t, alpha), _discount(t, beta), float(t) ** gamma
+        for seat in range(seats):
+            collect(seat, leaf_edge, leaf_payoffs, reach, earned)
+            for i in range(first[seat + 1] - 1, first[seat] - 1, -1):
+                value = 0.0
+                for a in range(actions):
+                    value += policy[i, a] * earned[i * actions + a]
+                earned[previous[i]] += value
+                total = 0.0
+                choices = 0
+                for a in range(actions):
+                    if legal[i, a]:
+                        edge = i * actions + a
+                        regret = earned[edge] - value
+                        kept = regrets[i, a] + regret
+                        kept *= keep if kept > 0 else cut
+                        regrets[i, a] = kept
+                        sums[i, a] += weight * reach[edge]
+                        policy[i, a] = max(kept + regret if predictive else kept, 0.0)
+                        total += policy[i, a]
+                        choices += 1
+                for a in range(actions):
+                    if total > 0:
+                        policy[i, a] /= total
+                    elif legal[i, a]:
+                        policy[i, a] = 1 / choices
+            multiply_out(first[seat], first[seat + 1], previous, policy, reach)
+
+
+@rule
+def _discount(t, exponent):  # type: ignore[no-untyped-def]
+    if abs(exponent) == inf:
+        return 1.0 if exponent > 0 else 0.0
+    power = float(t) ** exponent
+    return power / (power + 1)
