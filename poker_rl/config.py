@@ -12,7 +12,7 @@ import inspect
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -21,7 +21,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.settings import Count, Natural, Range, Refused
@@ -75,7 +75,9 @@ def build(node: object, key: str, **runtime: Any) -> Any:
     try:
         return target(**arguments)
     except Refused as error:
-        raise Refused(f"{key}.{error}") from None
+        field, _, _ = str(error).partition(":")
+        link = "." if field in (*settings, "_target_") else ": "
+        raise Refused(f"{key}{link}{error}") from None
 
 
 def find(target: object, key: str) -> type[Any]:
@@ -160,8 +162,68 @@ def option(group: str, name: str) -> dict[str, Any]:
     """
     options = [path.stem for path in (CONF / group).glob("*.yaml")]
     if name not in options:
-        raise Refused(f"{group}: no option {name}; {allowed(name, options)}")
+        raise Refused(f"no {group} is called {name}; {allowed(name, options)}")
     return read(CONF / group / f"{name}.yaml")
+
+
+def compose(overrides: Sequence[str]) -> DictConfig:
+    """The config that the overrides lead to, Hydra's own part included.
+
+    Raises:
+        Refused: if they lead to none.
+    """
+    import hydra
+    from hydra.errors import HydraException
+
+    try:
+        return hydra.compose("config", list(overrides), return_hydra_config=True)
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+        raise refusal(error) from None
+
+
+def parted(config: DictConfig) -> tuple[DictConfig, DictConfig]:
+    """The settings of a composed config, and Hydra's part."""
+    names = [str(name) for name in config if name != "hydra"]
+    return OmegaConf.masked_copy(config, names), config.hydra
+
+
+def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """The overrides for Hydra, and those of each job of a sweep over the others.
+
+    Raises:
+        Refused: if one can't be read.
+    """
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+    try:
+        parsed = parser.parse_overrides(list(overrides))
+        task = [override for override in parsed if not override.is_hydra_override()]
+        jobs = BasicSweeper.split_arguments(task, None)[0]
+    except HydraException as error:
+        raise refusal(error) from None
+    return [str(o.input_line) for o in parsed if o.is_hydra_override()], jobs
+
+
+def refusal(error: Exception) -> Refused:
+    """What Hydra says of a config that cannot be composed, in a line that names the key."""
+    from hydra.errors import MissingConfigException, OverrideParseException
+
+    first, cause = str(error).partition("\n")[0], error.__cause__
+    if isinstance(error, MissingConfigException):
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        return Refused(f"{group}={name}: no such option; {allowed(name, error.options or ())}")
+    if isinstance(error, OverrideParseException):
+        return Refused(f"{error.override}: not a setting, write key=value ({error.message})")
+    if isinstance(error, YAMLError):
+        return Refused(" ".join(str(error).split()))
+    if isinstance(cause, ConfigKeyError | ConfigAttributeError):
+        options = [str(key) for key in cause.parent_node or () if key != "hydra"]
+        return Refused(f"{cause.full_key}: no such setting; {allowed(str(cause.key), options)}")
+    return Refused(f"{first} {cause or ''}".strip())
 
 
 def _annotation(target: type[Any], name: str) -> Any:

@@ -1,0 +1,99 @@
+"""What became of the jobs of a sweep: a file each as they end, a table of all in the end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from poker_rl.folder import OUTPUTS
+
+HEADLINE = "/exploitability"  # what the printed table shows, where it was measured
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """How a job ended."""
+
+    overrides: list[str]
+    status: str  # finished, interrupted, diverged, refused, failed or not run
+    exit_code: int = 0
+    message: str = ""
+    metrics: dict[str, Any] = field(default_factory=dict)  # the last row and the run folder
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self)))
+
+
+def collect(
+    folder: Path, jobs: Sequence[list[str]], refused: Mapping[int, str], interrupted: bool
+) -> list[Outcome]:
+    """The outcomes of all jobs in order.
+
+    Args:
+        folder: where those that were run have left theirs.
+        refused: the numbers of those that could not be composed, and why.
+        interrupted: whether the sweep was.
+    """
+    ran = [Outcome(**json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
+    outcomes = []
+    for number, job in enumerate(jobs):
+        if number in refused:
+            lost = Outcome(overrides=job, status="refused", exit_code=2, message=refused[number])
+        else:
+            lost = Outcome(overrides=job, status="not run", exit_code=130 if interrupted else 1)
+        outcomes.append(next((o for o in ran if o.overrides == job), lost))
+    return outcomes
+
+
+def report(outcomes: Sequence[Outcome]) -> int:
+    """Print how the jobs went, write it down if any of them did anything; the exit code."""
+    if any(outcome.metrics for outcome in outcomes):
+        print(f"\n{table(outcomes)}\n\nsummary: {write_csv(outcomes)}", flush=True)
+    for outcome in outcomes:
+        if outcome.exit_code:
+            what = f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status
+            print(f"poker-rl: {' '.join(outcome.overrides)}: {what}", file=sys.stderr)
+    codes = {outcome.exit_code for outcome in outcomes}
+    return max(codes, key=lambda code: (code > 2, code == 1, code))  # then a bug, then a refusal
+
+
+def write_csv(outcomes: Sequence[Outcome]) -> Path:
+    """A row a job: what was set, how it ended, its last metrics."""
+    rows = [
+        dict(override.split("=", 1) for override in outcome.overrides)
+        | {"status": outcome.status, "message": outcome.message, **outcome.metrics}
+        for outcome in outcomes
+    ]
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    path = OUTPUTS / "sweeps" / f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """A line a job: what sets it apart, how it ended, how exploitable its players are."""
+    shared = set.intersection(*(set(outcome.overrides) for outcome in outcomes))
+    tags = sorted({tag for o in outcomes for tag in o.metrics if tag.endswith(HEADLINE)})
+    rows = [["job", "status", *(tag.removeprefix("eval/") for tag in tags), "folder"]]
+    for outcome in outcomes:
+        numbers = [outcome.metrics.get(tag) for tag in tags]
+        rows.append(
+            [
+                " ".join(o for o in outcome.overrides if o not in shared),
+                outcome.status,
+                *("" if number is None else f"{number:.4g}" for number in numbers),
+                outcome.metrics.get("folder", ""),
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
