@@ -161,6 +161,6 @@ def hparams(cfg: Mapping[str, Any]) -> dict[str, str | float]:
             flat[key] = value if isinstance(value, int | float | str) else json.dumps(value)
 
     for key, value in cfg.items():
-        if key in ("algo", "net") or not isinstance(value, dict):
+        if key in ("algo", "net") or not (isinstance(value, dict) or key == "resume"):
             add(key, value)
     return flat

@@ -158,17 +158,20 @@ class Recorder:
     def _scalars(
         self, values: Mapping[str, float], measurements: Mapping[str, Measurement]
     ) -> None:
+        from tensorboard.compat.proto.summary_pb2 import Summary  # type: ignore[import-untyped]
+        from tensorboard.plugins.scalar.metadata import create_summary_metadata  # type: ignore[import-untyped]
         from torch.utils.tensorboard import summary
 
         scalar: Any = summary.scalar
-        row = scalar("", 0.0)
-        del row.value[:]
+        row = Summary()
         for tag, value in values.items():
-            row.value.extend(scalar(tag, value).value)
+            one = scalar(tag, value, new_style=True)
             measurement = measurements.get(tag.removeprefix("eval/"))
-            if measurement is not None:
-                about = f"{measurement.unit}, {measurement.kind}"
-                row.value[-1].metadata.summary_description = about
+            about = "" if measurement is None else f"{measurement.unit}, {measurement.kind}"
+            # torch leaves out the data class, and TensorBoard's data server skips values without
+            # it, or of double precision.
+            one.value[0].metadata.CopyFrom(create_summary_metadata("", about))
+            row.value.extend(one.value)
         self.writer.file_writer.add_summary(row, self.last_step)
         self.writer.flush()
 
@@ -204,5 +207,7 @@ def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:
 
 def headline(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:
     """The first measurement of each player."""
-    tags = {tag.partition("/")[0]: tag for tag in reversed(measurements)}
-    return {tag: measurements[tag] for tag in reversed(tags.values())}
+    tags: dict[str, str] = {}
+    for tag in measurements:
+        tags.setdefault(tag.partition("/")[0], tag)
+    return {tag: measurements[tag] for tag in tags.values()}

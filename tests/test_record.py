@@ -8,11 +8,13 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tiny
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+from tensorboard.util import tensor_util
 
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.folder import hparams, new_folder, read_folder
@@ -40,7 +42,10 @@ def curves(multiplexer: EventMultiplexer, run: str) -> dict[str, list[tuple[int,
     """Steps and values by tag."""
     tags = multiplexer.PluginRunToTagToContent("scalars")[run]
     return {
-        tag: [(e.step, float(e.tensor_proto.float_val[0])) for e in multiplexer.Tensors(run, tag)]
+        tag: [
+            (e.step, float(tensor_util.make_ndarray(e.tensor_proto)))
+            for e in multiplexer.Tensors(run, tag)
+        ]
         for tag in tags
     }
 
@@ -50,7 +55,7 @@ def expected_curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
     for row in tiny.rows(folder):
         for tag, value in row.items():
             if "/" in tag:
-                points[tag].append((int(row["decisions"]), pytest.approx(value, rel=1e-6)))
+                points[tag].append((int(row["decisions"]), float(np.float32(value))))
     return dict(points)
 
 
