@@ -40,7 +40,7 @@ class Rows:
     @property
     def records(self) -> np.ndarray:
         """A copy of the tables, each at its seat to act, [B]."""
-        return self.tables.records[self.table]
+        return np.take(self.tables.records, self.table)
 
 
 Act = Callable[[Rows], tuple[np.ndarray, np.ndarray]]

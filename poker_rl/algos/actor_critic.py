@@ -103,8 +103,12 @@ class ActorCritic:
         self._actor_optimiser = torch.optim.Adam(self._actor.parameters(), fused=True)
         self._critic_optimiser = torch.optim.Adam(self._critic.parameters(), fused=True)
         self._weight_average = WeightAverage(self._actor, self.weight_average)
-        self._average = self.average and AveragePolicy(
-            self.average, module(features.size, self.last_scale), self._generator
+        self._average = (
+            None
+            if self.average is None
+            else AveragePolicy(
+                self.average, module(features.size, self.last_scale), self._generator
+            )
         )
         self._rollout = Rollout(
             game,
@@ -245,8 +249,8 @@ class ActorCritic:
         return list(order.chunk(self.minibatches))
 
     def _copies(self, rows: Rows) -> np.ndarray:
-        member = member_of(self._game, self.members, rows.records, rows.agent)
-        return rows.table // self.hands * self._members + member
+        first = rows.table // self.hands * self._members
+        return np.add(first, member_of(self._game, self.members, rows.records, rows.agent))
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self._device)
@@ -259,7 +263,7 @@ class ActorCritic:
             "actor_optimiser": self._actor_optimiser.state_dict(),
             "critic_optimiser": self._critic_optimiser.state_dict(),
             "weight_average": self._weight_average.state_dict(),
-            "average": self._average and self._average.state_dict(),
+            "average": None if self._average is None else self._average.state_dict(),
             "rollout": self._rollout.state_dict(),
             "generator": self._generator.bit_generator.state,
             "progress": vars(self.progress).copy(),

@@ -19,4 +19,4 @@ def _cache_folder() -> Path:
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(_cache_folder())
+    numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]

@@ -7,6 +7,9 @@ conventions (OpenSpiel's `universal_poker`); heads-up the button is seat 1 and p
 Actions: 0 fold, 1 check or call, 2 bet or raise.
 """
 
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
 from __future__ import annotations
 
 import numpy as np

@@ -14,6 +14,9 @@ that describes it to the rest of the program.
     infoset(game, table, seat, out) key of the information set as bytes
 """
 
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
 from __future__ import annotations
 
 from types import ModuleType
@@ -78,7 +81,7 @@ class Game(Protocol):
 
 
 @rule
-def random(table):  # type: ignore[no-untyped-def]
+def random(table):
     """64 random bits from the table's own counter (SplitMix64, Steele et al. 2014)."""
     table.draws += np.uint64(1)
     z = table.key + table.draws * np.uint64(0x9E3779B97F4A7C15)
@@ -88,7 +91,7 @@ def random(table):  # type: ignore[no-untyped-def]
 
 
 @rule
-def shuffle(table, cards, dealt):  # type: ignore[no-untyped-def]
+def shuffle(table, cards, dealt):
     """Fill the first `dealt` places of the deck with distinct random cards (Fisher-Yates)."""
     for i in range(cards):
         table.deck[i] = i

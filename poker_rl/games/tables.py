@@ -5,6 +5,9 @@ module's, so `step` in a loop is that game's `step`. Each has a serial and a par
 threads costs more than a short loop saves, so the parallel one is for calls worth milliseconds.
 """
 
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
 from __future__ import annotations
 
 from functools import cache
@@ -19,48 +22,48 @@ from poker_rl.games.game import Game
 PARALLEL_ROWS = 16_384
 
 
-def deal_loop(game, tables, rows):  # type: ignore[no-untyped-def]
+def deal_loop(game, tables, rows):
     for i in prange(len(rows)):
         deal(game[0], tables[rows[i]])
         start(game[0], tables[rows[i]])
 
 
-def start_loop(game, tables, rows):  # type: ignore[no-untyped-def]
+def start_loop(game, tables, rows):
     for i in prange(len(rows)):
         start(game[0], tables[rows[i]])
 
 
-def legal_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+def legal_loop(game, tables, rows, out):
     for i in prange(len(rows)):
         legal(game[0], tables[rows[i]], out[i])
 
 
-def step_loop(game, tables, rows, actions):  # type: ignore[no-untyped-def]
+def step_loop(game, tables, rows, actions):
     for i in prange(len(rows)):
         step(game[0], tables[rows[i]], actions[i])
 
 
-def observe_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+def observe_loop(game, tables, rows, out):
     for i in prange(len(rows)):
         observe(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
 
 
-def reveal_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+def reveal_loop(game, tables, rows, out):
     for i in prange(len(rows)):
         reveal(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
 
 
-def infoset_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+def infoset_loop(game, tables, rows, out):
     for i in prange(len(rows)):
         infoset(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
 
 
-def payoffs_loop(game, tables, rows, out):  # type: ignore[no-untyped-def]
+def payoffs_loop(game, tables, rows, out):
     for i in prange(len(rows)):
         payoffs(game[0], tables[rows[i]], out[i])
 
 
-def advance_loop(game, tables, actions, observations, masks, won, over):  # type: ignore[no-untyped-def]
+def advance_loop(game, tables, actions, observations, masks, won, over):
     for i in prange(len(actions)):
         table = tables[i]
         step(game[0], table, actions[i])
