@@ -1,0 +1,72 @@
+"""Rows of a batch for networks with a copies axis: shuffled by copy, equal rows computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.nets import copies_of, routed
+
+
+class Inputs:
+    """What networks are shown in N decisions, [N, W].
+
+    A small game shows the same few rows again and again. Where that saves work the networks run
+    once over the distinct rows, U of them, and the results are handed out: the same function and
+    the same gradient, but for rounding.
+    """
+
+    def __init__(self, rows: np.ndarray, device: torch.device) -> None:
+        width = rows.dtype.itemsize * rows.shape[1]
+        as_bytes = np.ascontiguousarray(rows).view(f"V{width}")[:, 0]
+        _, first, place = np.unique(as_bytes, return_index=True, return_inverse=True)
+        self.rows = torch.from_numpy(rows).to(device)  # [N, W]
+        self.distinct = torch.from_numpy(rows[first]).to(device).float()  # [U, W]
+        self.place = torch.from_numpy(place).to(device)  # [N]
+
+    def all(self, module: nn.Module, copy: Tensor) -> Tensor:
+        """Every row through its copy [N], -> [N, out]."""
+        copies = copies_of(module)
+        if copies * len(self.distinct) < len(self.rows):
+            out: Tensor = module(self.distinct.expand(copies, -1, -1))  # [K, U, out]
+            return out.flatten(0, 1)[copy * len(self.distinct) + self.place]
+        return routed(module, self.rows.float(), copy)
+
+    def some(self, module: nn.Module, index: Tensor) -> Tensor:
+        """Rows `index` [K, B] through copy k in block k, -> [K, B, out]."""
+        if len(self.distinct) < index.shape[1]:
+            out: Tensor = module(self.distinct.expand(len(index), -1, -1))  # [K, U, out]
+            return out.gather(1, self.place[index][..., None].expand(-1, -1, out.shape[2]))
+        return module(self.rows[index].float())  # type: ignore[no-any-return]
+
+
+def minibatches(
+    rows: np.ndarray,
+    copy: np.ndarray,
+    copies: int,
+    count: int,
+    generator: np.random.Generator,
+    device: torch.device,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """One pass over some rows, each copy's own in random order, in at most `count` equal parts.
+
+    Args:
+        rows: indices, [N].
+        copy: whose each of them is, [N].
+
+    Yields:
+        indices [K, B], and the weight of each in the mean over its copy's rows [K, B]. Copies
+        with fewer rows than others are filled up with rows of weight 0, evenly over the pass.
+    """
+    sizes = np.bincount(copy, minlength=copies)[:, None]  # [K, 1]
+    most = int(sizes.max())
+    slot = generator.permuted(np.tile(np.arange(most), (copies, 1)), axis=1)  # [K, most]
+    first = np.cumsum(sizes)[:, None] - sizes
+    place = np.minimum(first + slot % np.maximum(sizes, 1), len(rows) - 1)
+    order = torch.from_numpy(rows[np.argsort(copy, kind="stable")][place]).to(device)
+    counts = torch.from_numpy((slot < sizes).astype(np.float32)).to(device)
+    for index, part in zip(order.chunk(count, 1), counts.chunk(count, 1), strict=True):
+        yield index, part / part.sum(1, keepdim=True).clamp(min=1)
