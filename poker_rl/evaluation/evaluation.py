@@ -73,18 +73,22 @@ class Evaluation:
 
     def evaluate(self, players: Mapping[str, Player]) -> Measures:
         """Every measure of every player, by tag."""
-        measured: Measures = {}
-        for name, player in players.items():
-            sample = self.sample(player)
-            for measure in sample[0]:
-                measured |= self.spread(f"{name}/{measure}", [one[measure] for one in sample])
-        return measured
+        return {
+            f"{name}/{measure}": one
+            for name, player in players.items()
+            for measure, one in self.measures(player).items()
+        }
 
-    def sample(self, player: Player) -> list[Measures]:
-        """The measures of each of a player's instances."""
+    def measures(self, player: Player) -> Measures:
+        """Every measure of a player: of several instances the means and the percentiles."""
         if self.tree is None:
-            return [self.play(player.instance(k)) for k in range(player.instances)]
-        return [self.measure(self.tree, policy) for policy in self.policies(self.tree, player)]
+            sample = [self.play(player.instance(k)) for k in range(player.instances)]
+        else:
+            sample = [self.measure(self.tree, each) for each in self.policies(self.tree, player)]
+        measured: Measures = {}
+        for measure in sample[0]:
+            measured |= self.spread(measure, [one[measure] for one in sample])
+        return measured
 
     def play(self, player: Player) -> Measures:
         """What a player wins from each opponent."""
@@ -107,12 +111,11 @@ class Evaluation:
         scale, unit = unit_of(self._game)
         gain, value, seats = gains(tree, policy), values(tree, policy), range(self._game.seats)
         won = {"value": value[0]} | {f"value/seat_{i}": value[i] for i in seats if len(seats) > 2}
+        distance = float(gain.sum()) * scale
         kind = "exact" if self.others is None else f"against {self.others}"
         return {
-            "exploitability": Measurement(
-                exploitability(tree, policy) * scale, None, unit, "exact"
-            ),
-            "nash_conv": Measurement(float(gain.sum()) * scale, None, unit, "exact"),
+            "exploitability": Measurement(distance / len(seats), None, unit, "exact"),
+            "nash_conv": Measurement(distance, None, unit, "exact"),
             **{
                 tag: Measurement(float(chips), None, "chips a hand", kind)
                 for tag, chips in won.items()
@@ -122,6 +125,12 @@ class Evaluation:
                 for i in seats
             },
         }
+
+    def median(self, tree: Tree, policies: np.ndarray) -> np.ndarray:
+        """The policy [I, A] with the median exploitability of policies [K, I, A]."""
+        order = np.argsort([exploitability(tree, policy) for policy in policies], kind="stable")
+        median: np.ndarray = policies[order[len(order) // 2]]
+        return median
 
     def spread(self, tag: str, sample: Sequence[Measurement]) -> Measures:
         """A measure of one instance as it is; of several the mean and the percentiles."""
@@ -159,8 +168,7 @@ class Evaluation:
         """Figures of a player's policies [K, I, A]: the median by exploitability, if K > 1."""
         from poker_rl.evaluation import policies as pictures
 
-        order = np.argsort([exploitability(tree, policy) for policy in policies], kind="stable")
-        policy, title = policies[order[len(order) // 2]], f"Policy: {name.replace('_', ' ')}"
+        policy, title = self.median(tree, policies), f"Policy: {name.replace('_', ' ')}"
         if len(policies) > 1:
             title += f", median of {len(policies)} by exploitability"
         if not is_kuhn(tree):

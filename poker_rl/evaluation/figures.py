@@ -85,8 +85,12 @@ class Line:
 
 
 def draw(ax: Axes, lines: Iterable[Line], log: bool = False) -> None:
-    """Draw curves in colours of their own, with a legend; a single curve's bands are named."""
+    """Draw curves in colours of their own, with a legend; a single curve's bands are named.
+
+    Axes become logarithmic if asked for and if there is a point to draw on them.
+    """
     lines = list(lines)
+    log = log and any(((line.x > 0) & (line.y > 0)).any() for line in lines)
     for i, line in enumerate(lines):
         colour, seen = COLOURS[i % len(COLOURS)], np.isfinite(line.y)
         if log:

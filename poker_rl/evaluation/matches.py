@@ -106,7 +106,7 @@ def exact(tree: Tree, policies: Sequence[np.ndarray]) -> np.ndarray:
 def half_width(blocks: np.ndarray) -> float:
     """Half the 95 % interval for the mean of independent blocks [N], N >= 30, by Student's t."""
     z = NormalDist().inv_cdf(0.975)
-    t = z + (z**3 + z) / (4 * (len(blocks) - 1))  # Cornish-Fisher: 2.043 for 30, exactly 2.045
+    t = z + (z**3 + z) / (4 * (len(blocks) - 1))  # Cornish-Fisher: 2.042 for 30, exactly 2.045
     return float(t * blocks.std(ddof=1) / sqrt(len(blocks)))
 
 

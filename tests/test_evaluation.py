@@ -1,0 +1,241 @@
+"""Measures against known constants, and what `evaluate` prints and writes of a run."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+from evaluations import (
+    HOLDEM,
+    KUHN,
+    KUHN_3P,
+    LEDUC,
+    Policies,
+    evaluation,
+    loader,
+    random_policies,
+)
+
+from poker_rl.checkpoint import save_snapshot
+from poker_rl.evaluation.equilibrium import bets, distance, member
+from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.evaluation.report import evaluate_run
+from poker_rl.games.tree import tree_of
+from poker_rl.players.equilibrium import optimal
+from poker_rl.players.table import TablePlayer
+from poker_rl.settings import Refused
+
+CPU = torch.device("cpu")
+
+
+def measured(game, player, name="default", **settings):
+    results = evaluation(game, name, **settings).evaluate({"current": player})
+    return {tag.removeprefix("current/"): one.value for tag, one in results.items()}
+
+
+def test_uniform_play():
+    assert measured(KUHN, loader(KUHN)("uniform")) == pytest.approx(
+        {
+            "exploitability": 11 / 24,
+            "nash_conv": 11 / 12,
+            "value": 1 / 8,
+            "gain/seat_0": 0.375,
+            "gain/seat_1": 0.5416667,
+        }
+    )
+    assert measured(LEDUC, loader(LEDUC)("uniform")) == pytest.approx(
+        {
+            "exploitability": 4.7472222 / 2,
+            "nash_conv": 4.7472222,
+            "value": -0.078125,
+            "gain/seat_0": 2.165625,
+            "gain/seat_1": 2.5815972,
+        }
+    )
+
+
+def test_three_seats_have_three_values():
+    results = measured(KUHN_3P, loader(KUHN_3P)("uniform"))
+    assert results["exploitability"] == pytest.approx(2.0625 / 3)
+    values = [results[f"value/seat_{seat}"] for seat in range(3)]
+    assert values == pytest.approx([0.234375, -0.046875, -0.1875])
+    assert results["value"] == values[0]
+
+
+def test_every_number_says_what_it_is():
+    results = evaluation(LEDUC).evaluate({"current": loader(LEDUC)("uniform")})
+    told = {tag: (one.unit, one.kind, one.half_width) for tag, one in results.items()}
+    assert told["current/exploitability"] == ("ante/hand", "exact", None)
+    assert told["current/value"] == ("chips a hand", "exact", None)
+    # The progress bar and the end of a run show each player's first number.
+    assert next(iter(results)) == "current/exploitability"
+
+
+def test_instances_are_told_by_percentiles():
+    tree, policies = tree_of(KUHN), random_policies(KUHN, count=9)
+    results = measured(KUHN, Policies(KUHN, policies))
+    each = [nash_conv(tree, policy) for policy in policies]
+    assert results["nash_conv"] == pytest.approx(np.mean(each))
+    for percent in (10, 25, 50, 75, 90):
+        assert results[f"nash_conv/p{percent}"] == pytest.approx(np.percentile(each, percent))
+
+
+def test_a_large_game_has_no_invented_distance():
+    results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
+    assert list(results) == [f"current/against/{name}" for name in ("uniform", "call", "raise")]
+    assert {one.kind for one in results.values()} == {
+        f"against {n}" for n in ("uniform", "call", "raise")
+    }
+    assert results["current/against/uniform"].half_width > 0
+
+
+def test_the_tree_is_as_large_as_the_setting_allows():
+    assert "nash_conv" in measured(KUHN, loader(KUHN)("call"), most_nodes=54)
+    assert "nash_conv" not in measured(KUHN, loader(KUHN)("call"), most_nodes=53)
+
+
+def test_evaluating_twice_gives_the_same():
+    one = evaluation(KUHN, most_nodes=1, deals=100)
+    players = {"current": loader(KUHN)("uniform")}
+    assert one.evaluate(players) == one.evaluate(players)
+
+
+def test_others_have_every_seat_but_the_first():
+    own = measured(KUHN, loader(KUHN)("call"))
+    beside = measured(KUHN, loader(KUHN)("call"), others="equilibrium")
+    # No first player wins more than the value of the game from an equilibrium.
+    assert beside["gain/seat_0"] == pytest.approx(-1 / 18 - beside["value"])
+    # What the best second player wins from the first is as it was.
+    best = [results["gain/seat_1"] - results["value"] for results in (own, beside)]
+    assert best[0] == pytest.approx(best[1])
+
+
+# The distance to optimal of Kuhn poker
+
+
+def test_distance_of_even_chances():
+    first, second = distance(np.full((4, 3), 0.5))
+    assert (first, second) == (pytest.approx(0.861, abs=5e-4), pytest.approx(1.056, abs=5e-4))
+    results = measured(KUHN, loader(KUHN)("uniform"), "k2")
+    assert results["distance_first"] == pytest.approx(31 / 36)
+    assert results["distance_second"] == pytest.approx(19 / 18)
+
+
+@pytest.mark.parametrize("alpha", [0, 0.1, 0.25, 1 / 3])
+def test_every_equilibrium_is_optimal(alpha):
+    assert distance(optimal(alpha)) == pytest.approx((0, 0))
+    np.testing.assert_allclose(member(optimal(alpha)), optimal(alpha))
+
+
+def test_bets_by_situation_and_card():
+    tree = tree_of(KUHN)
+    policy = loader(KUHN)("equilibrium").probabilities(tree.records)  # alpha 1/3
+    expected = [[1 / 3, 0, 1], [1 / 3, 0, 1], [0, 2 / 3, 1], [0, 1 / 3, 1]]
+    np.testing.assert_allclose(bets(tree, policy), expected)
+    np.testing.assert_allclose(bets(tree, np.stack([policy, policy])), [expected] * 2)
+
+
+def test_a_fixed_second_player_is_not_measured():
+    results = measured(KUHN, loader(KUHN)("uniform"), "k2", opponent="equilibrium")
+    assert results["distance_first"] == pytest.approx(31 / 36)
+    assert "distance_second" not in results
+
+
+def test_kuhn_alone():
+    with pytest.raises(Refused, match="for Kuhn poker, not for leduc"):
+        evaluation(LEDUC, "k2")
+    with pytest.raises(Refused, match="for Kuhn poker, not for limit_holdem"):
+        evaluation(HOLDEM, "k1")
+
+
+# A run folder
+
+
+def snapshot(folder, game, decisions=1000, **players):
+    folder.mkdir(exist_ok=True)
+    states = {name: TablePlayer(game, policy).state() for name, policy in players.items()}
+    save_snapshot(folder, decisions, {"game": game.state(), "players": states})
+    return folder
+
+
+def evaluate(run, game=KUHN, **arguments):
+    settings = {"checkpoint": None, "player": None, "against": [], "deals": 1000, "seed": 0}
+    return evaluate_run(
+        run,
+        game=game,
+        evaluation=evaluation(game),
+        load=loader(game),
+        device=CPU,
+        **{"figures": False, **settings, **arguments},
+    )
+
+
+@pytest.fixture
+def run(tmp_path):
+    uniform, other = tree_of(KUHN).uniform(), random_policies(KUHN)[0]
+    snapshot(tmp_path / "run", KUHN, 500, current=other)
+    return snapshot(tmp_path / "run", KUHN, 1000, current=uniform, average=other)
+
+
+def test_a_report_in_three_forms(run, capsys):
+    evaluate(run, against=["call", str(run) + ":average"])
+    screen = capsys.readouterr().out
+    assert "1,000 decisions" in screen
+    assert "exploitability" in screen
+    assert "0.4583" in screen  # 11/24
+    assert "1,000 deals, each played in every seat; ante/hand, 95 % interval" in screen
+    assert "after check-bet  0.500 / 0.000  0.500 / 0.667  0.500 / 1.000" in screen
+
+    report = json.loads((run / "evaluation.json").read_text())
+    assert (report["game"], report["decisions"], report["seed"]) == ("kuhn", 1000, 0)
+    assert list(report["players"]) == ["current", "average"]
+    expected = {"value": 11 / 24, "half_width": None, "unit": "ante/hand", "kind": "exact"}
+    assert report["players"]["current"]["exploitability"] == pytest.approx(expected)
+    match = report["matches"][0]
+    assert (match["player"], match["against"], match["deals"]) == ("current", "call", 1000)
+    assert abs(match["won"]["value"] - match["exact"]) < 2 * match["won"]["half_width"]
+    assert len(report["matches"]) == 4
+    kuhn = report["kuhn"]["current"]
+    assert kuhn["alpha"] == pytest.approx(1 / 3)  # it bets the jack more often than any equilibrium
+    assert kuhn["bet_or_call"]["after a bet"] == {"J": 0.5, "Q": 0.5, "K": 0.5}
+    assert kuhn["equilibrium"]["after check-bet"] == pytest.approx({"J": 0, "Q": 2 / 3, "K": 1})
+
+    rows = list(csv.DictReader((run / "evaluation.csv").open()))
+    assert len(rows) == 2 * 5 + 4
+    assert float(rows[0]["value"]) == pytest.approx(11 / 24)
+    assert rows[-1]["measure"] == f"against/{run}:average"
+    assert (rows[-1]["deals"], rows[-1]["kind"]) == ("1000", f"against {run}:average")
+
+
+def test_an_older_checkpoint_and_one_player(run):
+    assert evaluate(run, checkpoint=500).snapshot.name == "500.pt"
+    assert list(evaluate(run, player="average").measures) == ["average"]
+
+
+def test_figures_are_drawn(run):
+    (run / "metrics.jsonl").write_text('{"decisions": 0, "eval/current/exploitability": 1}\n')
+    evaluate(run, figures=True)
+    drawn = {path.name for path in (run / "figures").iterdir()}
+    assert drawn == {"exploitability.png", "policy_current.png", "policy_average.png"}
+
+
+def test_what_can_not_be_evaluated_is_refused(run, tmp_path):
+    leduc = snapshot(tmp_path / "leduc", LEDUC, current=tree_of(LEDUC).uniform())
+    with pytest.raises(Refused, match="is of kuhn, not of this leduc"):
+        evaluate(run, LEDUC)
+    with pytest.raises(Refused, match="is of leduc, not of this kuhn"):
+        evaluate(run, against=[str(leduc)])
+    with pytest.raises(Refused, match="Kuhn poker"):
+        evaluate(leduc, LEDUC, against=["equilibrium"])
+    with pytest.raises(Refused, match="rise"):
+        evaluate(run, against=["rise"])
+    with pytest.raises(Refused, match="has no player best; it has current, average"):
+        evaluate(run, player="best")
+    with pytest.raises(Refused, match="has no snapshot 7; it has 500, 1000"):
+        evaluate(run, checkpoint=7)
+    with pytest.raises(Refused, match="deals: 10 are too few"):
+        evaluate(run, against=["call"], deals=10)
+    assert not (run / "evaluation.json").exists()

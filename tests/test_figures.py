@@ -1,0 +1,221 @@
+"""Figures show the numbers they are given."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+from evaluations import (
+    HOLDEM,
+    KUHN,
+    KUHN_3P,
+    LEDUC,
+    Policies,
+    evaluation,
+    loader,
+    random_policies,
+)
+from matplotlib.colors import to_rgb
+
+from poker_rl.evaluation import figures, policies
+from poker_rl.evaluation.equilibrium import bets, distance
+from poker_rl.games.tree import tree_of
+from poker_rl.players.equilibrium import optimal
+from poker_rl.record import flatten
+
+
+def metrics(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def run(path, one, player, **extra):
+    """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
+    row = flatten(one.evaluate({"current": player}))
+    counters = [dict.fromkeys(figures.COUNTERS, 100 * i) for i in range(10)]
+    return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
+
+
+def texts(figure):
+    """The words in a figure, its axes row by row."""
+    return [text.get_text() for ax in figure.axes for text in ax.texts]
+
+
+def titles(figure):
+    return [ax.get_title(loc="left") for ax in figure.axes if ax.get_visible()]
+
+
+def drawable(figure):
+    figure.savefig(file := io.BytesIO(), format="png")
+    return file.getvalue().startswith(b"\x89PNG")
+
+
+def test_read_fills_gaps(tmp_path):
+    curves = figures.read(metrics(tmp_path / "m", [{"hands": 0}, {"hands": 1, "loss/value": 2.5}]))
+    np.testing.assert_array_equal(curves["loss/value"], [np.nan, 2.5])
+    np.testing.assert_array_equal(curves["hands"], [0, 1])
+
+
+def test_exponential_average():
+    # .2 * new + .8 * old, beginning at the first.
+    np.testing.assert_allclose(figures.smoothed(np.array([1.0, 0.0, 5.0]), 0.2), [1, 0.8, 1.64])
+    np.testing.assert_allclose(figures.smoothed(np.array([1.0, 0.0, 5.0]), 1), [1, 0, 5])
+
+
+@pytest.mark.parametrize(
+    ("steps", "written"), [(0, "0"), (500, "500"), (20_000, "20k"), (1.5e6, "1.5M"), (3e9, "3B")]
+)
+def test_short_numbers(steps, written):
+    assert figures.short(steps) == written
+
+
+def test_exploitability_of_every_player(tmp_path):
+    rows = [
+        {
+            "decisions": 10**i,
+            "eval/current/exploitability": 2.0**-i,
+            "eval/average/exploitability": 1,
+        }
+        for i in range(5)
+    ]
+    curves = figures.read(metrics(tmp_path / "m", rows))
+    figure = figures.exploitability(curves, "decisions", "ante/hand")
+    (ax,) = figure.axes
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "average"]
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), [(10**i, 2.0**-i) for i in range(5)])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("decisions", "exploitability (ante/hand)")
+    assert drawable(figure)
+
+
+def test_nothing_to_draw():
+    curves = {"decisions": np.arange(3.0)}
+    assert figures.exploitability(curves, "decisions", "ante/hand") is None
+    assert figures.losses(curves, "decisions", 1) is None
+    assert figures.matches(curves, "decisions", "ante/hand") is None
+
+
+def test_a_curve_of_nothing_but_zeros_is_drawn():
+    curves = {"decisions": np.zeros(1), "eval/current/exploitability": np.zeros(1)}
+    assert drawable(figures.exploitability(curves, "decisions", "ante/hand"))
+
+
+def test_percentiles_are_bands():
+    levels = {10: 0.0, 25: 1.0, 50: 2.0, 75: 3.0, 90: 4.0}
+    curves = {f"eval/current/nash_conv/p{p}": np.full(3, level) for p, level in levels.items()}
+    curves |= {"eval/current/nash_conv": np.full(3, 9.0), "updates": np.arange(3.0)}
+    line = figures.of_player(curves, "updates", "current", "nash_conv")
+    assert [(name, low[0], high[0]) for name, low, high in line.bands] == [
+        ("10 to 90 %", 0, 4),
+        ("25 to 75 %", 1, 3),
+    ]
+    assert (line.name, line.y[0]) == ("current, median", 2)
+
+
+def test_a_large_game_is_drawn_by_its_matches(tmp_path):
+    one = evaluation(HOLDEM, deals=100)
+    player = loader(HOLDEM)("raise")
+    drawn = one.figures({"current": player}, run(tmp_path / "m", one, player))
+    assert list(drawn) == ["matches"]
+    assert titles(drawn["matches"]) == ["Against uniform", "Against call", "Against raise"]
+    assert drawn["matches"].axes[0].get_ylabel() == "won (mbb/hand)"
+    assert drawable(drawn["matches"])
+
+
+@pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
+def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
+    one = evaluation(game)
+    player = Policies(game, random_policies(game))
+    file = run(tmp_path / "m", one, player, **{"loss/policy": 1.0, "loss/value": 2.0})
+    drawn = one.figures({"current": player}, file)
+    assert list(drawn) == ["exploitability", "losses", "policy_current"]
+    assert titles(drawn["losses"]) == ["Policy loss", "Value loss"]
+    for figure in drawn.values():
+        assert drawable(figure)
+
+
+def test_cells_are_divided_by_the_probabilities():
+    tree = tree_of(LEDUC)
+    chances = random_policies(LEDUC)[0]
+    figure = policies.policy(tree, chances, "random")
+    assert titles(figure) == [f"seat {s}, street {r}" for r in (1, 2) for s in (0, 1)]
+    seat_1 = figure.axes[1]
+    assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
+    assert [tick.get_text() for tick in seat_1.get_yticklabels()] == [
+        "Js",
+        "Jh",
+        "Qs",
+        "Qh",
+        "Ks",
+        "Kh",
+    ]
+    image = seat_1.images[0].get_array()  # [6, 3 * RESOLUTION, 3]
+    cell = image[3, policies.RESOLUTION : 2 * policies.RESOLUTION]
+    chance = chances[tree.names.index("1 Qh r")]
+    for colour, expected in zip(policies.ACTIONS, chance, strict=False):
+        share = np.isclose(cell, to_rgb(colour)).all(1).mean()
+        assert share == pytest.approx(expected, abs=1 / policies.RESOLUTION)
+
+
+def test_too_many_cells_are_not_drawn(monkeypatch):
+    monkeypatch.setattr(policies, "MOST_INFOSETS", 47)
+    assert policies.policy(tree_of(KUHN_3P), random_policies(KUHN_3P)[0], "") is None
+
+
+def test_kuhn_stands_beside_its_equilibrium(tmp_path):
+    one = evaluation(KUHN)
+    policy = random_policies(KUHN)
+    figure = one.figures(
+        {"current": Policies(KUHN, policy)}, run(tmp_path / "m", one, loader(KUHN)("call"))
+    )["policy_current"]
+    own = bets(tree_of(KUHN), policy[0])
+    alpha = min(own[0, 0], 1 / 3)
+    names = ["first player", f"equilibrium at alpha {alpha:.2f}", "second player", "equilibrium"]
+    assert titles(figure)[:4] == names
+    shown = [own[[0, 2]], optimal(alpha)[[0, 2]], own[[1, 3]], optimal(alpha)[[1, 3]]]
+    assert texts(figure) == [f"{p:.2f}" for panel in shown for p in panel.T.ravel()]
+
+
+def test_node_agents(tmp_path):
+    one = evaluation(KUHN, "k1")
+    player = loader(KUHN)("uniform")
+    learnt = {"loss/policy": 1.0, "loss/value": 2.0, one.edge: -0.25}
+    drawn = one.figures({"current": player}, run(tmp_path / "m", one, player, **learnt))
+    assert list(drawn) == ["exploitability", "losses", "edge", "policy_current"]
+    assert titles(drawn["losses"])[0] == "Policy loss, exponential average 0.2"
+    critic, value, _ = drawn["edge"].axes[0].lines
+    assert set(critic.get_ydata()) == {-0.25}
+    assert set(value.get_ydata()) == {0.125}
+    assert drawable(drawn["edge"])
+
+
+def test_the_distance_of_many_models(tmp_path):
+    one = evaluation(KUHN, "k2")
+    models = Policies(KUHN, random_policies(KUHN, count=11))
+    drawn = one.figures({"current": models}, run(tmp_path / "m", one, models))
+    assert list(drawn) == ["exploitability", "distance", "policy_current"]
+    tree = tree_of(KUHN)
+    for far, ax in zip(distance(bets(tree, models.policies)), drawn["distance"].axes, strict=True):
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(far))
+        wide, narrow = (band.get_paths()[0].get_extents() for band in ax.collections)
+        assert (wide.ymin, wide.ymax) == pytest.approx(tuple(np.percentile(far, [10, 90])))
+        assert (narrow.ymin, narrow.ymax) == pytest.approx(tuple(np.percentile(far, [25, 75])))
+    first = np.sort(distance(bets(tree, models.policies))[0])
+    assert titles(drawn["policy_current"])[:3] == [
+        f"first player, best: {first[0]:.3f}",
+        f"first player, median: {first[5]:.3f}",
+        "first player, optimum for the best",
+    ]
+    assert drawable(drawn["distance"])
+    assert drawable(drawn["policy_current"])
+
+
+def test_a_fixed_second_player_stands_beside(tmp_path):
+    one = evaluation(KUHN, "k2", opponent="equilibrium")
+    models = Policies(KUHN, random_policies(KUHN, count=3))
+    drawn = one.figures({"current": models}, run(tmp_path / "m", one, models))
+    assert titles(drawn["distance"]) == ["First player"]
+    assert titles(drawn["policy_current"])[3] == "second player: equilibrium"
+    assert texts(drawn["policy_current"])[18:] == ["0.33", "0.00", "0.00", "0.33", "1.00", "1.00"]
