@@ -11,8 +11,11 @@ An iteration:
     target   = r + E_pi Q(next) + lambda min(1, pi / b) (target(next) - Q(next, action))
     A(a)     = Q(a) - E_pi Q,  with  d = (target - Q(x)) / b(x)  added at the action x taken
                and pi(x) d taken from all
-    critic   : minimise (Q(x) - target)^2
-    actor    : maximise  sum_a pi(a) A(a) - alpha KL(pi, uniform)  at the traverser's decisions
+    critic   : minimise  (Q(x) - target)^2
+    actor    : maximise  sum_a pi(a) A(a) - alpha KL(pi, uniform)
+
+Both learn from the traverser's decisions only: the others' are met by a traverser who explores, and
+their results are not those of the policy.
 
 The combination and its constants are our own.
 """
@@ -42,7 +45,7 @@ from poker_rl.nets import (
 from poker_rl.players.features import Features
 from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
-from poker_rl.rollout import Batch, Rollout, Rows, Seating, draw
+from poker_rl.rollout import ENDED, Batch, Rollout, Rows, Seating, draw
 from poker_rl.schedules import Schedule
 from poker_rl.settings import Count, NonNegative, Positive, Probability
 
@@ -127,37 +130,22 @@ class ActorCritic:
         self._clock = Clock()
 
     def learn(self) -> dict[str, float]:
-        """Play the hands of one iteration and take one pass over them with each network."""
+        """Play the hands of one iteration and take one pass over them with both networks."""
         self._clock.start()
         self._policies.clear()
         decks = None if self._decks is None else self._decks[self._deal % len(self._decks)]
         batch = self._rollout.play_out(self._act, decks)
-        seen = self._tensor(batch.observation).float()  # [N, W]
-        known = torch.cat([seen, self._tensor(batch.hidden).float()], 1)  # [N, W + H]
-        copy = self._tensor(batch.copy)
         policy = np.concatenate(self._policies)  # [N, A]
-        with self._clock.networks(), torch.no_grad():
-            values = routed(self._critic, known, copy).cpu().numpy()  # [N, A] in reward scales
-        target, advantage = estimate(
-            batch, policy, values, self.trace, self.least_probability, self.reward_scale
-        )
         traverses = batch.agent == self._traverser[batch.table]
-
-        step = self.progress.decisions
-        alpha = self.alpha.value(step) * self._game.unit_chips / self.reward_scale
-        _set_lr(self._actor_optimiser, self.actor_lr.value(step))
-        _set_lr(self._critic_optimiser, self.critic_lr.value(step))
-        metrics = self._fit_critic(batch, known, copy, target)
-        rows = np.flatnonzero(traverses)
-        metrics |= self._fit_actor(batch, seen, copy, advantage, rows, alpha)
+        metrics = self._fit(_alone(batch, traverses), policy[traverses])
         self._weight_average.update(self._actor)
         if self._average is not None:
-            rest = np.flatnonzero(~traverses) if traverses.any() and not traverses.all() else rows
+            others = traverses if traverses.all() else ~traverses
             self._average.add(
-                batch.observation[rest],
-                batch.mask[rest],
-                policy[rest],
-                batch.copy[rest],
+                batch.observation[others],
+                batch.mask[others],
+                policy[others],
+                batch.copy[others],
                 self.progress.iterations + 1,
             )
             with self._clock.networks():
@@ -167,10 +155,7 @@ class ActorCritic:
         self.progress.decisions += len(batch)
         self.progress.updates += self.minibatches
         self.progress.iterations += 1
-        return metrics | {
-            "schedule/alpha": self.alpha.value(step),
-            "time/outside_networks": self._clock.outside_networks(),
-        }
+        return metrics | {"time/outside_networks": self._clock.outside_networks()}
 
     def players(self) -> dict[str, Player]:
         """The weight average first: it is the one that comes closest to equilibrium."""
@@ -194,63 +179,62 @@ class ActorCritic:
         action = draw(behaviour, self._generator.random(len(behaviour)))
         return action, np.log(behaviour[np.arange(len(action)), action])
 
-    def _fit_critic(
-        self, batch: Batch, known: Tensor, copy: Tensor, target: np.ndarray
-    ) -> dict[str, float]:
-        goal, action = self._tensor(target), self._tensor(batch.action)
-        total = 0.0
-        for rows in self._minibatches(np.arange(len(batch))):
-            with self._clock.networks():
-                values = routed(self._critic, known[rows], copy[rows])  # [M, A]
-                error = values.gather(1, action[rows, None])[:, 0] - goal[rows]
-                loss = error.square().mean()
-                self._step(self._critic, self._critic_optimiser, loss)
-                total += loss.item()
-        return {"loss/critic": total / self.minibatches}
+    def _fit(self, batch: Batch, policy: np.ndarray) -> dict[str, float]:
+        """One pass over the traversers' decisions [N] and their policies [N, A]."""
+        known = np.concatenate([batch.observation, batch.hidden], 1)  # [N, W + H]
+        inputs = self._tensor(known).float()
+        copy = self._tensor(batch.copy)
+        with self._clock.networks(), torch.no_grad():
+            values = routed(self._critic, inputs, copy).cpu().numpy()  # [N, A] in reward scales
+        target, advantage = estimate(
+            batch, policy, values, self.trace, self.least_probability, self.reward_scale
+        )
+        goals, gains = self._tensor(target), self._tensor(advantage)
+        actions, mask = self._tensor(batch.action), self._tensor(batch.mask)
 
-    def _fit_actor(
-        self,
-        batch: Batch,
-        seen: Tensor,
-        copy: Tensor,
-        advantage: np.ndarray,
-        rows: np.ndarray,
-        alpha: float,
-    ) -> dict[str, float]:
-        gain, mask = self._tensor(advantage), self._tensor(batch.mask)
-        loss_sum = entropy_sum = 0.0
-        for part in self._minibatches(rows):
+        step = self.progress.decisions
+        alpha = self.alpha.value(step)
+        _set_lr(self._actor_optimiser, self.actor_lr.value(step))
+        _set_lr(self._critic_optimiser, self.critic_lr.value(step))
+        order = self._tensor(self._generator.permutation(len(batch)))
+        sums = torch.zeros(3)
+        for rows in order.chunk(self.minibatches):
             with self._clock.networks():
-                log_policy = masked_log_softmax(
-                    routed(self._actor, seen[part], copy[part]), mask[part]
-                )
-                policy = log_policy.exp()
-                entropy = -(policy * log_policy).sum(1)  # [M]
-                magnet = mask[part].sum(1).log() - entropy  # KL(policy, uniform)
-                loss = (alpha * magnet - (policy * gain[part]).sum(1)).mean()
-                self._step(self._actor, self._actor_optimiser, loss)
-                loss_sum += loss.item()
-                entropy_sum += entropy.mean().item()
+                x = inputs[rows]  # [M, W + H]
+                q = routed(self._critic, x, copy[rows]).gather(1, actions[rows, None])[:, 0]  # [M]
+                critic_loss = (q - goals[rows]).square().mean()
+                self._step(self._critic, self._critic_optimiser, critic_loss)
+
+                seen = x[:, : batch.observation.shape[1]]
+                logits = routed(self._actor, seen, copy[rows])
+                log_pi = masked_log_softmax(logits, mask[rows])  # [M, A]
+                pi = log_pi.exp()
+                entropy = -(pi * log_pi).sum(1)  # [M]
+                divergence = mask[rows].sum(1).log() - entropy  # KL(pi, uniform)
+                gain = (pi * gains[rows]).sum(1)
+                weight = alpha * self._game.unit_chips / self.reward_scale
+                actor_loss = (weight * divergence - gain).mean()
+                self._step(self._actor, self._actor_optimiser, actor_loss)
+                sums += torch.stack([critic_loss, actor_loss, entropy.mean()]).detach().cpu()
+        critic, actor, spread = (sums / self.minibatches).tolist()
         return {
-            "loss/actor": loss_sum / self.minibatches,
-            "policy/entropy": entropy_sum / self.minibatches,
+            "loss/critic": critic,
+            "loss/actor": actor,
+            "policy/entropy": spread,
+            "schedule/alpha": alpha,
         }
 
     def _step(self, module: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
         optimiser.zero_grad()
-        (
-            loss * self.instances
-        ).backward()  # a mean over all rows: each copy gets its own rows' mean
+        # a mean over the rows of all instances: make it each one's mean over its own
+        (loss * self.instances).backward()  # type: ignore[no-untyped-call]
         clip_gradients(module, self.gradient_norm)
         optimiser.step()
 
-    def _minibatches(self, rows: np.ndarray) -> list[Tensor]:
-        order = self._tensor(self._generator.permutation(rows))
-        return list(order.chunk(self.minibatches))
-
     def _copies(self, rows: Rows) -> np.ndarray:
-        first = rows.table // self.hands * self._members
-        return np.add(first, member_of(self._game, self.members, rows.records, rows.agent))
+        copy: np.ndarray = rows.table // self.hands * self._members
+        copy += member_of(self._game, self.members, rows.records, rows.agent)
+        return copy
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self._device)
@@ -342,6 +326,15 @@ def _estimate(  # type: ignore[no-untyped-def]
             if mask[i, a]:
                 advantage[i, a] = values[i, a] - mean[i] - policy[i, x] * correction
         advantage[i, x] += correction
+
+
+def _alone(batch: Batch, kept: np.ndarray) -> Batch:
+    """Some agents' decisions, `kept` [N] bool, as a batch of their own."""
+    place = np.full(len(batch) + 1, ENDED)
+    place[:-1][kept] = np.arange(kept.sum())
+    own = batch.pick(np.flatnonzero(kept))
+    own.next = place[own.next]
+    return own
 
 
 def _set_lr(optimiser: torch.optim.Optimizer, lr: float) -> None:
