@@ -150,7 +150,7 @@ def _cpu() -> str:
 
 def hparams(cfg: Mapping[str, Any]) -> dict[str, str | float]:
     """What runs are compared by in TensorBoard: root settings, algorithm and network, flat."""
-    flat: dict[str, str | float] = dict(cfg["names"])
+    flat: dict[str, str | float] = {"net": "none", "experiment": "none"} | cfg["names"]
 
     def add(key: str, value: Any) -> None:
         if isinstance(value, dict):

@@ -180,7 +180,18 @@ class Recorder:
         path = self.folder / FIGURES / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
-        self.writer.add_figure(f"figures/{name}", figure, step)
+        # The same file for TensorBoard: writer.add_figure would draw everything once more.
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        png = path.read_bytes()
+        image = Summary.Image(
+            encoded_image_string=png,
+            width=int.from_bytes(png[16:20]),
+            height=int.from_bytes(png[20:24]),
+            colorspace=4,  # RGBA
+        )
+        value = Summary.Value(tag=f"figures/{name}", image=image)
+        self.writer.file_writer.add_summary(Summary(value=[value]), step)
 
     def sync(self) -> None:
         """Put all rows on the disk: a checkpoint counts on them."""
