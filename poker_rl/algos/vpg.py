@@ -1,0 +1,307 @@
+"""Policy gradient with a critic for its baseline, in the variants that differ by the objective.
+
+Sutton et al., "Policy gradient methods for reinforcement learning with function approximation"
+(1999), with generalised advantage estimation (arXiv:1506.02438) over whole hands. A batch:
+
+    play hands;  A = r - V(s) at lambda 1, V the critic the hands were played with
+    `steps` times, one step of each network:
+    critic : minimise (V(s) - target)^2,  target = A + V(s) at sampling time
+    actor  : maximise  mean objective(A, pi(a|s)) + entropy H(pi(.|s))
+
+    objective  log_probability  A log pi, whose gradient is that of the expected reward
+               probability      A pi, as in Vegapit, "Kuhn poker with Torch" (2019)
+               clipped_ratio    min(A w, A clip(w, 1 - c, 1 + c)), w = pi / pi at sampling time
+                                (arXiv:1706.06347, equation 7)
+
+The gradient of A pi is that of A log pi times pi, so actions the policy has given up come back more
+slowly still. With one step w is 1 throughout: clipping never binds, and the gradient of
+`clipped_ratio` is that of `log_probability`.
+
+A batch is a number of hands or, as in Vegapit's work, lasts until the network that decides least
+often has decided so many times. All decisions of a player in a hand share what it wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.advantages import gae
+from poker_rl.algos.algorithm import Progress
+from poker_rl.clock import Clock
+from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
+from poker_rl.nets import Net, WeightAverage, clip_gradients, masked_log_softmax, routed
+from poker_rl.players.features import Features
+from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
+from poker_rl.players.player import Player
+from poker_rl.rollout import Batch, Rollout, Rows, Seating, sample
+from poker_rl.schedules import Schedule
+from poker_rl.settings import Count, Positive, Probability, Refused
+
+MOST_DEALS = 1000  # for value/first_move, a mean over every deal
+MOST_ROUNDS = 1000  # of `hands` hands, in search of a member that does not decide
+
+Objective = Literal["log_probability", "probability", "clipped_ratio"]
+
+
+@dataclass(kw_only=True)
+class VPG:
+    """The learner; schedules count the decisions of one instance, `entropy` is in reward scales.
+
+    Args:
+        game: the game played.
+        net: shape of the actor, and of the critic but for its output.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+    """
+
+    hands: Count
+    member_decisions: Count | None
+    steps: Count
+    objective: Objective
+    clip: Positive
+    gae_lambda: Probability
+    entropy: Schedule
+    actor_lr: Schedule
+    critic_lr: Schedule
+    gradient_norm: Positive | None
+    reward_scale: Positive
+    weight_average: Probability
+    members: Members
+    instances: Count
+    seating: Seating
+    game: InitVar[Game]
+    net: InitVar[Net]
+    device: InitVar[torch.device]
+    seed: InitVar[int]
+    opponent: InitVar[Player | None] = None
+
+    def __post_init__(
+        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
+    ) -> None:
+        self.progress = Progress()
+        self._game, self._net, self._device = game, net, device
+        streams = np.random.SeedSequence(seed).generate_state(3)
+        self._generator = np.random.Generator(np.random.PCG64(int(streams[0])))
+        weights = torch.Generator().manual_seed(int(streams[1]))
+        features = Features(game, net.features)
+        self._members = member_count(game, self.members)
+        self._count = self.instances * self._members  # copies of the networks, K
+
+        def module(outputs: int) -> nn.Module:
+            return net.module(features.size, outputs, self._count, weights).to(device)
+
+        self._actor, self._critic = module(game.actions), module(1)
+        self._actor_optimiser = torch.optim.Adam(self._actor.parameters())
+        self._critic_optimiser = torch.optim.Adam(self._critic.parameters())
+        self._weight_average = WeightAverage(self._actor, self.weight_average)
+        self._rollout = Rollout(
+            game,
+            self.instances * self.hands,
+            int(streams[2]),
+            opponent=opponent,
+            seating=self.seating,
+            observe=None if net.features == "observation" else features,
+            copies=self._copies if self._count > 1 else None,
+        )
+        self._first = self._first_moves(features) if game.deal_count() <= MOST_DEALS else None
+        self._clock = Clock()
+
+    def learn(self) -> dict[str, float]:
+        """Play one batch and take `steps` steps of each network on it."""
+        self._clock.start()
+        step = self.progress.decisions // self.instances
+        entropy_weight = self.entropy.value(step)
+        for optimiser, lr in (
+            (self._actor_optimiser, self.actor_lr),
+            (self._critic_optimiser, self.critic_lr),
+        ):
+            optimiser.param_groups[0]["lr"] = lr.value(step)
+        batch, hands = self._play()
+        seen, copy = self._tensor(batch.observation).float(), self._tensor(batch.copy)
+        with self._clock.networks(), torch.no_grad():
+            value = routed(self._critic, seen, copy)[:, 0]  # [N]
+            metrics = {} if self._first is None else {"value/first_move": self._value(*self._first)}
+        reward = batch.reward / np.float32(self.reward_scale)
+        advantage = self._tensor(gae(reward, value.cpu().numpy(), batch.next, 1, self.gae_lambda))
+        target = advantage + value
+        action, mask = self._tensor(batch.action)[:, None], self._tensor(batch.mask)
+        before, weight = self._tensor(batch.log_prob), self._weights(batch.copy)
+        losses = np.zeros(3)
+        for _ in range(self.steps):
+            with self._clock.networks():
+                log_policy = masked_log_softmax(routed(self._actor, seen, copy), mask)  # [N, A]
+                log_prob = log_policy.gather(1, action)[:, 0]
+                entropy = -(log_policy.exp() * log_policy).sum(1)
+                objective = self._objective(advantage, log_prob, before)
+                actor_loss = -(weight * (objective + entropy_weight * entropy)).sum()
+                self._step(self._actor, self._actor_optimiser, actor_loss)
+                error = routed(self._critic, seen, copy)[:, 0] - target
+                critic_loss = (weight * error.square()).sum()
+                self._step(self._critic, self._critic_optimiser, critic_loss)
+                told = (weight * objective).sum(), critic_loss, (weight * entropy).sum()
+                losses += [part.item() for part in told]
+        self._weight_average.update(self._actor)
+
+        self.progress.hands += hands
+        self.progress.decisions += len(batch)
+        self.progress.updates += self.steps
+        self.progress.iterations += 1
+        # sums over the networks that decided in this batch to means over them
+        losses /= self.steps * len(np.unique(batch.copy))
+        return metrics | {
+            "loss/actor": -losses[0],
+            "loss/critic": losses[1],
+            "policy/entropy": losses[2],
+            "schedule/entropy": entropy_weight,
+            "time/outside_networks": self._clock.outside_networks(),
+        }
+
+    def players(self) -> dict[str, Player]:
+        """The policy in training and the average of its weights."""
+        modules = {"current": self._actor, "weight_average": self._weight_average.module}
+        return {
+            name: NetworkPlayer(self._game, self._net, module, self.members, self.instances)
+            for name, module in modules.items()
+        }
+
+    def _objective(self, advantage: Tensor, log_prob: Tensor, before: Tensor) -> Tensor:
+        """What the actor maximises the mean of, [N]."""
+        if self.objective == "log_probability":
+            return advantage * log_prob
+        if self.objective == "probability":
+            return advantage * log_prob.exp()
+        ratio = (log_prob - before).exp()
+        clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
+        return torch.min(advantage * ratio, advantage * clipped)
+
+    def _step(self, module: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.gradient_norm is not None:
+            clip_gradients(module, self.gradient_norm)
+        optimiser.step()
+
+    def _play(self) -> tuple[Batch, int]:
+        """The hands of one batch and their number."""
+        if self.member_decisions is None:
+            return self._rollout.play_out(self._act), self.instances * self.hands
+        rounds: list[Batch] = []
+        decided = np.zeros(self._count, np.int64)
+        while decided.min() < self.member_decisions:
+            if len(rounds) == MOST_ROUNDS:
+                raise Refused(
+                    f"algo.member_decisions: a network decided {decided.min()} times in"
+                    f" {MOST_ROUNDS * self.hands:,} hands, not {self.member_decisions}"
+                )
+            rounds.append(self._rollout.play_out(self._act))
+            decided += np.bincount(rounds[-1].copy, minlength=self._count)
+        hand = np.concatenate(
+            [i * self.hands + played.table % self.hands for i, played in enumerate(rounds)]
+        )
+        batch = joined(rounds)
+        last = nth_hand(hand, batch.copy, self._count, self.member_decisions)
+        last = last.reshape(self.instances, self._members).max(1)  # hand that ends the batch
+        kept = np.flatnonzero(hand <= last[batch.table // self.hands])
+        return whole_hands(batch, kept), int((last + 1).sum())
+
+    def _weights(self, copy: np.ndarray) -> Tensor:
+        """Weight of each row in the mean over its network's rows, [N]."""
+        return self._tensor((1 / np.bincount(copy)[copy]).astype(np.float32))
+
+    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        with self._clock.networks(), torch.no_grad():
+            seen = self._tensor(rows.observation).float()
+            logits = routed(self._actor, seen, self._tensor(rows.copy))
+        return sample(logits, rows.mask, self._generator)
+
+    def _first_moves(self, features: Features) -> tuple[Tensor, Tensor]:
+        """What the first to act sees in every deal, for every instance, and the copy asked."""
+        decks = self._game.deals()
+        tables = Tables(self._game, len(decks), 0)
+        tables.deal(decks=decks)
+        seen = np.tile(features(tables.records), (self.instances, 1))
+        member = member_of(self._game, self.members, tables.records)
+        instance = np.arange(self.instances)[:, None]
+        copy = (instance * self._members + member).ravel()
+        return self._tensor(seen).float(), self._tensor(copy)
+
+    def _value(self, seen: Tensor, copy: Tensor) -> float:
+        """Mean of the critic in chips."""
+        return routed(self._critic, seen, copy).mean().item() * self.reward_scale
+
+    def _copies(self, rows: Rows) -> np.ndarray:
+        instance = rows.table // self.hands
+        if self.members == "shared":
+            return instance
+        member = member_of(self._game, self.members, rows.records, rows.agent)
+        copy: np.ndarray = instance * self._members + member
+        return copy
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self._device)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Networks, optimisers, average, tables, generator and counters."""
+        return {
+            "actor": self._actor.state_dict(),
+            "critic": self._critic.state_dict(),
+            "actor_optimiser": self._actor_optimiser.state_dict(),
+            "critic_optimiser": self._critic_optimiser.state_dict(),
+            "weight_average": self._weight_average.state_dict(),
+            "rollout": self._rollout.state_dict(),
+            "generator": self._generator.bit_generator.state,
+            "progress": vars(self.progress).copy(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self._actor.load_state_dict(state["actor"])
+        self._critic.load_state_dict(state["critic"])
+        self._actor_optimiser.load_state_dict(state["actor_optimiser"])
+        self._critic_optimiser.load_state_dict(state["critic_optimiser"])
+        self._weight_average.load_state_dict(state["weight_average"])
+        self._rollout.load_state_dict(state["rollout"])
+        self._generator.bit_generator.state = state["generator"]
+        self.progress = Progress(**state["progress"])
+
+
+def joined(rounds: list[Batch]) -> Batch:
+    """Finished hands of several rounds as one batch; `table` stays the place within a round."""
+    sizes = [len(played) for played in rounds]
+    batch = Batch(
+        **{
+            f.name: np.concatenate([getattr(played, f.name) for played in rounds])
+            for f in fields(Batch)
+        }
+    )
+    batch.next[batch.next >= 0] += np.repeat(np.cumsum(sizes) - sizes, sizes)[batch.next >= 0]
+    return batch
+
+
+def whole_hands(batch: Batch, rows: np.ndarray) -> Batch:
+    """Some rows, which are all those of some hands, with `next` among themselves."""
+    place = np.empty(len(batch), np.int64)
+    place[rows] = np.arange(len(rows))
+    some = batch.pick(rows)
+    goes_on = some.next >= 0
+    some.next[goes_on] = place[some.next[goes_on]]
+    return some
+
+
+def nth_hand(hand: np.ndarray, copy: np.ndarray, copies: int, n: int) -> np.ndarray:
+    """The hand with the n-th decision of each network, [K].
+
+    Args:
+        hand: of each decision, [N], hands being numbered in the order they count.
+        copy: the network that decided, [N].
+        copies: number of networks K, each with at least n decisions.
+    """
+    order = np.lexsort((hand, copy))
+    counts = np.bincount(copy, minlength=copies)
+    nth: np.ndarray = hand[order][np.cumsum(counts) - counts + n - 1]
+    return nth
