@@ -78,7 +78,8 @@ class CFR:
         self.progress.updates += sweeps
         self.progress.hands += sweeps * tree.deals
         self.progress.decisions += sweeps * int((tree.seat >= 0).sum())
-        return {"regret/positive": float(self._regrets.max(1).clip(0).mean())}
+        mean = self._regrets.max(1).clip(0).mean() / self.progress.iterations
+        return {"regret/positive": float(mean)}
 
     def players(self) -> dict[str, Player]:
         """The average policy, which converges, and the last one."""
