@@ -6,6 +6,8 @@ with each of three cards: `bets`, [situations, cards] = [4, 3], as in `players.e
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from poker_rl.games.betting import CALL, RAISE
@@ -18,6 +20,7 @@ LINES = ((), (CALL,), (CALL, RAISE), (RAISE,))
 FIRST, SECOND = [0, 2], [1, 3]  # the situations of each player
 
 
+@lru_cache(maxsize=8)
 def places(tree: Tree) -> np.ndarray:
     """Where each information set of Kuhn poker stands in `bets` read row by row, [12]."""
     lines = [tuple(record["line"][: record["moves"]]) for record in tree.records]

@@ -137,11 +137,13 @@ class Evaluation:
         if len(sample) == 1:
             return {tag: sample[0]}
         results = [one.value for one in sample]
-        told = {tag: np.mean(results)} | {
-            f"{tag}/p{percent}": np.percentile(results, percent) for percent in self.percentiles
-        }
+        tags = [tag, *(f"{tag}/p{percent}" for percent in self.percentiles)]
+        told = [np.mean(results), *np.percentile(results, self.percentiles)]
         unit, kind = sample[0].unit, sample[0].kind
-        return {tag: Measurement(float(value), None, unit, kind) for tag, value in told.items()}
+        return {
+            name: Measurement(float(value), None, unit, kind)
+            for name, value in zip(tags, told, strict=True)
+        }
 
     def figures(self, players: Mapping[str, Player], metrics: Path) -> dict[str, Figure]:
         """Curves from a metrics.jsonl, and the players' policies where the game is small."""

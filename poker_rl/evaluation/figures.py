@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogFormatter
+from matplotlib.ticker import FuncFormatter
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
 INK, PALE = "#333333", "#E4E4E4"
@@ -56,6 +56,13 @@ def short(number: float) -> str:
         if number >= size:
             return f"{number / size:g}{letter}"
     return f"{number:g}"
+
+
+def between(ax: Axes, number: float) -> str:
+    """A tick between powers of ten on a logarithmic y axis, written where there is little else."""
+    low, high = ax.get_ylim()
+    leading = f"{number:e}"[0]
+    return f"{number:g}" if high < 10 * low or (leading in "25" and high < 100 * low) else ""
 
 
 def label(ax: Axes, title: str, x: str, y: str) -> None:
@@ -112,7 +119,7 @@ def draw(ax: Axes, lines: Iterable[Line], log: bool = False) -> None:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
+        ax.yaxis.set_minor_formatter(FuncFormatter(lambda number, _: between(ax, number)))
         ax.tick_params(which="minor", colors=INK, labelsize=9)
     handles, names = ax.get_legend_handles_labels()
     if len(names) > 1:
