@@ -134,7 +134,8 @@ class Layer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[K, B, in] -> [K, B, out]."""
         if len(self.weight) == 1:  # a fifth faster, backward included
-            return torch.addmm(self.bias[0], x[0], self.weight[0])[None]
+            weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)
+            return torch.addmm(bias, x.flatten(0, 1), weight)[None]
         return torch.baddbmm(self.bias, x, self.weight)
 
 
@@ -234,11 +235,13 @@ def masked_softmax(logits: Tensor, legal: Tensor) -> Tensor:
 def clip_gradients(module: nn.Module, most: float) -> Tensor:
     """Shrink each copy's gradient to a norm of at most `most`; returns the norms before, [K]."""
     grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
-    squares = [grad.flatten(1).square().sum(1) for grad in grads]  # each [K]
-    norms = torch.stack(squares).sum(0).sqrt()  # [K]
+    if len(grads[0]) == 1:
+        parts = torch._foreach_norm(grads)  # one call for all: a tenth of a small net's step
+    else:
+        parts = [grad.flatten(1).norm(dim=1) for grad in grads]
+    norms: Tensor = torch.stack(list(parts)).norm(dim=0).view(-1)  # [K]
     scale = (most / (norms + 1e-6)).clamp(max=1)  # torch's clip_grad_norm_ adds the same
-    for grad in grads:
-        grad.mul_(scale.view(-1, *[1] * (grad.dim() - 1)))
+    torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
     return norms
 
 

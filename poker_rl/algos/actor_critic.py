@@ -103,8 +103,10 @@ class ActorCritic:
 
         self._actor = module(features.size, self.last_scale)
         self._critic = module(features.size + hidden, 1.0)
-        self._actor_optimiser = torch.optim.Adam(self._actor.parameters(), fused=True)
-        self._critic_optimiser = torch.optim.Adam(self._critic.parameters(), fused=True)
+        self._optimiser = torch.optim.Adam(
+            [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
+            fused=True,
+        )
         self._weight_average = WeightAverage(self._actor, self.weight_average)
         self._average = (
             None
@@ -194,8 +196,10 @@ class ActorCritic:
 
         step = self.progress.decisions
         alpha = self.alpha.value(step)
-        _set_lr(self._actor_optimiser, self.actor_lr.value(step))
-        _set_lr(self._critic_optimiser, self.critic_lr.value(step))
+        for group, lr in zip(
+            self._optimiser.param_groups, (self.actor_lr, self.critic_lr), strict=True
+        ):
+            group["lr"] = lr.value(step)
         order = self._tensor(self._generator.permutation(len(batch)))
         sums = torch.zeros(3)
         for rows in order.chunk(self.minibatches):
@@ -203,7 +207,6 @@ class ActorCritic:
                 x = inputs[rows]  # [M, W + H]
                 q = routed(self._critic, x, copy[rows]).gather(1, actions[rows, None])[:, 0]  # [M]
                 critic_loss = (q - goals[rows]).square().mean()
-                self._step(self._critic, self._critic_optimiser, critic_loss)
 
                 seen = x[:, : batch.observation.shape[1]]
                 logits = routed(self._actor, seen, copy[rows])
@@ -214,7 +217,7 @@ class ActorCritic:
                 gain = (pi * gains[rows]).sum(1)
                 weight = alpha * self._game.unit_chips / self.reward_scale
                 actor_loss = (weight * divergence - gain).mean()
-                self._step(self._actor, self._actor_optimiser, actor_loss)
+                self._step(critic_loss + actor_loss)
                 sums += torch.stack([critic_loss, actor_loss, entropy.mean()]).detach().cpu()
         critic, actor, spread = (sums / self.minibatches).tolist()
         return {
@@ -224,12 +227,13 @@ class ActorCritic:
             "schedule/alpha": alpha,
         }
 
-    def _step(self, module: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-        optimiser.zero_grad()
+    def _step(self, loss: Tensor) -> None:
+        self._optimiser.zero_grad()
         # a mean over the rows of all instances: make it each one's mean over its own
         (loss * self.instances).backward()  # type: ignore[no-untyped-call]
-        clip_gradients(module, self.gradient_norm)
-        optimiser.step()
+        clip_gradients(self._actor, self.gradient_norm)
+        clip_gradients(self._critic, self.gradient_norm)
+        self._optimiser.step()
 
     def _copies(self, rows: Rows) -> np.ndarray:
         copy: np.ndarray = rows.table // self.hands * self._members
@@ -244,8 +248,7 @@ class ActorCritic:
         return {
             "actor": self._actor.state_dict(),
             "critic": self._critic.state_dict(),
-            "actor_optimiser": self._actor_optimiser.state_dict(),
-            "critic_optimiser": self._critic_optimiser.state_dict(),
+            "optimiser": self._optimiser.state_dict(),
             "weight_average": self._weight_average.state_dict(),
             "average": None if self._average is None else self._average.state_dict(),
             "rollout": self._rollout.state_dict(),
@@ -257,8 +260,7 @@ class ActorCritic:
         """Go on where `state_dict` was taken."""
         self._actor.load_state_dict(state["actor"])
         self._critic.load_state_dict(state["critic"])
-        self._actor_optimiser.load_state_dict(state["actor_optimiser"])
-        self._critic_optimiser.load_state_dict(state["critic_optimiser"])
+        self._optimiser.load_state_dict(state["optimiser"])
         self._weight_average.load_state_dict(state["weight_average"])
         if self._average is not None:
             self._average.load_state_dict(state["average"])
@@ -335,8 +337,3 @@ def _alone(batch: Batch, kept: np.ndarray) -> Batch:
     own = batch.pick(np.flatnonzero(kept))
     own.next = place[own.next]
     return own
-
-
-def _set_lr(optimiser: torch.optim.Optimizer, lr: float) -> None:
-    for group in optimiser.param_groups:
-        group["lr"] = lr

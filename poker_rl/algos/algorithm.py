@@ -20,7 +20,7 @@ class Progress:
     hands: int = 0
     decisions: int = 0
     updates: int = 0  # steps of an optimiser, or sweeps over the regrets
-    iterations: int = 0  # calls of learn()
+    iterations: int = 0  # of the algorithm's own loop, as its docstring draws it
 
 
 class Algorithm(Protocol):
