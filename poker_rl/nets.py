@@ -236,10 +236,10 @@ def clip_gradients(module: nn.Module, most: float) -> Tensor:
     """Shrink each copy's gradient to a norm of at most `most`; returns the norms before, [K]."""
     grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
     if len(grads[0]) == 1:
-        parts = torch._foreach_norm(grads)  # one call for all: a tenth of a small net's step
+        parts = list(torch._foreach_norm(grads))  # one call: a tenth of a small net's step
     else:
         parts = [grad.flatten(1).norm(dim=1) for grad in grads]
-    norms: Tensor = torch.stack(list(parts)).norm(dim=0).view(-1)  # [K]
+    norms: Tensor = torch.stack(parts).norm(dim=0).view(-1)  # [K]
     scale = (most / (norms + 1e-6)).clamp(max=1)  # torch's clip_grad_norm_ adds the same
     torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
     return norms
