@@ -81,7 +81,7 @@ class Recorder:
         seconds = 0.1 if sys.stderr.isatty() else 30
         self.bar = tqdm(
             total=self.budget,
-            initial=step,
+            initial=min(step, self.budget),
             unit=f" {self.unit}",
             unit_scale=True,
             dynamic_ncols=True,
