@@ -24,7 +24,9 @@ from poker_rl.evaluation.equilibrium import bets, distance, member
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.evaluation.report import evaluate_run
 from poker_rl.games.tree import tree_of
+from poker_rl.nets import BetWeight
 from poker_rl.players.equilibrium import optimal
+from poker_rl.players.network import NetworkPlayer
 from poker_rl.players.table import TablePlayer
 from poker_rl.settings import Refused
 
@@ -208,6 +210,30 @@ def test_a_report_in_three_forms(run, capsys):
     assert float(rows[0]["value"]) == pytest.approx(11 / 24)
     assert rows[-1]["measure"] == f"against/{run}:average"
     assert (rows[-1]["deals"], rows[-1]["kind"]) == ("1000", f"against {run}:average")
+
+
+def test_several_copies_are_told_by_percentiles(tmp_path, capsys):
+    net = BetWeight(spread=1.0)
+    module = net.module(12, 3, 4, torch.Generator().manual_seed(0))
+    states = {"current": NetworkPlayer(KUHN, net, module, "shared", 4).state()}
+    save_snapshot(tmp_path, 8, {"game": KUHN.state(), "players": states})
+    one = evaluate(tmp_path).measures["current"]["exploitability/p50"].value
+    head, _, exploitability, *_ = (
+        line.split() for line in capsys.readouterr().out.splitlines()[2:]
+    )
+    assert head == [
+        "measure",
+        "current",
+        *(f"current/p{p}" for p in (10, 25, 50, 75, 90)),
+        "unit",
+        "kind",
+    ]
+    assert exploitability[4] == f"{one:.4g}"
+    with pytest.raises(Refused, match=r"matches are of one copy, choose current\.0 to current\.3"):
+        evaluate(tmp_path, against=["call"])
+    with pytest.raises(Refused, match="current has 4 copies, counted from 0"):
+        evaluate(tmp_path, player="current.4")
+    assert evaluate(tmp_path, player="current.3", against=["call"]).matches[0].player == "current.3"
 
 
 def test_an_older_checkpoint_and_one_player(run):

@@ -115,13 +115,22 @@ def test_percentiles_are_bands():
 
 
 def test_a_large_game_is_drawn_by_its_matches(tmp_path):
-    one = evaluation(HOLDEM, deals=100)
+    one = evaluation(HOLDEM, deals=100, opponents="[uniform]")
     player = loader(HOLDEM)("raise")
     drawn = one.figures({"current": player}, run(tmp_path / "m", one, player))
     assert list(drawn) == ["matches"]
-    assert titles(drawn["matches"]) == ["Against uniform", "Against call", "Against raise"]
-    assert drawn["matches"].axes[0].get_ylabel() == "won (mbb/hand)"
+    assert titles(drawn["matches"]) == ["Against uniform"]
+    ax = drawn["matches"].axes[0]
+    assert ax.get_ylabel() == "won (mbb/hand)"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "95 % interval"]
     assert drawable(drawn["matches"])
+
+
+def test_a_run_folder_may_be_an_opponent():
+    tags = ("against/runs/kuhn/1", "against/runs/kuhn/1/half_width", "against/call/p50")
+    curves = {f"eval/current/{tag}": np.zeros(2) for tag in (*tags, "against/call")}
+    figure = figures.matches({"hands": np.arange(2.0), **curves}, "hands", "ante/hand")
+    assert titles(figure) == ["Against runs/kuhn/1", "Against call"]
 
 
 @pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)

@@ -6,6 +6,7 @@ Colours are Okabe and Ito's, told apart with any colour vision.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
@@ -18,6 +19,7 @@ from matplotlib.ticker import FuncFormatter
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
 INK, PALE = "#333333", "#E4E4E4"
+AGAINST = re.compile(r"eval/\w+/against/(.+?)(/half_width|/p\d+)?")
 COUNTERS = ("hands", "decisions", "updates", "iterations")
 
 Curves = Mapping[str, np.ndarray]
@@ -164,8 +166,8 @@ def exploitability(curves: Curves, axis: str, unit: str) -> Figure | None:
 
 def matches(curves: Curves, axis: str, unit: str) -> Figure | None:
     """What every player wins from each opponent over the run, with 95 % intervals."""
-    names = [tag.split("/against/") for tag in curves if "/against/" in tag]
-    opponents = list(dict.fromkeys(opponent for _, opponent in names if "/" not in opponent))
+    names = [match[1] for tag in curves if (match := AGAINST.fullmatch(tag))]
+    opponents = list(dict.fromkeys(names))
     if not opponents:
         return None
     figure, axes = canvas(1 + 4 * len(opponents), 3.8, 1, len(opponents))

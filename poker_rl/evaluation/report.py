@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from poker_rl.players.load import load_players, parse
 from poker_rl.players.player import Player
 from poker_rl.settings import Refused
 
+LEVEL = re.compile(r"/p\d+$")  # of a percentile's tag
 COLUMNS = ("player", "measure", "value", "half_width", "unit", "kind", "deals", "exact")
 
 
@@ -53,13 +55,17 @@ class Report:
     def text(self) -> str:
         """For the screen."""
         parts = [f"{self.game}, {int(self.snapshot.stem):,} decisions: {self.snapshot}"]
-        by_measure = dict.fromkeys(tag for tags in self.measures.values() for tag in tags)
-        rows = []
-        for tag in by_measure:
-            told = [tags[tag] for tags in self.measures.values()]
-            cells = [number(one.value, one.half_width) for one in told]
-            rows.append([tag, *cells, told[0].unit, told[0].kind])
-        parts.append(aligned([["measure", *self.measures, "unit", "kind"], *rows]))
+        columns = [(name, "") for name in self.measures]
+        for name, tags in self.measures.items():
+            levels = dict.fromkeys(found[0] for tag in tags if (found := LEVEL.search(tag)))
+            columns += [(name, level) for level in levels]
+        rows = [["measure", *(name + level for name, level in columns), "unit", "kind"]]
+        for tag, first in next(iter(self.measures.values())).items():
+            if not LEVEL.search(tag):
+                told = [self.measures[name][tag + level] for name, level in columns]
+                cells = [number(one.value, one.half_width) for one in told]
+                rows.append([tag, *cells, first.unit, first.kind])
+        parts.append(aligned(rows))
         if self.matches:
             deals, unit = self.matches[0].deals, self.matches[0].won.unit
             head = f"{deals:,} deals, each played in every seat; {unit}, 95 % interval"
