@@ -121,7 +121,7 @@ def test_a_large_game_is_drawn_by_its_matches(tmp_path):
     assert list(drawn) == ["matches"]
     assert titles(drawn["matches"]) == ["Against uniform"]
     ax = drawn["matches"].axes[0]
-    assert ax.get_ylabel() == "won (mbb/hand)"
+    assert ax.get_ylabel() == "won (mbb/hand), 95 % interval"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "95 % interval"]
     assert drawable(drawn["matches"])
 

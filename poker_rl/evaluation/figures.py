@@ -171,12 +171,14 @@ def matches(curves: Curves, axis: str, unit: str) -> Figure | None:
     if not opponents:
         return None
     figure, axes = canvas(1 + 4 * len(opponents), 3.8, 1, len(opponents))
+    sampled = any(tag.endswith("/half_width") for tag in curves)
+    won = f"won ({unit})" + (", 95 % interval" if sampled else "")
     for ax, opponent in zip(axes, opponents, strict=True):
         measure = f"against/{opponent}"
         players = players_of(curves, measure)
         draw(ax, [of_player(curves, axis, player, measure) for player in players])
         ax.axhline(0, color=INK, linewidth=0.8)
-        label(ax, f"Against {opponent}", axis, f"won ({unit})")
+        label(ax, f"Against {opponent}", axis, won)
     return figure
 
 
