@@ -1,0 +1,55 @@
+"""The wheel works away from the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the wheel was installed into, its dependencies being those of the tests."""
+    built, folder = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip"]
+    quiet = ["--quiet", "--no-deps", "--disable-pip-version-check"]
+    wheel = [*pip, "wheel", *quiet, "--no-build-isolation", "--wheel-dir", str(built), str(ROOT)]
+    subprocess.run(wheel, check=True)
+    (path,) = built.glob("poker_rl-*.whl")
+    subprocess.run([*pip, "install", *quiet, "--target", str(folder), str(path)], check=True)
+    return folder
+
+
+def run(installed: Path, cwd: Path, *arguments: str) -> str:
+    """What the installed console script prints."""
+    command = [sys.executable, str(installed / "bin/poker-rl"), *arguments]
+    # Before the checkout, which the tests may have installed as editable.
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_trains_in_another_folder(installed: Path, tmp_path: Path) -> None:
+    run(installed, tmp_path, "train", "game=kuhn", "algo=cfr_plus")
+    (folder,) = tmp_path.glob("outputs/kuhn/cfr_plus/*")
+    last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["eval/average/exploitability"] < 1e-3
+
+
+def test_holds_all_of_conf_and_nothing_else(installed: Path, tmp_path: Path) -> None:
+    conf = installed / "poker_rl" / "conf"
+    shipped = {path.relative_to(conf) for path in conf.rglob("*") if path.is_file()}
+    ours = {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
+    assert shipped == ours
+    names = {path.name for path in installed.iterdir()}
+    assert {name for name in names if not name.endswith(".dist-info")} == {"bin", "poker_rl"}
+    assert "leduc" in run(installed, tmp_path, "list", "game")
