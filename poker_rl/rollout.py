@@ -40,7 +40,7 @@ class Rows:
     @property
     def records(self) -> np.ndarray:
         """A copy of the tables, each at its seat to act, [B]."""
-        return np.take(self.tables.records, self.table)
+        return self.tables.records.take(self.table)  # whole records: indexing goes field by field
 
 
 Act = Callable[[Rows], tuple[np.ndarray, np.ndarray]]
@@ -181,7 +181,11 @@ class Rollout:
         mask = tables.legal(rows)
         learns = np.full(len(rows), True) if self.opponent is None else agent == 0
         mine = rows[learns]
-        seen = tables.observe(mine) if self.observe is None else self.observe(tables.records[mine])
+        seen = (
+            tables.observe(mine)
+            if self.observe is None
+            else self.observe(tables.records.take(mine))
+        )
         asked = Rows(
             tables, mine, seat[learns], agent[learns], seen, mask[learns], np.zeros_like(mine)
         )
@@ -192,7 +196,7 @@ class Rollout:
         if len(mine):
             action[learns], log_prob = act(asked)
         if self.opponent is not None and len(mine) < len(rows):
-            chances = self.opponent.probabilities(tables.records[rows[~learns]])
+            chances = self.opponent.probabilities(tables.records.take(rows[~learns]))
             action[~learns] = draw(chances, self.generator.random(len(chances)))
         hidden = tables.reveal(mine) if self.hidden else np.empty((len(mine), 0), np.uint8)
         tables.step(action, rows)
