@@ -1,0 +1,244 @@
+"""`build`: what it accepts, and how it refuses the rest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, Literal, Protocol
+
+import pytest
+
+from poker_rl.config import CONF, Root, allowed, build, convert_fields, option, overridden, read
+from poker_rl.settings import Count, Positive, Probability, Range, Refused
+
+
+class Shape(Protocol):
+    def area(self) -> float: ...
+
+
+@dataclass(kw_only=True)
+class Square:
+    side: Positive
+
+    def area(self) -> float:
+        return self.side**2
+
+
+@dataclass(kw_only=True)
+class Flat:
+    side: Positive
+
+
+@dataclass(kw_only=True)
+class Base:
+    gamma: Probability
+    device: InitVar[str]
+
+    def __post_init__(self, device: str) -> None:
+        self.on = device
+
+
+@dataclass(kw_only=True)
+class Learner(Base):
+    hands: Count
+    name: str
+    fast: bool
+    kind: Literal["own", "other"]
+    sizes: list[Count]
+    pair: tuple[float, ...]
+    shape: Shape
+    limit: Annotated[int, Range(0, 9)] | None
+
+    def __post_init__(self, device: str) -> None:
+        super().__post_init__(device)
+        if self.hands > 1000:
+            raise Refused(f"hands: {self.hands} are too many for {self.name}")
+        if self.name == "nobody":
+            raise Refused("nobody learns nothing")
+
+
+@dataclass(kw_only=True)
+class Broken:
+    def __post_init__(self) -> None:
+        raise ZeroDivisionError
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this file's classes those of a module of the program."""
+    fake = ModuleType("poker_rl.fake")
+    for target in (Square, Flat, Learner, Broken):
+        setattr(fake, target.__name__, target)
+    fake.function = print  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "poker_rl.fake", fake)
+
+
+SQUARE = {"_target_": "poker_rl.fake.Square", "side": 2}
+LEARNER: dict[str, Any] = {
+    "_target_": "poker_rl.fake.Learner",
+    "gamma": 1,
+    "hands": 1e2,
+    "name": "somebody",
+    "fast": True,
+    "kind": "own",
+    "sizes": [8, 16.0],
+    "pair": [1, 0.5],
+    "shape": SQUARE,
+    "limit": None,
+}
+
+
+def learner(**changes: Any) -> Learner:
+    return build(LEARNER | changes, "algo", device="cpu", seed=3)
+
+
+def test_values_become_what_the_annotations_say() -> None:
+    built = learner()
+    assert built == Learner(
+        gamma=1.0,
+        hands=100,
+        name="somebody",
+        fast=True,
+        kind="own",
+        sizes=[8, 16],
+        pair=(1.0, 0.5),
+        shape=Square(side=2.0),
+        limit=None,
+        device="cpu",
+    )
+    assert built.on == "cpu"
+    assert [type(v) for v in (built.gamma, built.hands, built.sizes[1])] == [float, int, int]
+    assert learner(limit=9.0).limit == 9
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gamma": 3.96}, "algo.gamma: 3.96 is not in [0, 1]"),
+        ({"gamma": "fast"}, 'algo.gamma: "fast" is not a number'),
+        ({"gamma": True}, "algo.gamma: true is not a number"),
+        ({"gamma": float("nan")}, "algo.gamma: NaN is not a number"),
+        ({"gamma": None}, "algo.gamma: null is not a number"),
+        ({"gamma": "???"}, "algo.gamma: missing; give algo.gamma=…"),
+        ({"hands": 0}, "algo.hands: 0 is not in [1, inf]"),
+        ({"hands": 2.5}, "algo.hands: 2.5 is not an integer"),
+        ({"hands": "1e6"}, 'algo.hands: "1e6" is not an integer'),
+        ({"hands": 2000}, "algo.hands: 2000 are too many for somebody"),
+        ({"name": 5}, "algo.name: 5 is not text (what looks like a number needs quotes)"),
+        ({"name": "nobody"}, "algo: nobody learns nothing"),
+        ({"fast": 1}, "algo.fast: 1 is not true or false"),
+        (
+            {"kind": "othr"},
+            'algo.kind: "othr" is no choice; did you mean other? allowed: other, own',
+        ),
+        ({"sizes": 8}, "algo.sizes: 8 is not a list, such as [8]"),
+        ({"sizes": [8, 0]}, "algo.sizes[1]: 0 is not in [1, inf]"),
+        ({"limit": 10}, "algo.limit: 10 is not in [0, 9]"),
+        ({"limit": "x"}, 'algo.limit: "x" is not an integer'),
+        ({"shape": 2}, "algo.shape: 2 is not settings with a `_target_`, their class"),
+        ({"shape": SQUARE | {"side": -1}}, "algo.shape.side: -1.0 is not in (0, inf]"),
+        (
+            {"shape": {**SQUARE, "_target_": "poker_rl.fake.Flat"}},
+            "algo.shape._target_: Flat is not a Shape",
+        ),
+        (
+            {"gama": 1},
+            "algo.gama: no such setting; did you mean gamma? allowed: fast, gamma, hands",
+        ),
+        ({"device": "cpu"}, "algo.device: no such setting"),
+        ({"_target_": "os.system"}, 'algo._target_: "os.system" is not a class of poker_rl'),
+        ({"_target_": "poker_rl.fake.function"}, "algo._target_: "),
+        ({"_target_": "poker_rl.fake.Lerner"}, "algo._target_: "),
+        ({"_target_": "poker_rl.nowhere.Learner"}, "algo._target_: "),
+        ({"_target_": "poker_rl..Learner"}, "algo._target_: "),
+        ({"_target_": "poker_rl.fake"}, "algo._target_: "),
+        ({"_target_": None}, "algo._target_: null is not a class of poker_rl"),
+    ],
+)
+def test_refusals_name_the_key_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        learner(**changes)
+    assert str(refused.value).startswith(message)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_key_left_out_is_missing() -> None:
+    node = {key: value for key, value in LEARNER.items() if key != "kind"}
+    with pytest.raises(Refused, match=r"^algo\.kind: missing"):
+        build(node, "algo", device="cpu")
+
+
+def test_a_bug_in_a_constructor_is_not_a_refusal() -> None:
+    with pytest.raises(ZeroDivisionError):
+        build({"_target_": "poker_rl.fake.Broken"}, "net")
+
+
+def test_a_module_that_cannot_be_imported_is_a_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.py").write_text("import surely_not_installed\n")
+    monkeypatch.setattr("poker_rl.__path__", [*sys.modules["poker_rl"].__path__, str(tmp_path)])
+    with pytest.raises(ModuleNotFoundError, match="surely_not_installed"):
+        build({"_target_": "poker_rl.broken.Learner"}, "algo")
+
+
+ROOT: Mapping[str, Any] = {
+    "seed": 0,
+    "device": "auto",
+    "threads": 1,
+    "budget": 1e6,
+    "budget_unit": "decisions",
+    "evaluate_every": 1e4,
+    "checkpoint_every": 1e5,
+    "opponent": None,
+    "resume": None,
+}
+
+
+def test_root_settings() -> None:
+    root = Root(**convert_fields(Root, ROOT, "", {}))
+    assert root.budget == 1_000_000
+    assert isinstance(root.budget, int)
+    with pytest.raises(Refused, match=r"^budget_unit: \"hand\" is no choice; did you mean hands\?"):
+        convert_fields(Root, {**ROOT, "budget_unit": "hand"}, "", {})
+    assert read(CONF / "config.yaml").keys() >= ROOT.keys()
+
+
+def test_numbers_in_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1e6\nb: 1e-3\nc: ${a}\n")
+    assert read(path) == {"a": 1e6, "b": 1e-3, "c": 1e6}
+
+
+@pytest.mark.parametrize("text", ["a: [", "- a", "a: ${b}", "\x00"])
+def test_files_that_are_no_settings(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(Refused):
+        read(path)
+    with pytest.raises(Refused, match="No such file"):
+        read(tmp_path / "y.yaml")
+
+
+def test_overridden(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1\nb: []\n")
+    assert overridden(path, ["b=[x,y]", "a=1e3"]) == {"a": 1e3, "b": ["x", "y"]}
+    for wrong in ("a", "b=[x"):
+        with pytest.raises(Refused, match="can't be read; write key=value"):
+            overridden(path, [wrong])
+
+
+def test_options() -> None:
+    assert option("player", "uniform") == {"_target_": "poker_rl.players.bots.Uniform"}
+    with pytest.raises(Refused, match=r"^no player is called unifrm; did you mean uniform\?"):
+        option("player", "unifrm")
+
+
+def test_near_misses() -> None:
+    assert allowed("khun", ["leduc", "kuhn"]) == "did you mean kuhn? allowed: kuhn, leduc"
+    assert allowed("chess", ["leduc", "kuhn"]) == "allowed: kuhn, leduc"
+    assert allowed("x", []) == "allowed: none"
