@@ -273,13 +273,13 @@ def train(
                 again = f"poker-rl train resume={shlex.quote(str(run.folder))}"
                 raise Interrupted(stop.number, f"stopped; to go on: {again}")
             run.finish()
-            if stop.number:
-                raise Interrupted(stop.number, f"stopped, but {run.folder} is finished")
+            run.close("finished")
     except BaseException as error:
         stopped = isinstance(error, Interrupted | KeyboardInterrupt)
         run.close("interrupted" if stopped else "failed", None if stopped else error)
         raise
-    run.close("finished")
     for tag, measurement in headline(run.recorder.measurements).items():
         print(f"{tag}: {measurement}")
+    if stop.number:
+        raise Interrupted(stop.number, f"stopped; {run.folder} was finished all the same")
     return {**run.last_row, "folder": str(run.folder)}

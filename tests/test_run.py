@@ -193,6 +193,19 @@ def test_a_signal_checkpoints_and_leaves(
     assert same(result(folder), expected)
 
 
+def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = tiny.TinyEvaluation.figures
+
+    def interrupted(self: tiny.TinyEvaluation, *arguments: Any) -> dict[str, Any]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return figures(self, *arguments)
+
+    monkeypatch.setattr(tiny.TinyEvaluation, "figures", interrupted)
+    with pytest.raises(Interrupted, match="was finished all the same"):
+        tiny.train()
+    assert read_folder(tiny.only_folder())[1]["status"] == "finished"
+
+
 def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, tiny.__file__]
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BUDGET": "100000"}
