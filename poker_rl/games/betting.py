@@ -2,7 +2,7 @@
 
 A variant is a record of GAME; a table is a record of TABLE. The rules below are functions of both.
 Betting order, fold only when facing a bet, and raises counted without the blinds follow the ACPC
-conventions (OpenSpiel's `universal_poker`); heads-up the button is seat 1 and posts the small blind.
+conventions (OpenSpiel's `universal_poker`); heads-up, seat 1 is the button with the small blind.
 
 Actions: 0 fold, 1 check or call, 2 bet or raise.
 """
@@ -17,7 +17,8 @@ import numpy as np
 from poker_rl.games.cards import strength
 from poker_rl.games.game import rule, shuffle
 
-SEATS, STREETS, HOLE, CARDS, MOVES = 9, 4, 2, 52, 192
+SEATS, STREETS, HOLE, BOARD, CARDS, MOVES = 9, 4, 2, 5, 52, 192
+CHIPS = 2**31 - 1  # in a pot
 FOLD, CALL, RAISE = 0, 1, 2
 
 GAME = np.dtype(
@@ -29,22 +30,23 @@ GAME = np.dtype(
         ("hole", "i1"),
         ("streets", "i1"),
         ("board", "i1", STREETS),  # board cards that open each street
+        ("shown", "i1", STREETS),  # board cards seen by then
+        ("ante", "i4"),
         ("post", "i4", SEATS),  # ante and blind of each seat
+        ("price", "i4"),  # the highest of them
         ("opener", "i1", STREETS),
         ("raise_size", "i4", STREETS),
-        ("max_raises", "i1", STREETS),
-        ("forced_raises", "i1"),  # 1 if the big blind counts as the first bet
-        ("ante", "i4"),
+        ("max_raises", "i1", STREETS),  # the big blind counted where it is the first bet
+        ("forced_raises", "i1"),  # 1 if it is
         ("levels", "i1"),  # raise counts told apart by the observation
         ("kinds", "i1"),  # actions told apart: raise, call and, with three seats or more, fold
+        ("plane", "i2"),  # cells of a seat in the observation's betting block
+        ("card_plane", "i2", BOARD),  # where the cards of each board card's street start
     ]
 )
 
-TABLE = np.dtype(
+TABLE = np.dtype(  # what a move touches lies together: a batch's speed is its cache lines
     [
-        ("key", "u8"),  # random state: a key and a counter
-        ("draws", "u8"),
-        ("deck", "i1", CARDS),
         ("street", "i1"),
         ("to_act", "i1"),
         ("raises", "i1"),  # on this street, the big blind counted
@@ -52,13 +54,18 @@ TABLE = np.dtype(
         ("pending", "i1"),  # seats still to act on this street
         ("over", "i1"),
         ("error", "i1"),  # 1 + the illegal action; checked after the loop
+        ("folded", "i1", SEATS),
         ("moves", "i2"),
         ("marks", "i2"),
         ("price", "i4"),  # chips a seat must have put in to stay
-        ("folded", "i1", SEATS),
         ("paid", "i4", SEATS),  # chips put in by each seat
+        ("deck", "i1", CARDS),
+        ("key", "u8"),  # random state: a key and a counter
+        ("draws", "u8"),
+        ("mark", "i2", MOVES + SEATS),  # cells of the actions in the betting block, by seat
         ("line", "u1", MOVES),  # actions so far
-        ("mark", "i2", MOVES + SEATS),  # their cells in the observation's betting block, by seat
+        ("hand", "i1", HOLE + BOARD),  # room for `payoffs`
+        ("rank", "i4", SEATS),
     ]
 )
 
@@ -73,90 +80,98 @@ def deal(game, table):
 def start(game, table):
     """Post antes and blinds; the first opener is to act."""
     table.street = 0
+    table.raises = 0
     table.live = game.seats
     table.pending = game.seats
     table.over = 0
     table.error = 0
     table.moves = 0
     table.marks = 0
-    table.raises = game.forced_raises
-    price = 0
+    table.price = game.price
     for seat in range(game.seats):
         table.folded[seat] = 0
         table.paid[seat] = game.post[seat]
-        price = max(price, game.post[seat])
-    table.price = price
     if game.forced_raises:
         for seat in range(game.seats):
-            if game.post[seat] == price:
-                note(game, table, seat, 0, RAISE)
+            table.to_act = seat
+            if game.post[seat] == game.price:
+                note(game, table, RAISE)
             elif game.post[seat] > game.ante:
-                note(game, table, seat, 0, CALL)
+                note(game, table, CALL)
+    table.raises = game.forced_raises
     table.to_act = game.opener[0]
 
 
 @rule
-def note(game, table, seat, raises, action):
+def note(game, table, action):
     """Mark an action's cell [seat, street, raises before it, kind], where the network sees it."""
     kind = RAISE - action  # raise, call, fold
-    if kind < game.kinds:
-        cell = (seat * game.streets + table.street) * game.levels + raises
-        table.mark[table.marks] = cell * game.kinds + kind
-        table.marks += 1
+    cell = (table.to_act * game.streets + table.street) * game.levels + table.raises
+    table.mark[table.marks] = cell * game.kinds + kind
+    table.marks += kind < game.kinds
 
 
 @rule
-def may(game, table, action):
-    """Whether the seat to act may take this action."""
-    if action == FOLD:
-        return table.paid[table.to_act] < table.price
-    if action == RAISE:
-        most = game.max_raises[table.street]
-        forced = game.forced_raises if table.street == 0 else 0
-        return table.raises - forced < most
-    return action == CALL
+def can_fold(table):
+    """Only facing a bet."""
+    return table.paid[table.to_act] < table.price
+
+
+@rule
+def can_raise(game, table):
+    """Until the street's bets are capped."""
+    return table.raises < game.max_raises[table.street]
 
 
 @rule
 def legal(game, table, mask):
     """Write which of the three actions the seat to act may take."""
-    mask[FOLD] = may(game, table, FOLD)
+    mask[FOLD] = can_fold(table)
     mask[CALL] = True
-    mask[RAISE] = may(game, table, RAISE)
+    mask[RAISE] = can_raise(game, table)
 
 
 @rule
 def step(game, table, action):
-    """Play one action of the seat to act; an illegal one only sets `table.error`."""
-    if table.over or not may(game, table, action):
-        table.error = 1 + action if 0 <= action <= RAISE else 127
+    """Play one action of the seat to act; an illegal one only sets `table.error`.
+
+    Values are read first and chosen after: compiled without branches, which random play would
+    mispredict.
+    """
+    folds = (action == FOLD) & can_fold(table)
+    raises = (action == RAISE) & can_raise(game, table)
+    if table.over or not (folds | raises | (action == CALL)):
+        table.error = 1 + action if FOLD <= action <= RAISE else 127
         return
-    seat = table.to_act
-    note(game, table, seat, table.raises, action)
+    note(game, table, action)
     table.line[table.moves] = action
     table.moves += 1
-    table.pending -= 1
-    if action == FOLD:
-        table.folded[seat] = 1
-        table.live -= 1
-        if table.live == 1:
-            table.over = 1
-            return
-    else:
-        if action == RAISE:
-            table.price += game.raise_size[table.street]
-            table.raises += 1
-            table.pending = table.live - 1
-        table.paid[seat] = table.price
-    if table.pending > 0:
-        table.to_act = next_seat(game, table, seat + 1)
-    elif table.street + 1 < game.streets:
-        table.street += 1
-        table.raises = 0
-        table.pending = table.live
-        table.to_act = next_seat(game, table, game.opener[table.street])
-    else:
-        table.over = 1
+
+    seat, street = table.to_act, table.street
+    live = table.live - folds
+    price = table.price + raises * game.raise_size[street]
+    pending = table.pending
+    if raises:
+        pending = live
+    pending -= 1
+    closed = pending == 0
+    table.live = live
+    table.price = price
+    table.folded[seat] = folds
+    paid = table.paid[seat]
+    table.paid[seat] = paid if folds else price
+    table.over = (live == 1) | (closed & (street + 1 == game.streets))
+    if not table.over:
+        street += closed
+        count = table.raises + raises
+        opener = game.opener[street]
+        seat += 1
+        if closed:
+            seat, count, pending = opener, 0, live
+        table.street = street
+        table.raises = count
+        table.pending = pending
+        table.to_act = next_seat(game, table, seat)
 
 
 @rule
@@ -180,36 +195,36 @@ def payoffs(game, table, out):
     pot = 0
     best = -1
     winners = 0
-    ranks = np.empty(SEATS, np.int64)
-    hand = np.empty(HOLE + 5, np.int64)
-    board = game.dealt - game.seats * game.hole
-    for i in range(board):
-        hand[game.hole + i] = table.deck[game.seats * game.hole + i]
+    first = game.seats * game.hole
+    board = game.dealt - first
+    if table.live > 1:
+        for i in range(board):
+            table.hand[game.hole + i] = table.deck[first + i]
     for seat in range(game.seats):
         pot += table.paid[seat]
-        ranks[seat] = -1
-        if table.folded[seat]:
-            continue
-        if table.live > 1:
-            for i in range(game.hole):
-                hand[i] = table.deck[seat * game.hole + i]
-            ranks[seat] = strength(hand, game.hole + board, game.suits)
-        else:
-            ranks[seat] = 0
-        if ranks[seat] > best:
-            best = ranks[seat]
-            winners = 1
-        elif ranks[seat] == best:
-            winners += 1
+        rank = -1
+        if not table.folded[seat]:
+            rank = 0
+            if table.live > 1:
+                for i in range(game.hole):
+                    table.hand[i] = table.deck[seat * game.hole + i]
+                rank = strength(table.hand, game.hole + board, game.suits)
+            if rank > best:
+                best = rank
+                winners = 1
+            elif rank == best:
+                winners += 1
+        table.rank[seat] = rank
     share = pot // winners
     odd = pot - share * winners
     for seat in range(game.seats):
-        out[seat] = -table.paid[seat]
-        if ranks[seat] == best:
-            out[seat] += share
+        won = -table.paid[seat]
+        if table.rank[seat] == best:
+            won += share
             if odd > 0:
-                out[seat] += 1
+                won += 1
                 odd -= 1
+        out[seat] = won
 
 
 @rule
@@ -222,29 +237,32 @@ def observe(game, table, seat, out):
     [cards]                          own hole cards
     [cards] for each street that deals board cards
     """
-    plane = game.streets * game.levels * game.kinds
-    block = game.seats * plane
-    out[:] = 0
+    clear(out)
+    block = game.seats * game.plane
+    own = seat * game.plane
     for i in range(table.marks):
-        cell = table.mark[i] - seat * plane
+        cell = table.mark[i] - own
         out[cell if cell >= 0 else cell + block] = 1
     first = seat * game.hole
     for i in range(first, first + game.hole):
         out[block + table.deck[i]] = 1
-    dealt = game.seats * game.hole
-    for street in range(game.streets):
-        if game.board[street] > 0:
-            block += game.cards
-            if street <= table.street:
-                for i in range(dealt, dealt + game.board[street]):
-                    out[block + table.deck[i]] = 1
-            dealt += game.board[street]
+    first = game.seats * game.hole
+    shown = game.shown[table.street]
+    for i in range(game.dealt - first):
+        out[game.card_plane[i] + table.deck[first + i]] = i < shown
+
+
+@rule
+def clear(out):
+    """Zero an array; a plain loop compiles sooner than a slice."""
+    for i in range(len(out)):
+        out[i] = 0
 
 
 @rule
 def reveal(game, table, seat, out):
     """Write the others' hole cards, [seats - 1, cards], in order from the observer's left."""
-    out[:] = 0
+    clear(out)
     for other in range(1, game.seats):
         first = (seat + other) % game.seats * game.hole
         for i in range(first, first + game.hole):
@@ -257,14 +275,13 @@ def infoset(game, table, seat, out):
 
     Cards that came together are sorted, since their order means nothing.
     """
-    out[:] = 0
+    clear(out)
     out[0] = seat
     at = write_sorted(table, seat * game.hole, game.hole, out, 1)
     dealt = game.seats * game.hole
-    for street in range(game.streets):
-        if street <= table.street:
-            at = write_sorted(table, dealt, game.board[street], out, at)
-            dealt += game.board[street]
+    for street in range(table.street + 1):
+        at = write_sorted(table, dealt, game.board[street], out, at)
+        dealt += game.board[street]
     out[at] = table.moves
     for i in range(table.moves):
         out[at + 1 + i] = table.line[i]

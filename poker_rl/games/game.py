@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import numba
 import numpy as np
 
-rule: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
+rule: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
 class Game(Protocol):

@@ -1,4 +1,4 @@
-"""The definition of a poker variant: checked settings, turned into the record `betting` plays by."""
+"""The definition of a poker variant: checked settings, made into the record `betting` plays by."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class Poker:
                 self.hole_cards <= betting.HOLE,
                 f"hole_cards: {self.hole_cards} is not 1 or {betting.HOLE}",
             ),
-            (1 <= streets <= betting.STREETS, f"board_cards: {streets} streets, 1 to 4 are allowed"),
+            (
+                1 <= streets <= betting.STREETS,
+                f"board_cards: {streets} streets, 1 to 4 are allowed",
+            ),
             (sum(self.board_cards) <= 5, f"board_cards: {sum(self.board_cards)} cards, at most 5"),
             (
                 self.dealt <= cards,
@@ -67,13 +70,13 @@ class Poker:
             *(
                 (
                     len(getattr(self, key)) == streets,
-                    f"{key}: {len(getattr(self, key))} entries for {streets} streets of board_cards",
+                    f"{key}: {len(getattr(self, key))} entries, board_cards has {streets} streets",
                 )
                 for key in ("openers", "raise_sizes", "max_raises")
             ),
             (
                 len(self.blinds) in (0, self.seats),
-                f"blinds: {len(self.blinds)} entries for {self.seats} seats (an entry a seat, or none)",
+                f"blinds: {len(self.blinds)} entries; one a seat, {self.seats}, or none",
             ),
             (
                 all(seat < self.seats for seat in self.openers),
@@ -86,6 +89,11 @@ class Poker:
             (
                 self.seats * sum(most + 1 for most in self.max_raises) <= betting.MOVES,
                 f"max_raises: {self.max_raises} allows hands of more than {betting.MOVES} actions",
+            ),
+            (
+                self.seats * self.most_chips <= betting.CHIPS,
+                f"raise_sizes: a seat may put in {self.most_chips:,} chips, blinds and antes with"
+                f" them; at most {betting.CHIPS // self.seats:,}",
             ),
         ]
         for allowed, message in rules:
@@ -103,6 +111,12 @@ class Poker:
         return self.seats * self.hole_cards + sum(self.board_cards)
 
     @property
+    def most_chips(self) -> int:
+        """The most chips a seat can put in, and so lose, in a hand."""
+        sizes = sum(n * size for n, size in zip(self.max_raises, self.raise_sizes, strict=False))
+        return self.ante + max(self.blinds, default=0) + sizes
+
+    @property
     def rules(self) -> ModuleType:
         """The module of compiled rules."""
         return betting
@@ -115,10 +129,16 @@ class Poker:
     @property
     def record(self) -> np.ndarray:
         """The definition as the rules read it, an array of one record."""
-        record = np.zeros(1, betting.GAME)
         streets = len(self.board_cards)
         forced = int(len(set(self.blinds)) > 1)
         post = [self.ante + blind for blind in self.blinds or [0] * self.seats]
+        max_raises = [self.max_raises[0] + forced, *self.max_raises[1:]]
+        levels = max(max_raises) + 1
+        kinds = 2 if self.seats == 2 else 3
+        plane = streets * levels * kinds
+        card_planes = np.cumsum([n > 0 for n in self.board_cards]) * self.cards + self.seats * plane
+
+        record = np.zeros(1, betting.GAME)
         for key, value in {
             "seats": self.seats,
             "suits": len(self.suits),
@@ -126,17 +146,24 @@ class Poker:
             "dealt": self.dealt,
             "hole": self.hole_cards,
             "streets": streets,
-            "forced_raises": forced,
             "ante": self.ante,
-            "levels": max([self.max_raises[0] + forced, *self.max_raises[1:]]) + 1,
-            "kinds": 2 if self.seats == 2 else 3,
+            "price": max(post),
+            "forced_raises": forced,
+            "levels": levels,
+            "kinds": kinds,
+            "plane": plane,
         }.items():
             record[key] = value
-        record["post"][0, : self.seats] = post
-        record["board"][0, :streets] = self.board_cards
-        record["opener"][0, :streets] = self.openers
-        record["raise_size"][0, :streets] = self.raise_sizes
-        record["max_raises"][0, :streets] = self.max_raises
+        for key, values in {
+            "board": self.board_cards,
+            "shown": np.cumsum(self.board_cards),
+            "post": post,
+            "opener": self.openers,
+            "raise_size": self.raise_sizes,
+            "max_raises": max_raises,
+            "card_plane": np.repeat(card_planes, self.board_cards),
+        }.items():
+            record[key][0, : len(values)] = values
         return record
 
     @property
@@ -147,9 +174,8 @@ class Poker:
     @property
     def observation_size(self) -> int:
         """Width of an observation: the betting block, own cards, board cards by street."""
-        record = self.record[0]
-        betting_cells = self.seats * record["streets"] * record["levels"] * record["kinds"]
-        return int(betting_cells) + self.cards * (1 + sum(n > 0 for n in self.board_cards))
+        betting_cells = self.seats * int(self.record[0]["plane"])
+        return betting_cells + self.cards * (1 + sum(n > 0 for n in self.board_cards))
 
     @property
     def hidden_size(self) -> int:
@@ -196,7 +222,9 @@ class Poker:
         shown = board + sum(self.board_cards[: int(record["street"]) + 1])
         actions = "".join("fcr"[a] for a in record["line"][: record["moves"]])
         own = "".join(cards[seat * hole : (seat + 1) * hole])
-        return f"{seat} {'|'.join(filter(None, [own, ''.join(cards[board:shown])]))} {actions}".strip()
+        return (
+            f"{seat} {'|'.join(filter(None, [own, ''.join(cards[board:shown])]))} {actions}".strip()
+        )
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values."""

@@ -39,8 +39,11 @@ def legal_loop(game, tables, rows, out):
 
 
 def step_loop(game, tables, rows, actions):
+    illegal = 0
     for i in prange(len(rows)):
         step(game[0], tables[rows[i]], actions[i])
+        illegal += tables[rows[i]].error != 0
+    return illegal
 
 
 def observe_loop(game, tables, rows, out):
@@ -64,16 +67,19 @@ def payoffs_loop(game, tables, rows, out):
 
 
 def advance_loop(game, tables, actions, observations, masks, won, over):
+    illegal = 0
     for i in prange(len(actions)):
         table = tables[i]
         step(game[0], table, actions[i])
+        illegal += table.error != 0
         over[i] = table.over
-        if table.over:
+        if table.over and table.error == 0:
             payoffs(game[0], table, won[i])
             deal(game[0], table)
             start(game[0], table)
         observe(game[0], table, table.to_act, observations[i])
         legal(game[0], table, masks[i])
+    return illegal
 
 
 @cache
@@ -96,13 +102,15 @@ class Tables:
         seed: start of the tables' random states; table i of a seed always sees the same cards.
 
     Raises:
-        ValueError: from `step`, if an action was illegal.
+        ValueError: from `step` and `advance`, if an action was illegal or the hand was over; that
+            table is left as it was.
     """
 
     def __init__(self, game: Game, count: int, seed: int) -> None:
         self.game = game
         self.records = np.zeros(count, game.table)
         self.records["key"] = np.random.SeedSequence(seed).generate_state(count, np.uint64)
+        self.records["over"] = 1  # until a hand is dealt
         self._record = game.record
         self._all = np.arange(count)
 
@@ -111,11 +119,11 @@ class Tables:
         self.records = np.ascontiguousarray(records)
         self._all = np.arange(len(records))
 
-    def run(self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray) -> None:
-        """Run one of this module's loops over some rows, all of them if None."""
+    def run(self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray) -> Any:
+        """Run one of this module's loops over some rows, all of them if None; what it returns."""
         rows = self._all if rows is None else rows
         parallel = len(rows) >= PARALLEL_ROWS and numba.get_num_threads() > 1
-        compiled(loop, self.game.rules, parallel)(self._record, self.records, rows, *arrays)
+        return compiled(loop, self.game.rules, parallel)(self._record, self.records, rows, *arrays)
 
     def count(self, rows: np.ndarray | None) -> int:
         """Number of rows meant by `rows`."""
@@ -155,16 +163,16 @@ class Tables:
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Play one action [B] at each table."""
-        self.run(step_loop, rows, actions)
-        self.check()
+        if len(actions) != self.count(rows):
+            raise ValueError(f"{len(actions)} actions for {self.count(rows)} tables")
+        if self.run(step_loop, rows, np.asarray(actions, np.int64)):
+            raise self._illegal()
 
-    def check(self) -> None:
-        """Raise ValueError if a table was given an illegal action."""
-        if self.records["error"].any():
-            row = int(np.flatnonzero(self.records["error"])[0])
-            record = self.records[row]
-            where = self.game.infoset_name(record)
-            raise ValueError(f"illegal action {int(record['error']) - 1} at table {row}: {where}")
+    def _illegal(self) -> ValueError:
+        row = int(np.flatnonzero(self.records["error"])[0])
+        record = self.records[row]
+        where = self.game.infoset_name(record)
+        return ValueError(f"illegal action {int(record['error']) - 1} at table {row}: {where}")
 
     def payoffs(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Chips won by each seat of finished hands, [B, seats] int64, each row summing to zero."""
@@ -187,5 +195,5 @@ class Tables:
         """
         parallel = len(actions) >= PARALLEL_ROWS and numba.get_num_threads() > 1
         loop = compiled(advance_loop, self.game.rules, parallel)
-        loop(self._record, self.records, actions, observations, masks, won, over)
-        self.check()
+        if loop(self._record, self.records, actions, observations, masks, won, over):
+            raise self._illegal()
