@@ -233,14 +233,14 @@ def test_learns_to_beat_a_player_who_always_folds() -> None:
 
 @pytest.mark.parametrize("critic", ["own", "perfect_information"])
 def test_self_play_approaches_equilibrium(critic: str) -> None:
-    """Uniform play has 0.458; 3 seeds of 100,000 decisions ended at 0.13 +- 0.02, see the bound."""
+    """Uniform play has 0.458. 8 runs with either critic ended at 0.078 +- 0.013: mean + 4 sd."""
     game = game_of("kuhn")
     tree = tree_of(game)
     learner = ppo(game, critic=critic, tables=256)
     while learner.progress.decisions < 100_000:
         metrics = learner.learn()
-    policy = learner.players()["current"].probabilities(tree.records)
-    assert exploitability(tree, policy) < 0.25
+    policy = learner.players()["weight_average"].probabilities(tree.records)
+    assert exploitability(tree, policy) < 0.13
     assert metrics["value/explained_variance"] > 0.3
 
 

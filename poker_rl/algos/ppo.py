@@ -171,6 +171,9 @@ class PPO:
                     value = known.some(self._critic, index)[..., 0]
                     sums += self._update(logits, value, part, weight, now)
                 updates += 1
+        # at first iteration t weighs as t^2, so that the average soon forgets where it began
+        t = self.progress.iterations
+        self._weight_average.decay = min(self.weight_average, t / (t + 3))
         self._weight_average.update(self._actor)
         metrics: dict[str, float] = {}
         if self._average is not None:
