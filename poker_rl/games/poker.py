@@ -156,12 +156,12 @@ class Poker:
             record[key] = value
         for key, values in {
             "board": self.board_cards,
-            "shown": np.cumsum(self.board_cards),
+            "shown": np.cumsum(self.board_cards).tolist(),
             "post": post,
             "opener": self.openers,
             "raise_size": self.raise_sizes,
             "max_raises": max_raises,
-            "card_plane": np.repeat(card_planes, self.board_cards),
+            "card_plane": np.repeat(card_planes, self.board_cards).tolist(),
         }.items():
             record[key][0, : len(values)] = values
         return record
