@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from poker_rl.nets import copies_of, routed
 
+SAMPLE = 256  # rows looked at to see whether equal ones are common
+
 
 class Inputs:
     """What networks are shown in N decisions, [N, W].
@@ -20,27 +22,41 @@ class Inputs:
     """
 
     def __init__(self, rows: np.ndarray, device: torch.device) -> None:
-        width = rows.dtype.itemsize * rows.shape[1]
-        as_bytes = np.ascontiguousarray(rows).view(f"V{width}")[:, 0]
-        _, first, place = np.unique(as_bytes, return_index=True, return_inverse=True)
         self.rows = torch.from_numpy(rows).to(device)  # [N, W]
-        self.distinct = torch.from_numpy(rows[first]).to(device).float()  # [U, W]
-        self.place = torch.from_numpy(place).to(device)  # [N]
+        self.place: Tensor | None = None  # among the distinct rows [N]; None: hardly any are equal
+        self.distinct = self.rows[:0].float()  # [U, W]
+        if len(_distinct(rows[:SAMPLE])[0]) < min(len(rows), SAMPLE) / 2:
+            first, place = _distinct(rows)
+            self.distinct = torch.from_numpy(rows[first]).to(device).float()
+            self.place = torch.from_numpy(place).to(device)
 
     def all(self, module: nn.Module, copy: Tensor) -> Tensor:
         """Every row through its copy [N], -> [N, out]."""
         copies = copies_of(module)
-        if copies * len(self.distinct) < len(self.rows):
-            out: Tensor = module(self.distinct.expand(copies, -1, -1))  # [K, U, out]
-            return out.flatten(0, 1)[copy * len(self.distinct) + self.place]
-        return routed(module, self.rows.float(), copy)
+        if self.place is None or copies * len(self.distinct) >= len(self.rows):
+            return routed(module, self.rows.float(), copy)
+        out: Tensor = module(self.distinct.expand(copies, -1, -1))  # [K, U, out]
+        return out.flatten(0, 1)[copy * len(self.distinct) + self.place]
 
     def some(self, module: nn.Module, index: Tensor) -> Tensor:
         """Rows `index` [K, B] through copy k in block k, -> [K, B, out]."""
-        if len(self.distinct) < index.shape[1]:
-            out: Tensor = module(self.distinct.expand(len(index), -1, -1))  # [K, U, out]
+        if self.place is not None and len(index) == 1:
+            row, place = self.place[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
+            out: Tensor = module(self.distinct[row][None])  # the distinct ones of B
+            return out[:, place]
+        if self.place is not None and len(self.distinct) < index.shape[1]:
+            out = module(self.distinct.expand(len(index), -1, -1))  # [K, U, out]
             return out.gather(1, self.place[index][..., None].expand(-1, -1, out.shape[2]))
-        return module(self.rows[index].float())  # type: ignore[no-any-return]
+        out = module(self.rows[index].float())
+        return out
+
+
+def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First index of each distinct row [U], and which of them each row is [N]."""
+    width = rows.dtype.itemsize * rows.shape[1]
+    as_bytes = np.ascontiguousarray(rows).view(f"V{width}")[:, 0]
+    _, first, place = np.unique(as_bytes, return_index=True, return_inverse=True)
+    return first, place
 
 
 def minibatches(

@@ -34,13 +34,13 @@ from poker_rl.average import AveragePolicy, AverageSettings
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.games.game import rule as compiled
+from poker_rl.minibatches import Inputs, minibatches
 from poker_rl.nets import (
     Net,
     WeightAverage,
     clip_gradients,
     masked_log_softmax,
     masked_softmax,
-    routed,
 )
 from poker_rl.players.features import Features
 from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
@@ -95,11 +95,11 @@ class ActorCritic:
         weights = torch.Generator().manual_seed(int(streams[1]))
         features = Features(game, net.features)
         self._members = member_count(game, self.members)
-        copies = self.instances * self._members
+        self._count = self.instances * self._members  # copies of the networks, K
         hidden = game.hidden_size if self.critic == "perfect_information" else 0
 
         def module(inputs: int, scale: float) -> nn.Module:
-            return net.module(inputs, game.actions, copies, weights, scale).to(device)
+            return net.module(inputs, game.actions, self._count, weights, scale).to(device)
 
         self._actor = module(features.size, self.last_scale)
         self._critic = module(features.size + hidden, 1.0)
@@ -123,7 +123,7 @@ class ActorCritic:
             seating=self.seating,
             hidden=hidden > 0,
             observe=None if net.features == "observation" else features,
-            copies=self._copies if copies > 1 else None,
+            copies=self._copies if self._count > 1 else None,
         )
         agents = game.seats if opponent is None else 1
         self._traverser = np.arange(self.instances * self.hands) % agents  # [tables]
@@ -171,8 +171,8 @@ class ActorCritic:
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         with self._clock.networks(), torch.no_grad():
-            seen = self._tensor(rows.observation).float()
-            logits = routed(self._actor, seen, self._tensor(rows.copy))
+            seen = Inputs(rows.observation, self._device)
+            logits = seen.all(self._actor, self._tensor(rows.copy))
             policy = masked_softmax(logits, self._tensor(rows.mask)).cpu().numpy()
         self._policies.append(policy)
         traverses = rows.agent == self._traverser[rows.table]
@@ -183,16 +183,17 @@ class ActorCritic:
 
     def _fit(self, batch: Batch, policy: np.ndarray) -> dict[str, float]:
         """One pass over the traversers' decisions [N] and their policies [N, A]."""
-        known = np.concatenate([batch.observation, batch.hidden], 1)  # [N, W + H]
-        inputs = self._tensor(known).float()
+        seen = Inputs(batch.observation, self._device)
+        known = Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._device)
         copy = self._tensor(batch.copy)
         with self._clock.networks(), torch.no_grad():
-            values = routed(self._critic, inputs, copy).cpu().numpy()  # [N, A] in reward scales
+            values = known.all(self._critic, copy).cpu().numpy()  # [N, A] in reward scales
         target, advantage = estimate(
             batch, policy, values, self.trace, self.least_probability, self.reward_scale
         )
         goals, gains = self._tensor(target), self._tensor(advantage)
         actions, mask = self._tensor(batch.action), self._tensor(batch.mask)
+        spread = mask.sum(1).log()  # entropy of uniform play [N]
 
         step = self.progress.decisions
         alpha = self.alpha.value(step)
@@ -200,40 +201,35 @@ class ActorCritic:
             self._optimiser.param_groups, (self.actor_lr, self.critic_lr), strict=True
         ):
             group["lr"] = lr.value(step)
-        order = self._tensor(self._generator.permutation(len(batch)))
-        sums = torch.zeros(3)
-        for rows in order.chunk(self.minibatches):
+        weight = alpha * self._game.unit_chips / self.reward_scale
+        sums = torch.zeros(3, device=self._device)
+        for rows, share in minibatches(
+            np.arange(len(batch)),
+            batch.copy,
+            self._count,
+            self.minibatches,
+            self._generator,
+            self._device,
+        ):
             with self._clock.networks():
-                x = inputs[rows]  # [M, W + H]
-                q = routed(self._critic, x, copy[rows]).gather(1, actions[rows, None])[:, 0]  # [M]
-                critic_loss = (q - goals[rows]).square().mean()
-
-                seen = x[:, : batch.observation.shape[1]]
-                logits = routed(self._actor, seen, copy[rows])
-                log_pi = masked_log_softmax(logits, mask[rows])  # [M, A]
+                q = known.some(self._critic, rows).gather(2, actions[rows][..., None])[..., 0]
+                error = (q - goals[rows]).square()  # [K, B]
+                log_pi = masked_log_softmax(seen.some(self._actor, rows), mask[rows])  # [K, B, A]
                 pi = log_pi.exp()
-                entropy = -(pi * log_pi).sum(1)  # [M]
-                divergence = mask[rows].sum(1).log() - entropy  # KL(pi, uniform)
-                gain = (pi * gains[rows]).sum(1)
-                weight = alpha * self._game.unit_chips / self.reward_scale
-                actor_loss = (weight * divergence - gain).mean()
-                self._step(critic_loss + actor_loss)
-                sums += torch.stack([critic_loss, actor_loss, entropy.mean()]).detach().cpu()
-        critic, actor, spread = (sums / self.minibatches).tolist()
+                entropy = -(pi * log_pi).sum(2)
+                divergence = spread[rows] - entropy  # KL(pi, uniform) [K, B]
+                loss = weight * divergence - (pi * gains[rows]).sum(2)
+                told = (share * torch.stack([error, loss, entropy])).sum((1, 2))  # sums of means
+                self._optimiser.zero_grad()
+                (told[0] + told[1]).backward()  # type: ignore[no-untyped-call]
+                clip_gradients(self._actor, self.gradient_norm)
+                self._optimiser.step()
+                sums += told.detach()
+        told_means = (sums / (self.minibatches * self._count)).tolist()
         return {
-            "loss/critic": critic,
-            "loss/actor": actor,
-            "policy/entropy": spread,
+            **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), told_means, strict=True)),
             "schedule/alpha": alpha,
         }
-
-    def _step(self, loss: Tensor) -> None:
-        self._optimiser.zero_grad()
-        # a mean over the rows of all instances: make it each one's mean over its own
-        (loss * self.instances).backward()  # type: ignore[no-untyped-call]
-        clip_gradients(self._actor, self.gradient_norm)
-        clip_gradients(self._critic, self.gradient_norm)
-        self._optimiser.step()
 
     def _copies(self, rows: Rows) -> np.ndarray:
         copy: np.ndarray = rows.table // self.hands * self._members
