@@ -105,6 +105,7 @@ class Run:
         self.recorder.begin(self.step)
         if self.recorder.last_step < 0:
             self.measure()
+            self.save(self.recorder.state_dict())
         idle = 0
         while self.step < self.budget and not stop.number:
             before, started = self.step, perf_counter()
