@@ -2,10 +2,10 @@
 
     python scripts/curves.py docs/images/leduc.png PPO=outputs/leduc/ppo/* ours=outputs/x,outputs/y
 
-Each NAME=RUN,RUN is a curve: the mean of `--tag` over its runs at each decision count, and the range
-between the lowest and the highest. A word without NAME= is another run of the name before it, as
-when a shell expands `*`. The table has the final row of every exploitability, the mean over the
-runs with Student's 95 % interval, and how long the runs took.
+Each NAME=RUN,RUN is a curve: the mean of `--tag` over its runs at each decision count, and the
+range between the lowest and the highest. A word without NAME= is another run of the name before
+it, as when a shell expands `*`. The table has the final row of every exploitability, the mean
+over the runs with Student's 95 % interval, and how long the runs took.
 """
 
 from __future__ import annotations
