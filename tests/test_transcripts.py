@@ -1,0 +1,48 @@
+"""Each game's transcript, written by scripts/transcripts.py and read by people, line by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_games import NAMES, game
+
+from poker_rl.games.cards import parse_cards
+from poker_rl.games.tables import Tables
+
+FOLDER = Path(__file__).parent / "transcripts"
+
+
+def test_every_game_has_a_transcript():
+    assert sorted(path.stem for path in FOLDER.glob("*.txt")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_replay(name):
+    definition = game(name)
+    names = [definition.action_name(action) for action in range(definition.actions)]
+    tables = Tables(definition, 1, 0)
+    hands, taken = 0, set()
+    for line in (FOLDER / f"{name}.txt").read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        word, _, rest = line.partition(" ")
+        if word == "hand":
+            deck = parse_cards(rest, definition.ranks, definition.suits)
+            tables.deal(decks=np.array([deck]))
+        elif word == "won":
+            assert tables.records["over"][0]
+            assert tables.payoffs()[0].tolist() == [int(chips) for chips in rest.split()]
+            hands += 1
+        else:
+            infoset, paid, legal, ones, action = line.split(" | ")
+            record = tables.records[0]
+            assert definition.infoset_name(record) == infoset
+            assert record["paid"][: definition.seats].tolist() == [int(n) for n in paid.split()]
+            assert [names[a] for a in np.flatnonzero(tables.legal()[0])] == legal.split()
+            assert np.flatnonzero(tables.observe()[0]).tolist() == [int(n) for n in ones.split()]
+            tables.step(np.array([names.index(action)]))
+            taken.add(action)
+    assert hands >= 10
+    assert taken == set(names)
