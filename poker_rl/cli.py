@@ -9,15 +9,16 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from poker_rl import __version__
 from poker_rl.settings import Refused
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
+    from poker_rl.compose import Composed
 
 HELP = """\
 poker-rl: reinforcement learning for poker, measured by the exact distance to Nash
@@ -40,6 +41,12 @@ poker-rl train [key=value …] [-m] [--cfg job] [--config-dir FOLDER]
   -m, --multirun       a sweep over key=a,b; hydra/launcher=joblib runs the jobs side by side
   -c, --cfg job        print all settings instead of training
   --config-dir FOLDER  further options, in files such as FOLDER/game/mine.yaml"""
+
+EVALUATE_HELP = """\
+poker-rl evaluate run=FOLDER [key=value …]
+
+Exact exploitability and value where the game can be enumerated, duplicate matches, and in Kuhn
+poker the policies beside the equilibrium; evaluation.json and evaluation.csv are left in FOLDER."""
 
 
 def main() -> NoReturn:
@@ -91,11 +98,8 @@ def train(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from hydra import initialize_config_dir
-    from omegaconf import OmegaConf
-
-    from poker_rl.config import CONF, compose, parted
-    from poker_rl.listing import annotated, groups, table
+    from poker_rl.compose import compose, opened
+    from poker_rl.config import CONF
 
     conf, overrides = [CONF], list(given.overrides)
     if given.config_dir is not None:
@@ -103,35 +107,38 @@ def train(arguments: list[str]) -> int:
             raise Refused(f"--config-dir: {given.config_dir} is not a folder")
         conf.append(given.config_dir)
         overrides.append(f"hydra.searchpath=['file://{given.config_dir.resolve()}']")
-    with initialize_config_dir(str(CONF), job_name="train", version_base="1.3"):
-        if given.multirun and not (given.help or given.cfg):
-            return sweep(overrides)
-        settings, hydra = parted(compose(overrides))
-        if given.help:
-            options = {group: " ".join(names) for group, names in groups(conf).items()}
-            print(TRAIN_HELP, f"Groups\n{table(options)}", "All settings\n", sep="\n\n")
+    with opened():
         if given.help or given.cfg:
-            print(annotated(OmegaConf.to_container(settings), conf, hydra.runtime.choices))
+            print_settings(compose(overrides), conf, given.help)
             return 0
-        from poker_rl.job import attempt
+        if given.multirun:
+            return sweep(overrides)
+        asked = compose(overrides)
+    from poker_rl.job import attempt
 
-        outcome = attempt(settings, hydra)
-        if outcome.message:
-            tell(outcome.message)
-        return outcome.exit_code
+    outcome = attempt(asked)
+    if outcome.message:
+        tell(outcome.message)
+    return outcome.exit_code
+
+
+def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
+    """Print all settings with their comments, and what else there is to choose from."""
+    from poker_rl.listing import annotated, groups, table
+
+    if explain:
+        options = {group: " ".join(names) for group, names in groups(conf).items()}
+        print(TRAIN_HELP, f"Groups\n{table(options)}", "All settings\n", sep="\n\n")
+    print(annotated(asked.settings, conf, asked.choices))
 
 
 def sweep(overrides: list[str]) -> int:
     """Run every job of a sweep, and tell in the end how each went."""
-    from hydra._internal.callbacks import Callbacks
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.core.plugins import Plugins
-    from hydra.types import HydraContext
-
-    from poker_rl.config import compose, split
+    from poker_rl.compose import compose, launch, split
     from poker_rl.sweep import collect, report
 
     hydra, jobs = split(overrides)
+    compose(hydra)  # what is wrong here is wrong with every job
     refused, accepted = {}, []
     for number, job in enumerate(jobs):
         try:
@@ -140,42 +147,47 @@ def sweep(overrides: list[str]) -> int:
             refused[number] = str(error)
         else:
             accepted.append(job)
-    # Hydra's own sweeper would stop at the first job that can't be composed, and tell of no other.
+    interrupted = False
     with TemporaryDirectory(prefix="poker-rl-") as scratch:
-        config = compose([*hydra, f"hydra.sweep.dir='{scratch}'"])
-        launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=HydraContext(GlobalHydra.instance().config_loader(), Callbacks()),
-            task_function=job_of_sweep,
-            config=config,
-        )
-        interrupted = False
+        folder = Path(scratch)
         try:
-            for done in launcher.launch(accepted, initial_job_idx=0):
-                _ = done.return_value  # raises what the job raised
+            launch(accepted, partial(job_of_sweep, folder), hydra, folder)
         except KeyboardInterrupt:
             interrupted = True
-        except Exception:
+        except Exception:  # a process that was lost, or a disk that is full
             traceback.print_exc()
-        return report(collect(Path(scratch), jobs, refused, interrupted))
+        return report(collect(folder, jobs, refused, interrupted))
 
 
-def job_of_sweep(settings: DictConfig) -> None:
+def job_of_sweep(folder: Path, asked: Composed, number: int) -> None:
     """One job of a sweep, perhaps in a process of its own; what became of it is left in a file."""
-    from hydra.core.hydra_config import HydraConfig
-
     from poker_rl.job import attempt
 
-    hydra: Any = HydraConfig.get()
-    print(f"job {hydra.job.num + 1}: {' '.join(hydra.overrides.task)}", flush=True)
-    outcome = attempt(settings, hydra)
-    outcome.write(Path(hydra.sweep.dir) / f"{hydra.job.num:06}.json")
+    print(f"job {number + 1}: {' '.join(asked.overrides)}", flush=True)
+    outcome = attempt(asked)
+    outcome.write(folder / f"{number:06}.json")
     if outcome.status == "interrupted":
         raise KeyboardInterrupt  # which also ends the sweep
 
 
 def evaluate(arguments: list[str]) -> int:
     """`poker-rl evaluate`: measure what a run has learnt."""
-    raise NotImplementedError
+    parser = Arguments()
+    parser.add_argument("overrides", nargs="*")
+    given = parser.parse_args(arguments)
+
+    from poker_rl.config import CONF, overridden
+
+    path = CONF / "evaluate.yaml"
+    if given.help:
+        print(f"{EVALUATE_HELP}\n\n{path.read_text().strip()}")
+        return 0
+    settings = overridden(path, given.overrides)
+
+    from poker_rl import job
+
+    job.evaluate(settings)
+    return 0
 
 
 def show(arguments: list[str]) -> int:

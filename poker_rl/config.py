@@ -21,7 +21,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.settings import Count, Natural, Range, Refused
@@ -67,7 +67,7 @@ def build(node: object, key: str, **runtime: Any) -> Any:
     if isinstance(node, DictConfig):
         node = plain(node)
     if not isinstance(node, Mapping) or "_target_" not in node:
-        raise Refused(f"{key}: {_shown(node)} names no class by `_target_`")
+        raise Refused(f"{key}: {_shown(node)} is not settings with a `_target_`, their class")
     target = find(node["_target_"], f"{key}._target_")
     settings = {name: value for name, value in node.items() if name != "_target_"}
     arguments = convert_fields(target, settings, key, runtime)
@@ -76,7 +76,9 @@ def build(node: object, key: str, **runtime: Any) -> Any:
         return target(**arguments)
     except Refused as error:
         field, _, _ = str(error).partition(":")
-        link = "." if field in (*settings, "_target_") else ": "
+        if field in runtime:
+            raise
+        link = "." if field in node else ": "
         raise Refused(f"{key}{link}{error}") from None
 
 
@@ -112,7 +114,7 @@ def convert_fields(
             raise Refused(f"{prefix}{name}: no such setting; {allowed(str(name), names)}")
     for name in names:
         if name not in node or node[name] == "???":
-            raise Refused(f"{prefix}{name}: missing, it has to be given: {prefix}{name}=…")
+            raise Refused(f"{prefix}{name}: missing; give {prefix}{name}=…")
     return {
         name: _convert(node[name], _annotation(target, name), f"{prefix}{name}", runtime)
         for name in names
@@ -122,20 +124,22 @@ def convert_fields(
 def allowed(word: str, options: Iterable[str]) -> str:
     """What a message says after a wrong word: the right one, if there is a near miss, and all."""
     options = sorted(options)
-    near = get_close_matches(word, options, n=1)
-    return (f"did you mean {near[0]}? " if near else "") + f"allowed: {', '.join(options)}"
+    near = [f"did you mean {match}? " for match in get_close_matches(word, options, n=1)]
+    return "".join(near) + f"allowed: {', '.join(options) or 'none'}"
 
 
-def plain(config: DictConfig) -> dict[str, Any]:
+def plain(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
     """A config as plain values, interpolations resolved.
 
     Raises:
         Refused: if an interpolation leads nowhere.
     """
+    node: Any = config
     try:
-        return OmegaConf.to_container(config, resolve=True)  # type: ignore[return-value]
+        settings: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
     except OmegaConfBaseException as error:
         raise Refused(f"{error.full_key}: {str(error).splitlines()[0]}") from None
+    return dict(settings)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -154,6 +158,27 @@ def read(path: Path) -> dict[str, Any]:
     return plain(config)
 
 
+def overridden(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
+    """The settings of a YAML file, some of them given anew as key=value.
+
+    Raises:
+        Refused: if one can't be read.
+    """
+    settings = read(path)
+    for override in overrides:
+        try:
+            settings |= plain(OmegaConf.from_dotlist([override]))
+        except (OmegaConfBaseException, YAMLError):
+            raise unreadable(override) from None
+        if "=" not in override:
+            raise unreadable(override)
+    return settings
+
+
+def unreadable(override: str) -> Refused:
+    return Refused(f"{override}: can't be read; write key=value or 'key=\"any text\"'")
+
+
 def option(group: str, name: str) -> dict[str, Any]:
     """The settings of one option of a group, such as the player `uniform`.
 
@@ -164,66 +189,6 @@ def option(group: str, name: str) -> dict[str, Any]:
     if name not in options:
         raise Refused(f"no {group} is called {name}; {allowed(name, options)}")
     return read(CONF / group / f"{name}.yaml")
-
-
-def compose(overrides: Sequence[str]) -> DictConfig:
-    """The config that the overrides lead to, Hydra's own part included.
-
-    Raises:
-        Refused: if they lead to none.
-    """
-    import hydra
-    from hydra.errors import HydraException
-
-    try:
-        return hydra.compose("config", list(overrides), return_hydra_config=True)
-    except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        raise refusal(error) from None
-
-
-def parted(config: DictConfig) -> tuple[DictConfig, DictConfig]:
-    """The settings of a composed config, and Hydra's part."""
-    names = [str(name) for name in config if name != "hydra"]
-    return OmegaConf.masked_copy(config, names), config.hydra
-
-
-def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """The overrides for Hydra, and those of each job of a sweep over the others.
-
-    Raises:
-        Refused: if one can't be read.
-    """
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
-    parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-    try:
-        parsed = parser.parse_overrides(list(overrides))
-        task = [override for override in parsed if not override.is_hydra_override()]
-        jobs = BasicSweeper.split_arguments(task, None)[0]
-    except HydraException as error:
-        raise refusal(error) from None
-    return [str(o.input_line) for o in parsed if o.is_hydra_override()], jobs
-
-
-def refusal(error: Exception) -> Refused:
-    """What Hydra says of a config that cannot be composed, in a line that names the key."""
-    from hydra.errors import MissingConfigException, OverrideParseException
-
-    first, cause = str(error).partition("\n")[0], error.__cause__
-    if isinstance(error, MissingConfigException):
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        return Refused(f"{group}={name}: no such option; {allowed(name, error.options or ())}")
-    if isinstance(error, OverrideParseException):
-        return Refused(f"{error.override}: not a setting, write key=value ({error.message})")
-    if isinstance(error, YAMLError):
-        return Refused(" ".join(str(error).split()))
-    if isinstance(cause, ConfigKeyError | ConfigAttributeError):
-        options = [str(key) for key in cause.parent_node or () if key != "hydra"]
-        return Refused(f"{cause.full_key}: no such setting; {allowed(str(cause.key), options)}")
-    return Refused(f"{first} {cause or ''}".strip())
 
 
 def _annotation(target: type[Any], name: str) -> Any:
@@ -257,7 +222,8 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
         raise refusals[0]
     if origin is Literal:
         if value not in args:
-            raise Refused(f"{key}: {_shown(value)}: {allowed(str(value), map(str, args))}")
+            options = allowed(str(value), map(str, args))
+            raise Refused(f"{key}: {_shown(value)} is no choice; {options}")
         return value
     if origin in (list, tuple):
         if not isinstance(value, list | tuple):

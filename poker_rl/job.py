@@ -1,4 +1,4 @@
-"""One run from its settings: everything is built, and only then anything is written."""
+"""What the commands do once settings are read: build everything, and only then begin."""
 
 from __future__ import annotations
 
@@ -6,25 +6,28 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numba
-import numpy as np
 import torch
-from omegaconf import DictConfig
 
 from poker_rl.config import Root, build, convert_fields, find, option, plain, takes
+from poker_rl.evaluation.matches import FEWEST_DEALS
+from poker_rl.evaluation.report import evaluate_run
 from poker_rl.folder import CONFIG, read_folder
 from poker_rl.games.game import Game
 from poker_rl.players.load import load_player
 from poker_rl.players.player import Player
 from poker_rl.run import MAY_CHANGE, Diverged, train
-from poker_rl.settings import Refused
+from poker_rl.settings import Count, Natural, Range, Refused
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
+
+if TYPE_CHECKING:
+    from poker_rl.compose import Composed
 
 NAMED = ("game", "algo", "net", "experiment")  # groups whose option a run is known by
 NEEDED = ("game", "algo", "evaluation", "names")
@@ -32,20 +35,29 @@ PARTS = (*NEEDED, "net")  # all that is no root setting
 ABSENT = object()
 
 
-def attempt(settings: DictConfig, hydra: DictConfig) -> Outcome:
-    """Train, and tell how it went; only KeyboardInterrupt and the like come out of it.
+@dataclass(kw_only=True, frozen=True)
+class Evaluate:
+    """The settings of `poker-rl evaluate`."""
 
-    Args:
-        settings: the composed config.
-        hydra: Hydra's part of it.
-    """
-    overrides = list(hydra.overrides.task)
-    sys.argv = ["poker-rl", "train", *overrides]  # what repeats this job of a sweep alone
-    outcome = partial(Outcome, overrides=overrides)
+    run: str
+    checkpoint: Natural | None
+    player: str | None
+    against: list[str]
+    deals: Annotated[int, Range(FEWEST_DEALS)]
+    figures: bool
+    seed: Natural
+    device: Literal["auto", "cpu", "cuda"]
+    threads: Count
+
+
+def attempt(asked: Composed) -> Outcome:
+    """Train, and tell how it went; only KeyboardInterrupt and the like come out of it."""
+    sys.argv = ["poker-rl", "train", *asked.overrides]  # what repeats this job of a sweep alone
+    outcome = partial(Outcome, overrides=asked.overrides)
     try:
-        choices = hydra.runtime.choices
-        names = {group: choices[group] for group in NAMED if choices.get(group)}
-        metrics = start(plain(settings) | {"names": names}, overrides)
+        names = {group: asked.choices[group] for group in NAMED if asked.choices.get(group)}
+        settings = plain(asked.settings) | {"names": names}
+        metrics = start(settings, asked.overrides)
         return outcome(status="finished", metrics=metrics)
     except Refused as error:
         status = "diverged" if isinstance(error, Diverged) else "refused"
@@ -67,18 +79,11 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     resume = settings["resume"]
     if resume is not None:
         settings = resumed(Path(str(resume)), settings, overrides)
-    given = {key: value for key, value in settings.items() if key not in PARTS}
-    root = Root(**convert_fields(Root, given, "", {}))
-    device = prepare(root)
+    ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
+    root = Root(**convert_fields(Root, ungrouped, "", {}))
+    device = prepare(root.device, root.threads, root.seed)
     game: Game = build(settings["game"], "game")
-
-    def load(spec: str) -> Player:
-        return load_player(spec, game, device, bot)
-
-    def bot(name: str) -> Player:
-        player: Player = build(option("player", name), f"player {name}", game=game, device=device)
-        return player
-
+    load = loader(game, device)
     parts = {
         "net": build(settings["net"], "net") if "net" in settings else None,
         "opponent": opponent(root.opponent, load),
@@ -104,23 +109,30 @@ def opponent(spec: str | None, load: Callable[[str], Player]) -> Player | None:
         raise Refused(f"opponent: {error}") from None
 
 
-def prepare(root: Root) -> torch.device:
+def loader(game: Game, device: torch.device) -> Callable[[str], Player]:
+    """What turns a name in conf/player or a run folder into a player of the game."""
+
+    def bot(name: str) -> Player:
+        player: Player = build(option("player", name), f"player {name}", game=game, device=device)
+        return player
+
+    return lambda spec: load_player(spec, game, device, bot)
+
+
+def prepare(device: str, threads: int, seed: int) -> torch.device:
     """Set threads and seeds, of all libraries and only here; the device to compute on.
 
     Raises:
         Refused: if there is no such device.
     """
-    torch.set_num_threads(root.threads)
-    numba.set_num_threads(min(root.threads, os.cpu_count() or 1))
-    torch.manual_seed(root.seed)  # an algorithm has its own; this is for what has none
-    np.random.seed(root.seed % 2**32)  # noqa: NPY002
+    torch.set_num_threads(threads)
+    numba.set_num_threads(min(threads, os.cpu_count() or 1))
+    torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none
     there = torch.cuda.is_available()
-    if root.device == "cuda" and not there:
-        build = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"
-        raise Refused(
-            f"device: no cuda here, torch {torch.__version__} {build}; allowed: auto, cpu"
-        )
-    return torch.device("cuda" if there and root.device != "cpu" else "cpu")
+    if device == "cuda" and not there:
+        why = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"
+        raise Refused(f"device: no cuda here, torch {torch.__version__} {why}; allowed: auto, cpu")
+    return torch.device("cuda" if there and device != "cpu" else "cpu")
 
 
 def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -129,10 +141,7 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
     Raises:
         Refused: if it is no run folder, or anything else is given with another value.
     """
-    kept, _ = read_folder(folder)
-    for key in NEEDED:
-        if not isinstance(kept.get(key), dict):
-            raise Refused(f"resume: {folder / CONFIG} has no {key}")
+    kept = settings_of(folder, "resume")
     for override in overrides:
         key = override.partition("=")[0].lstrip("+~")
         value = at(settings, key)
@@ -142,6 +151,22 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
             may = ", ".join(sorted(MAY_CHANGE - {"resume"}))
             raise Refused(f"{key}: a resumed run keeps its settings, only {may} may change")
     return kept
+
+
+def settings_of(folder: Path, key: str) -> dict[str, Any]:
+    """The settings of a run folder that was given as `key`.
+
+    Raises:
+        Refused: if it is none.
+    """
+    try:
+        settings, _ = read_folder(folder)
+    except Refused as error:
+        raise Refused(f"{key}: {error}") from None
+    for part in NEEDED:
+        if not isinstance(settings.get(part), dict):
+            raise Refused(f"{key}: {folder / CONFIG} has no {part}")
+    return settings
 
 
 def at(tree: Any, key: str) -> Any:
@@ -157,3 +182,31 @@ def put(tree: dict[str, Any], key: str, value: Any) -> None:
     for part in above:
         tree = tree.setdefault(part, {})
     tree[last] = value
+
+
+def evaluate(settings: Mapping[str, Any]) -> None:
+    """Measure what a run has learnt.
+
+    Raises:
+        Refused: if any setting can't be accepted.
+    """
+    asked = Evaluate(**convert_fields(Evaluate, settings, "", {}))
+    folder = Path(asked.run)
+    cfg = settings_of(folder, "run")
+    device = prepare(asked.device, asked.threads, asked.seed)
+    game: Game = build(cfg["game"], "game")
+    load = loader(game, device)
+    evaluation = build(cfg["evaluation"], "evaluation", game=game, load=load, seed=asked.seed)
+    evaluate_run(
+        folder,
+        game=game,
+        evaluation=evaluation,
+        load=load,
+        device=device,
+        checkpoint=asked.checkpoint,
+        player=asked.player,
+        against=asked.against,
+        deals=asked.deals,
+        seed=asked.seed,
+        figures=asked.figures,
+    )

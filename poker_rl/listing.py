@@ -38,7 +38,7 @@ def table(rows: Mapping[str, str], indent: str = "  ") -> str:
     return "\n".join(f"{indent}{name:{width}}  {text}".rstrip() for name, text in rows.items())
 
 
-class Dumper(yaml.SafeDumper):
+class Dumper(yaml.SafeDumper):  # type: ignore[misc]
     """Writes lists on one line."""
 
 
