@@ -9,12 +9,7 @@ from poker_rl.rollout import OPEN
 
 
 def gae(
-    reward: np.ndarray,
-    value: np.ndarray,
-    next_: np.ndarray,
-    gamma: float,
-    gae_lambda: float,
-    trace: np.ndarray | None = None,
+    reward: np.ndarray, value: np.ndarray, next_: np.ndarray, gamma: float, gae_lambda: float
 ) -> np.ndarray:
     """A = d + gamma lambda A(next) with d = r + gamma V(next) - V, for decisions in order of time.
 
@@ -22,25 +17,20 @@ def gae(
         reward: won until the agent's next decision, [N] float32.
         value: V, [N] float32.
         next_: row of the agent's next decision, ENDED or OPEN, as in `Batch`.
-        trace: factor on A(next) by row of that next decision, [N] float32, for play that is off the
-            policy: min(1, pi / behaviour) makes it V-trace's (arXiv:1802.01561); None: 1.
 
     Returns:
         [N] float32; 0 at OPEN rows, so that the row before one bootstraps from its value alone.
     """
     advantage = np.zeros(len(reward), np.float32)
-    trace = np.ones_like(advantage) if trace is None else trace
-    _gae(reward, value, next_, np.float32(gamma), np.float32(gae_lambda), trace, advantage)
+    _gae(reward, value, next_, np.float32(gamma), np.float32(gae_lambda), advantage)
     return advantage
 
 
 @compiled
-def _gae(reward, value, next_, gamma, gae_lambda, trace, advantage):  # type: ignore[no-untyped-def]
+def _gae(reward, value, next_, gamma, gae_lambda, advantage):  # type: ignore[no-untyped-def]
     for i in range(len(reward) - 1, -1, -1):
         after = next_[i]
         if after != OPEN:
             advantage[i] = reward[i] - value[i]
             if after >= 0:
-                advantage[i] += gamma * (
-                    value[after] + gae_lambda * trace[after] * advantage[after]
-                )
+                advantage[i] += gamma * (value[after] + gae_lambda * advantage[after])

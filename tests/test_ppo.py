@@ -39,7 +39,6 @@ def ppo(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO
         "minibatches": 2,
         "gamma": 1.0,
         "gae_lambda": 0.95,
-        "exploration": 0.0,
         "clip": Constant(start=0.2),
         "lr": Constant(start=3e-3),
         "adam_epsilon": 1e-5,
@@ -67,7 +66,6 @@ def ppo(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO
 def everything_on() -> dict[str, Any]:
     """Settings with which every part of the learner has a state."""
     return {
-        "exploration": 0.2,
         "magnet": Constant(start=0.1),
         "magnet_every": 6,
         "last": Constant(start=0.1),

@@ -69,7 +69,6 @@ class PPO:
     minibatches: Count
     gamma: Probability
     gae_lambda: Probability
-    exploration: Probability
     clip: Schedule
     lr: Schedule
     adam_epsilon: Positive
@@ -134,8 +133,6 @@ class PPO:
             observe=None if net.features == "observation" else features,
             copies=self._copies if self._count > 1 else None,
         )
-        agents = game.seats if opponent is None else 1
-        self._traverser = np.arange(self.instances * self.tables) % agents  # [tables]
         # with nobody else at the tables, every copy decides at as many rows
         self._even = opponent is None and self.members == "shared"
         self._clock = Clock()
@@ -161,8 +158,7 @@ class PPO:
             else Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._device)
         )
         data = self._data(batch, seen, known)
-        ready = batch.next != OPEN
-        rows = np.flatnonzero(ready & self._learns(batch))
+        rows = np.flatnonzero(batch.next != OPEN)
         self._optimiser.param_groups[0]["lr"] = now["lr"]
         sums, updates = torch.zeros(len(METRICS), device=self._device), 0
         for _ in range(self.epochs):
@@ -193,7 +189,7 @@ class PPO:
 
         self.progress.updates += updates
         self.progress.hands = self._rollout.hands
-        self.progress.decisions += int(ready.sum())
+        self.progress.decisions += len(rows)
         self.progress.iterations += 1
         target, error = data["target"][rows], (data["target"] - data["value"])[rows]
         return metrics | {
@@ -217,18 +213,7 @@ class PPO:
         with self._clock.networks(), torch.no_grad():
             copy = None if self._even else self._tensor(rows.copy)
             logits = routed(self._actor, self._tensor(rows.observation).float(), copy)
-            if self.exploration:
-                mask = self._tensor(rows.mask)
-                mixed = self.exploration * self._tensor(self._learns(rows))[:, None].float()
-                policy = masked_log_softmax(logits, mask).exp()
-                uniform = mask / mask.sum(1, keepdim=True)
-                logits = ((1 - mixed) * policy + mixed * uniform).log()
         return sample(logits, rows.mask, self._generator)
-
-    def _learns(self, rows: Rows | Batch) -> np.ndarray:
-        """Whether each decision is to be learnt from: with exploration, only the traverser's."""
-        learns: np.ndarray = rows.agent == self._traverser[rows.table]
-        return learns if self.exploration else np.full_like(learns, True)
 
     @torch.no_grad()
     def _data(self, batch: Batch, seen: Inputs, known: Inputs) -> dict[str, Tensor]:
@@ -239,25 +224,19 @@ class PPO:
             value = known.all(self._critic, copy)[:, 0]
             if self.magnet is not None:
                 references["magnet"] = masked_log_softmax(seen.all(self._magnet.module, copy), mask)
-            if self.exploration or self.last is not None or self._average is not None:
+            if self.last is not None or self._average is not None:
                 references["last"] = masked_log_softmax(seen.all(self._actor, copy), mask)
-        action, log_prob = self._tensor(batch.action), self._tensor(batch.log_prob)
-        chance = torch.ones_like(log_prob)  # pi / behaviour of the action taken
-        if self.exploration:
-            own = references["last"].gather(1, action[:, None])[:, 0]
-            chance, log_prob = (own - log_prob).exp(), own
-        trace = chance.clamp(max=1)
         reward = batch.reward / np.float32(self.reward_scale)
-        arrays = reward, value.cpu().numpy(), batch.next
-        advantage = self._tensor(gae(*arrays, self.gamma, self.gae_lambda, trace.cpu().numpy()))
+        advantage = self._tensor(
+            gae(reward, value.cpu().numpy(), batch.next, self.gamma, self.gae_lambda)
+        )
         return references | {
             "mask": mask,
-            "action": action,
-            "log_prob": log_prob,
-            "chance": chance,
+            "action": self._tensor(batch.action),
+            "log_prob": self._tensor(batch.log_prob),
             "value": value,
             "advantage": advantage,
-            "target": value + trace * advantage,
+            "target": advantage + value,
         }
 
     def _update(
@@ -290,7 +269,6 @@ class PPO:
             advantage = advantage / (spread + 1e-8)
         gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
         entropy = -(policy * log_policy).sum(2)
-        gain = rows["chance"] * gain
         actor_loss = -gain - now["entropy"] * entropy
         for name in ("magnet", "last"):
             if name in now:
