@@ -128,6 +128,10 @@ def prepare(device: str, threads: int, seed: int) -> torch.device:
     torch.set_num_threads(threads)
     numba.set_num_threads(min(threads, os.cpu_count() or 1))
     torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none
+    # Making an optimiser would import torch's compiler, for two seconds, only to keep out of it.
+    undecorated = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
+    if undecorated is not None:
+        torch.optim.Optimizer.add_param_group = undecorated  # type: ignore[method-assign]
     there = torch.cuda.is_available()
     if device == "cuda" and not there:
         why = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"
