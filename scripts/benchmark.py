@@ -1,0 +1,223 @@
+"""Speed beside OpenSpiel and RLCard, measured in the same run: `make bench`.
+
+Every rate is the best of several short windows, ours and the peers' taken in turn, so that what
+else the machine does strikes all alike. One thread each unless a line says otherwise. A peer that
+is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from poker_rl.algos.cfr import CFR
+from poker_rl.config import build, option
+from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.games.game import rule
+from poker_rl.games.poker import Poker
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree import tree_of
+
+WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
+BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
+CFR_STEP = 100  # iterations a call
+
+Work = Callable[[], int]  # does some work and returns how much
+
+LIMIT_HOLDEM = {
+    "betting": "limit",
+    "numPlayers": 2,
+    "numRounds": 4,
+    "blind": "2 1",
+    "firstPlayer": "2 1 1 1",
+    "raiseSize": "2 2 4 4",
+    "maxRaises": "3 4 4 4",
+    "numSuits": 4,
+    "numRanks": 13,
+    "numHoleCards": 2,
+    "numBoardCards": "0 3 1 1",
+}
+
+
+def rates(works: dict[str, Work]) -> dict[str, float]:
+    """The most each did in a second."""
+    best = dict.fromkeys(works, 0.0)
+    for work in works.values():
+        work()  # compiles
+    for _ in range(WINDOWS):
+        for name, work in works.items():
+            done, start = work(), time.perf_counter() - 1e-9
+            done = 0
+            while (elapsed := time.perf_counter() - start) < WINDOW:
+                done += work()
+            best[name] = max(best[name], done / elapsed)
+    return best
+
+
+def game(name: str) -> Poker:
+    return build(option("game", name), "game")
+
+
+# Rules: decisions a second of uniformly random play, each with its observation and legal actions
+
+
+@rule
+def draw(masks, state, actions):  # type: ignore[no-untyped-def]
+    """A random legal action of each row of three, by xorshift (Marsaglia 2003)."""
+    bits = state[0]
+    for i in range(len(actions)):
+        bits ^= bits << np.uint64(13)
+        bits ^= bits >> np.uint64(7)
+        bits ^= bits << np.uint64(17)
+        legal = np.uint64(1) + np.uint64(masks[i, 0]) + np.uint64(masks[i, 2])
+        chosen = np.int64(((bits >> np.uint64(32)) * legal) >> np.uint64(32))
+        actions[i] = chosen + (not masks[i, 0])  # without fold, calls come first
+    state[0] = bits
+
+
+class RandomPlay:
+    """Hand after hand at a batch of tables."""
+
+    def __init__(self, game: Poker, seed: int) -> None:
+        self.tables = Tables(game, BATCH, seed)
+        self.tables.deal()
+        self.masks = self.tables.legal()
+        self.state = np.array([seed + 1], np.uint64)
+        self.actions = np.zeros(BATCH, np.int64)
+        self.arrays = (
+            np.zeros((BATCH, game.observation_size), np.uint8),
+            self.masks,
+            np.zeros((BATCH, game.seats), np.int64),
+            np.zeros(BATCH, np.uint8),
+        )
+
+    def __call__(self) -> int:
+        for _ in range(100):
+            draw(self.masks, self.state, self.actions)
+            self.tables.advance(self.actions, *self.arrays)
+        return 100 * BATCH
+
+
+def two_threads(game: Poker) -> Work:
+    """The same by two threads, a batch each."""
+    plays = [RandomPlay(game, seed) for seed in (1, 2)]
+    pool = ThreadPoolExecutor(2)
+    return lambda: sum(pool.map(lambda play: play(), plays))
+
+
+def open_spiel_rules() -> Work:
+    import pyspiel
+
+    game, generator = pyspiel.load_game("universal_poker", LIMIT_HOLDEM), random.Random(1)
+
+    def hand() -> int:
+        decisions, state = 0, game.new_initial_state()
+        while not state.is_terminal():
+            if not state.is_chance_node():
+                decisions += 1
+                state.observation_tensor()
+                state.legal_actions_mask()
+            state.apply_action(generator.choice(state.legal_actions()))
+        return decisions
+
+    return hand
+
+
+def rlcard_rules() -> Work:
+    import rlcard
+
+    environment, generator = rlcard.make("limit-holdem"), random.Random(1)
+
+    def hand() -> int:
+        decisions, (state, _) = 0, environment.reset()
+        while not environment.is_over():
+            state, _ = environment.step(generator.choice(list(state["legal_actions"])))
+            decisions += 1
+        return decisions
+
+    return hand
+
+
+# Solving Leduc
+
+
+def open_spiel_nash_conv() -> dict[str, Work]:
+    import pyspiel
+    from open_spiel.python import policy
+    from open_spiel.python.algorithms import exploitability
+
+    game = pyspiel.load_game("leduc_poker")
+    uniform, tabular = pyspiel.UniformRandomPolicy(game), policy.TabularPolicy(game)
+    return {
+        "OpenSpiel C++": counted(lambda: pyspiel.nash_conv(game, uniform)),
+        "OpenSpiel Python": counted(lambda: exploitability.nash_conv(game, tabular)),
+    }
+
+
+def open_spiel_cfr_plus() -> dict[str, Work]:
+    import pyspiel
+    from open_spiel.python.algorithms import cfr
+
+    game = pyspiel.load_game("leduc_poker")
+    solvers = pyspiel.CFRPlusSolver(game), cfr.CFRPlusSolver(game)
+    return {
+        "OpenSpiel C++": counted(solvers[0].evaluate_and_update_policy),
+        "OpenSpiel Python": counted(solvers[1].evaluate_and_update_policy),
+    }
+
+
+def counted(work: Callable[[], Any], amount: int = 1) -> Work:
+    """`work` as a Work that always does the same amount."""
+
+    def done() -> int:
+        work()
+        return amount
+
+    return done
+
+
+def report(title: str, works: dict[str, Work]) -> None:
+    """Rates of ours, whose names start so, and the peers', and how often each peer's goes into ours."""
+    measured = rates(works)
+    peers = [name for name in works if not name.startswith("ours")]
+    print(f"\n{title:34}{'a second':>14}", *(f"{f'/ {peer}':>20}" for peer in peers))
+    for name, rate in measured.items():
+        ratios = (f"{rate / measured[peer]:>19,.1f}x" for peer in peers)
+        print(f"  {name:32}{rate:>14,.0f}", *(ratios if name not in peers else ()))
+
+
+def main() -> None:
+    open_spiel, rlcard = find_spec("pyspiel") is not None, find_spec("rlcard") is not None
+
+    holdem = game("limit_holdem")
+    works: dict[str, Work] = {
+        "ours": RandomPlay(holdem, 0),
+        "ours, two threads": two_threads(holdem),
+    }
+    if open_spiel:
+        works["OpenSpiel Python"] = open_spiel_rules()
+    if rlcard:
+        works["RLCard"] = rlcard_rules()
+    report("Heads-up limit hold'em, decisions", works)
+
+    leduc = game("leduc")
+    tree = tree_of(leduc)
+    uniform = tree.uniform()
+    works = {"ours": counted(lambda: nash_conv(tree, uniform))}
+    report("NashConv of a Leduc policy", works | (open_spiel_nash_conv() if open_spiel else {}))
+
+    solver: CFR = build(
+        {**option("algo", "cfr_plus"), "iterations_per_step": CFR_STEP}, "algo", game=leduc
+    )
+    works = {"ours": counted(solver.learn, CFR_STEP)}
+    report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))
+
+
+if __name__ == "__main__":
+    main()
