@@ -183,7 +183,7 @@ def counted(work: Callable[[], Any], amount: int = 1) -> Work:
 
 
 def report(title: str, works: dict[str, Work]) -> None:
-    """Rates of ours, whose names start so, and the peers', and how often each peer's goes into ours."""
+    """Rates of ours, whose names start so, and of the peers, and how often each goes into ours."""
     measured = rates(works)
     peers = [name for name in works if not name.startswith("ours")]
     print(f"\n{title:34}{'a second':>14}", *(f"{f'/ {peer}':>20}" for peer in peers))
