@@ -1,6 +1,7 @@
 """What a setting may be, and the one error a user sees when it is not.
 
-A range is part of a field's annotation (``gamma: Probability``); `config.build` reads and checks it.
+A range is part of a field's annotation (`gamma: Probability`); `config.build` reads and checks
+it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Annotated, NamedTuple
 
 
 class Refused(Exception):
-    """A setting, a file or a request that can't be accepted: one line naming the key and what is allowed."""
+    """A setting, a file or a request that can't be accepted: one line, the key and what is allowed."""
 
 
 class Range(NamedTuple):
