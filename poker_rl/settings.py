@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 
 
 class Refused(Exception):
-    """A setting, a file or a request that can't be accepted: one line, the key and what is allowed."""
+    """A setting, a file or a request that can't be accepted: one line saying why."""
 
 
 class Range(NamedTuple):
