@@ -48,15 +48,15 @@ GAME = np.dtype(
 TABLE = np.dtype(  # what a move touches lies together: a batch's speed is its cache lines
     [
         ("street", "i1"),
-        ("to_act", "i1"),
+        ("to_act", "u1"),
         ("raises", "i1"),  # on this street, the big blind counted
         ("live", "i1"),  # seats that have not folded
         ("pending", "i1"),  # seats still to act on this street
         ("over", "i1"),
         ("error", "i1"),  # 1 + the illegal action; checked after the loop
         ("folded", "i1", SEATS),
-        ("moves", "i2"),
-        ("marks", "i2"),
+        ("moves", "u2"),
+        ("marks", "u2"),
         ("price", "i4"),  # chips a seat must have put in to stay
         ("paid", "i4", SEATS),  # chips put in by each seat
         ("deck", "i1", CARDS),
@@ -187,6 +187,12 @@ def next_seat(game, table, seat):
 
 
 @rule
+def card_at(table, place):
+    """A card of the deck; an unsigned index spares the test for one that counts from the end."""
+    return table.deck[np.uint64(place)]
+
+
+@rule
 def payoffs(game, table, out):
     """Write the chips won by each seat, summing to zero.
 
@@ -199,7 +205,7 @@ def payoffs(game, table, out):
     board = game.dealt - first
     if table.live > 1:
         for i in range(board):
-            table.hand[game.hole + i] = table.deck[first + i]
+            table.hand[game.hole + i] = card_at(table, first + i)
     for seat in range(game.seats):
         pot += table.paid[seat]
         rank = -1
@@ -207,7 +213,7 @@ def payoffs(game, table, out):
             rank = 0
             if table.live > 1:
                 for i in range(game.hole):
-                    table.hand[i] = table.deck[seat * game.hole + i]
+                    table.hand[i] = card_at(table, seat * game.hole + i)
                 rank = strength(table.hand, game.hole + board, game.suits)
             if rank > best:
                 best = rank
@@ -242,14 +248,14 @@ def observe(game, table, seat, out):
     own = seat * game.plane
     for i in range(table.marks):
         cell = table.mark[i] - own
-        out[cell if cell >= 0 else cell + block] = 1
+        out[np.uint64(cell if cell >= 0 else cell + block)] = 1
     first = seat * game.hole
     for i in range(first, first + game.hole):
-        out[block + table.deck[i]] = 1
+        out[np.uint64(block + card_at(table, i))] = 1
     first = game.seats * game.hole
     shown = game.shown[table.street]
     for i in range(game.dealt - first):
-        out[game.card_plane[i] + table.deck[first + i]] = i < shown
+        out[np.uint64(game.card_plane[i] + card_at(table, first + i))] = i < shown
 
 
 @rule
@@ -291,7 +297,7 @@ def infoset(game, table, seat, out):
 def write_sorted(table, first, count, out, at):
     """Write `count` cards of the deck from `first` on in ascending order; return the next place."""
     for i in range(count):
-        card = table.deck[first + i]
+        card = card_at(table, first + i)
         place = at + i
         while place > at and out[place - 1] > card:
             out[place] = out[place - 1]

@@ -97,7 +97,7 @@ def shuffle(table, cards, dealt):
         table.deck[i] = i
     for i in range(dealt):
         bits = random(table) >> np.uint64(32)
-        j = i + np.int64((bits * np.uint64(cards - i)) >> np.uint64(32))
+        j = np.uint64(i) + (bits * np.uint64(cards - i) >> np.uint64(32))
         card = table.deck[j]
         table.deck[j] = table.deck[i]
         table.deck[i] = card
