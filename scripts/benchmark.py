@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.algos.cfr import CFR
 from poker_rl.config import build, option
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.games.game import rule
@@ -52,8 +51,7 @@ def rates(works: dict[str, Work]) -> dict[str, float]:
         work()  # compiles
     for _ in range(WINDOWS):
         for name, work in works.items():
-            done, start = work(), time.perf_counter() - 1e-9
-            done = 0
+            done, start, elapsed = 0, time.perf_counter(), 0.0
             while (elapsed := time.perf_counter() - start) < WINDOW:
                 done += work()
             best[name] = max(best[name], done / elapsed)
@@ -212,9 +210,8 @@ def main() -> None:
     works = {"ours": counted(lambda: nash_conv(tree, uniform))}
     report("NashConv of a Leduc policy", works | (open_spiel_nash_conv() if open_spiel else {}))
 
-    solver: CFR = build(
-        {**option("algo", "cfr_plus"), "iterations_per_step": CFR_STEP}, "algo", game=leduc
-    )
+    settings = {**option("algo", "cfr")["algo"], **option("algo", "cfr_plus")["algo"]}
+    solver = build({**settings, "iterations_per_step": CFR_STEP}, "algo", game=leduc)
     works = {"ours": counted(solver.learn, CFR_STEP)}
     report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))
 
