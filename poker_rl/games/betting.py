@@ -17,7 +17,7 @@ import numpy as np
 from poker_rl.games.cards import strength
 from poker_rl.games.game import rule, shuffle
 
-SEATS, STREETS, HOLE, BOARD, CARDS, MOVES = 9, 4, 2, 5, 52, 192
+SEATS, STREETS, HOLE, BOARD, CARDS, MOVES = 9, 4, 2, 5, 52, 193
 CHIPS = 2**31 - 1  # in a pot
 FOLD, CALL, RAISE = 0, 1, 2
 
@@ -45,8 +45,14 @@ GAME = np.dtype(
     ]
 )
 
-TABLE = np.dtype(  # what a move touches lies together: a batch's speed is its cache lines
+TABLE = np.dtype(  # what a move touches lies together, fields aligned, 12 cache lines in all
     [
+        ("key", "u8"),  # random state: a key and a counter
+        ("draws", "u8"),
+        ("price", "i4"),  # chips a seat must have put in to stay
+        ("paid", "i4", SEATS),  # chips put in by each seat
+        ("moves", "u2"),
+        ("marks", "u2"),
         ("street", "i1"),
         ("to_act", "u1"),
         ("raises", "i1"),  # on this street, the big blind counted
@@ -55,17 +61,11 @@ TABLE = np.dtype(  # what a move touches lies together: a batch's speed is its c
         ("over", "i1"),
         ("error", "i1"),  # 1 + the illegal action; checked after the loop
         ("folded", "i1", SEATS),
-        ("moves", "u2"),
-        ("marks", "u2"),
-        ("price", "i4"),  # chips a seat must have put in to stay
-        ("paid", "i4", SEATS),  # chips put in by each seat
         ("deck", "i1", CARDS),
-        ("key", "u8"),  # random state: a key and a counter
-        ("draws", "u8"),
+        ("rank", "i4", SEATS),  # room for `payoffs`
         ("mark", "i2", MOVES + SEATS),  # cells of the actions in the betting block, by seat
         ("line", "u1", MOVES),  # actions so far
         ("hand", "i1", HOLE + BOARD),  # room for `payoffs`
-        ("rank", "i4", SEATS),
     ]
 )
 
@@ -94,10 +94,8 @@ def start(game, table):
     if game.forced_raises:
         for seat in range(game.seats):
             table.to_act = seat
-            if game.post[seat] == game.price:
-                note(game, table, RAISE)
-            elif game.post[seat] > game.ante:
-                note(game, table, CALL)
+            if game.post[seat] > game.ante:
+                note(game, table, RAISE if game.post[seat] == game.price else CALL)
     table.raises = game.forced_raises
     table.to_act = game.opener[0]
 
@@ -246,16 +244,18 @@ def observe(game, table, seat, out):
     clear(out)
     block = game.seats * game.plane
     own = seat * game.plane
-    for i in range(table.marks):
+    marks = table.marks  # read once: for all the compiler knows, `out` lies over the table
+    for i in range(marks):
         cell = table.mark[i] - own
         out[np.uint64(cell if cell >= 0 else cell + block)] = 1
     first = seat * game.hole
-    for i in range(first, first + game.hole):
+    last = first + game.hole
+    for i in range(first, last):
         out[np.uint64(block + card_at(table, i))] = 1
     first = game.seats * game.hole
     shown = game.shown[table.street]
-    for i in range(game.dealt - first):
-        out[np.uint64(game.card_plane[i] + card_at(table, first + i))] = i < shown
+    for i in range(shown):
+        out[np.uint64(game.card_plane[i] + card_at(table, first + i))] = 1
 
 
 @rule
@@ -277,20 +277,20 @@ def reveal(game, table, seat, out):
 
 @rule
 def infoset(game, table, seat, out):
-    """Write the key of what a seat knows: seat, own cards, visible board, actions so far.
+    """Write the key of what a seat knows: seat, actions so far, own cards, visible board.
 
     Cards that came together are sorted, since their order means nothing.
     """
     clear(out)
     out[0] = seat
-    at = write_sorted(table, seat * game.hole, game.hole, out, 1)
+    out[1] = table.moves
+    for i in range(table.moves):
+        out[2 + i] = table.line[i]
+    at = write_sorted(table, seat * game.hole, game.hole, out, 2 + table.moves)
     dealt = game.seats * game.hole
     for street in range(table.street + 1):
         at = write_sorted(table, dealt, game.board[street], out, at)
         dealt += game.board[street]
-    out[at] = table.moves
-    for i in range(table.moves):
-        out[at + 1 + i] = table.line[i]
 
 
 @rule

@@ -95,9 +95,10 @@ def shuffle(table, cards, dealt):
     """Fill the first `dealt` places of the deck with distinct random cards (Fisher-Yates)."""
     for i in range(cards):
         table.deck[i] = i
+    bits = np.uint64(0)
     for i in range(dealt):
-        bits = random(table) >> np.uint64(32)
-        j = np.uint64(i) + (bits * np.uint64(cards - i) >> np.uint64(32))
+        bits = bits << np.uint64(32) if i & 1 else random(table)  # 32 bits a card
+        j = np.uint64(i) + ((bits >> np.uint64(32)) * np.uint64(cards - i) >> np.uint64(32))
         card = table.deck[j]
         table.deck[j] = table.deck[i]
         table.deck[i] = card

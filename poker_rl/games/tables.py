@@ -121,7 +121,7 @@ class Tables:
 
     def run(self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray) -> Any:
         """Run one of this module's loops over some rows, all of them if None; what it returns."""
-        rows = self._all if rows is None else rows
+        rows = self._all if rows is None else np.ascontiguousarray(rows, np.int64)
         parallel = len(rows) >= PARALLEL_ROWS and numba.get_num_threads() > 1
         return compiled(loop, self.game.rules, parallel)(self._record, self.records, rows, *arrays)
 
@@ -165,7 +165,7 @@ class Tables:
         """Play one action [B] at each table."""
         if len(actions) != self.count(rows):
             raise ValueError(f"{len(actions)} actions for {self.count(rows)} tables")
-        if self.run(step_loop, rows, np.asarray(actions, np.int64)):
+        if self.run(step_loop, rows, np.ascontiguousarray(actions, np.int64)):
             raise self._illegal()
 
     def _illegal(self) -> ValueError:

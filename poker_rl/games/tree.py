@@ -240,7 +240,8 @@ def _own_edges(parent, edge, seat, last):  # type: ignore[no-untyped-def]
     """Fill `last` [N, seats], each seat's last own edge on the way to a node, below the roots."""
     for i in range(len(parent)):
         if parent[i] >= 0:
-            last[i] = last[parent[i]]
+            for other in range(last.shape[1]):  # copying a row whole takes seconds to compile
+                last[i, other] = last[parent[i], other]
             last[i, seat[parent[i]]] = edge[i]
 
 
