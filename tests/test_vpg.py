@@ -12,6 +12,7 @@ from small_games import kuhn, leduc
 
 from poker_rl.algos.vpg import VPG, nth_hand
 from poker_rl.config import build, option
+from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.poker import Poker
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import MLP
@@ -211,3 +212,19 @@ def test_a_resumed_run_goes_on_to_the_bit(changed: dict[str, Any]) -> None:
     for name, player in one.players().items():
         assert torch.equal(weights(player.module), weights(other.players()[name].module))  # type: ignore
     assert one.progress == other.progress
+
+
+def test_self_play_on_kuhn_comes_closer_to_equilibrium() -> None:
+    learner = vpg(
+        kuhn(),
+        hands=256,
+        entropy=Constant(start=0.2),
+        actor_lr=Constant(start=1e-2),
+        critic_lr=Constant(start=1e-2),
+    )
+    tree = tree_of(kuhn())
+    for _ in range(200):
+        learner.learn()
+    policy = learner.players()["current"].probabilities(tree.records)
+    # over 6 seeds: mean .148, standard deviation .016, of which four; uniform play has .458
+    assert exploitability(tree, policy) < 0.22
