@@ -13,13 +13,17 @@ import poker_rl
 PACKAGE = Path(poker_rl.__file__).parent
 
 # What a learner is made of, besides its own file.
-PARTS = {"advantages", "average", "clock", "memory", "minibatches", "nets", "rollout", "schedules"}
+PARTS = {
+    *("advantages", "agents", "average", "clock", "memory", "minibatches", "nets", "rollout"),
+    "schedules",
+}
 EVERYTHING = {""}
 
 # A room, and what of ours it may import: modules or whole packages. The longest name counts.
 MAY_IMPORT = {
     "": set(),
     "advantages": {"games", "rollout"},
+    "agents": {"games", "nets", "players", "rollout"},
     "algos": {"algos.algorithm", "games", "players", "settings", *PARTS},
     "algos.algorithm": {"players"},
     "average": {"memory", "nets", "settings"},

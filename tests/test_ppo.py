@@ -248,7 +248,7 @@ def test_a_hundred_instances_count_all_their_hands() -> None:
     learner = ppo(game_of("kuhn"), instances=100, tables=4, steps=4)
     learner.learn()
     learner.learn()
-    assert learner.progress.decisions + len(learner._rollout.carried or []) == pytest.approx(
+    assert learner.progress.decisions + len(learner._agents.rollout.carried or []) == pytest.approx(
         2 * 100 * 4 * 4
     )
     assert learner.players()["current"].instances == 100

@@ -45,10 +45,10 @@ def reinforce(
 def played(learner: Reinforce, metrics: bool = False) -> Any:
     """The batch of one call of `learn`."""
     batches = []
-    play_out = learner._rollout.play_out
-    learner._rollout.play_out = lambda act: batches.append(play_out(act)) or batches[-1]  # type: ignore
+    play_out = learner._agents.rollout.play_out
+    learner._agents.rollout.play_out = lambda act: batches.append(play_out(act)) or batches[-1]  # type: ignore
     told = learner.learn()
-    learner._rollout.play_out = play_out  # type: ignore[method-assign]
+    learner._agents.rollout.play_out = play_out  # type: ignore[method-assign]
     return (batches[0], told) if metrics else batches[0]
 
 

@@ -27,9 +27,9 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
-from poker_rl.algos.algorithm import Progress
+from poker_rl.agents import Agents
+from poker_rl.algos.algorithm import Progress, Stateful, restore, states
 from poker_rl.average import AveragePolicy, AverageSettings
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
@@ -42,10 +42,9 @@ from poker_rl.nets import (
     masked_log_softmax,
     masked_softmax,
 )
-from poker_rl.players.features import Features
-from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
+from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.rollout import ENDED, Batch, Rollout, Rows, Seating, draw
+from poker_rl.rollout import ENDED, Batch, Rows, Seating, draw
 from poker_rl.schedules import Schedule
 from poker_rl.settings import Count, NonNegative, Positive, Probability
 
@@ -88,46 +87,38 @@ class ActorCritic:
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
     ) -> None:
         self.progress = Progress()
-        self._game, self._net, self._device = game, net, device
-        self._decks = game.deals() if self.every_deal else None
-        streams = np.random.SeedSequence(seed).generate_state(3)
-        self._generator = np.random.Generator(np.random.PCG64(int(streams[0])))
-        weights = torch.Generator().manual_seed(int(streams[1]))
-        features = Features(game, net.features)
-        self._members = member_count(game, self.members)
-        self._count = self.instances * self._members  # copies of the networks, K
-        hidden = game.hidden_size if self.critic == "perfect_information" else 0
-
-        def module(inputs: int, scale: float) -> nn.Module:
-            return net.module(inputs, game.actions, self._count, weights, scale).to(device)
-
-        self._actor = module(features.size, self.last_scale)
-        self._critic = module(features.size + hidden, 1.0)
+        self._agents = Agents(
+            game,
+            net,
+            device,
+            seed,
+            opponent,
+            tables=self.hands,
+            members=self.members,
+            instances=self.instances,
+            seating=self.seating,
+            hidden=self.critic == "perfect_information",
+        )
+        self._actor = self._agents.network(game.actions, self.last_scale)
+        self._critic = self._agents.critic(game.actions)
         self._optimiser = torch.optim.Adam(
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
             fused=True,
         )
         self._weight_average = WeightAverage(self._actor, self.weight_average)
-        self._average = (
-            None
-            if self.average is None
-            else AveragePolicy(
-                self.average, module(features.size, self.last_scale), self._generator
-            )
+        self._average = None
+        if self.average is not None:
+            network = self._agents.network(game.actions, self.last_scale)
+            self._average = AveragePolicy(self.average, network, self._agents.generator)
+        turn, traverser = np.divmod(
+            np.arange(self.instances * self.hands), game.seats if opponent is None else 1
         )
-        self._rollout = Rollout(
-            game,
-            self.instances * self.hands,
-            int(streams[2]),
-            opponent=opponent,
-            seating=self.seating,
-            hidden=hidden > 0,
-            observe=None if net.features == "observation" else features,
-            copies=self._copies if self._count > 1 else None,
-        )
-        agents = game.seats if opponent is None else 1
-        self._traverser = np.arange(self.instances * self.hands) % agents  # [tables]
-        self._deal = np.arange(self.instances * self.hands) // agents
+        self._traverser = traverser  # [tables]
+        self._decks = None  # or [tables, dealt]
+        if self.every_deal:
+            deals = game.deals()
+            self._decks = deals[turn % len(deals)]
+        self._unit = game.unit_chips
         self._policies: list[np.ndarray] = []
         self._clock = Clock()
 
@@ -135,8 +126,7 @@ class ActorCritic:
         """Play the hands of one iteration and take one pass over them with both networks."""
         self._clock.start()
         self._policies.clear()
-        decks = None if self._decks is None else self._decks[self._deal % len(self._decks)]
-        batch = self._rollout.play_out(self._act, decks)
+        batch = self._agents.rollout.play_out(self._act, self._decks)
         policy = np.concatenate(self._policies)  # [N, A]
         traverses = batch.agent == self._traverser[batch.table]
         metrics = self._fit(_alone(batch, traverses), policy[traverses])
@@ -153,7 +143,7 @@ class ActorCritic:
             with self._clock.networks():
                 metrics |= self._average.learn()
 
-        self.progress.hands = self._rollout.hands
+        self.progress.hands = self._agents.rollout.hands
         self.progress.decisions += len(batch)
         self.progress.updates += self.minibatches
         self.progress.iterations += 1
@@ -164,35 +154,32 @@ class ActorCritic:
         modules = {"weight_average": self._weight_average.module, "current": self._actor}
         if self._average is not None:
             modules["average"] = self._average.module
-        return {
-            name: NetworkPlayer(self._game, self._net, module, self.members, self.instances)
-            for name, module in modules.items()
-        }
+        return {name: self._agents.player(module) for name, module in modules.items()}
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         with self._clock.networks(), torch.no_grad():
-            seen = Inputs(rows.observation, self._device)
-            logits = seen.all(self._actor, self._tensor(rows.copy))
-            policy = masked_softmax(logits, self._tensor(rows.mask)).cpu().numpy()
+            seen = Inputs(rows.observation, self._agents.device)
+            logits = seen.all(self._actor, self._agents.tensor(rows.copy))
+            policy = masked_softmax(logits, self._agents.tensor(rows.mask)).cpu().numpy()
         self._policies.append(policy)
         traverses = rows.agent == self._traverser[rows.table]
         mixed = traverses[:, None] * self.exploration
         behaviour = (1 - mixed) * policy + mixed * rows.mask / rows.mask.sum(1, keepdims=True)
-        action = draw(behaviour, self._generator.random(len(behaviour)))
+        action = draw(behaviour, self._agents.generator.random(len(behaviour)))
         return action, np.log(behaviour[np.arange(len(action)), action])
 
     def _fit(self, batch: Batch, policy: np.ndarray) -> dict[str, float]:
         """One pass over the traversers' decisions [N] and their policies [N, A]."""
-        seen = Inputs(batch.observation, self._device)
-        known = Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._device)
-        copy = self._tensor(batch.copy)
+        seen = Inputs(batch.observation, self._agents.device)
+        known = Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._agents.device)
+        copy = self._agents.tensor(batch.copy)
         with self._clock.networks(), torch.no_grad():
             values = known.all(self._critic, copy).cpu().numpy()  # [N, A] in reward scales
         target, advantage = estimate(
             batch, policy, values, self.trace, self.least_probability, self.reward_scale
         )
-        goals, gains = self._tensor(target), self._tensor(advantage)
-        actions, mask = self._tensor(batch.action), self._tensor(batch.mask)
+        goals, gains = self._agents.tensor(target), self._agents.tensor(advantage)
+        actions, mask = self._agents.tensor(batch.action), self._agents.tensor(batch.mask)
         spread = mask.sum(1).log()  # entropy of uniform play [N]
 
         step = self.progress.decisions
@@ -201,15 +188,15 @@ class ActorCritic:
             self._optimiser.param_groups, (self.actor_lr, self.critic_lr), strict=True
         ):
             group["lr"] = lr.value(step)
-        weight = alpha * self._game.unit_chips / self.reward_scale
-        sums = torch.zeros(3, device=self._device)
+        weight = alpha * self._unit / self.reward_scale
+        sums = torch.zeros(3, device=self._agents.device)
         for rows, share in minibatches(
             np.arange(len(batch)),
             batch.copy,
-            self._count,
+            self._agents.copies,
             self.minibatches,
-            self._generator,
-            self._device,
+            self._agents.generator,
+            self._agents.device,
         ):
             with self._clock.networks():
                 q = known.some(self._critic, rows).gather(2, actions[rows][..., None])[..., 0]
@@ -225,44 +212,30 @@ class ActorCritic:
                 clip_gradients(self._actor, self.gradient_norm)
                 self._optimiser.step()
                 sums += told.detach()
-        told_means = (sums / (self.minibatches * self._count)).tolist()
+        told_means = (sums / (self.minibatches * self._agents.copies)).tolist()
         return {
             **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), told_means, strict=True)),
             "schedule/alpha": alpha,
         }
 
-    def _copies(self, rows: Rows) -> np.ndarray:
-        copy: np.ndarray = rows.table // self.hands * self._members
-        copy += member_of(self._game, self.members, rows.records, rows.agent)
-        return copy
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self._device)
-
     def state_dict(self) -> dict[str, Any]:
-        """Networks, optimisers, averages, tables, generator and counters."""
-        return {
-            "actor": self._actor.state_dict(),
-            "critic": self._critic.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
-            "weight_average": self._weight_average.state_dict(),
-            "average": None if self._average is None else self._average.state_dict(),
-            "rollout": self._rollout.state_dict(),
-            "generator": self._generator.bit_generator.state,
-            "progress": vars(self.progress).copy(),
-        }
+        """Networks, optimiser, averages, tables, generator and counters."""
+        return states(self._parts())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        self._actor.load_state_dict(state["actor"])
-        self._critic.load_state_dict(state["critic"])
-        self._optimiser.load_state_dict(state["optimiser"])
-        self._weight_average.load_state_dict(state["weight_average"])
-        if self._average is not None:
-            self._average.load_state_dict(state["average"])
-        self._rollout.load_state_dict(state["rollout"])
-        self._generator.bit_generator.state = state["generator"]
-        self.progress = Progress(**state["progress"])
+        restore(self._parts(), state)
+
+    def _parts(self) -> dict[str, Stateful]:
+        parts: dict[str, Stateful] = {
+            "progress": self.progress,
+            "agents": self._agents,
+            "actor": self._actor,
+            "critic": self._critic,
+            "optimiser": self._optimiser,
+            "weight_average": self._weight_average,
+        }
+        return parts if self._average is None else parts | {"average": self._average}
 
 
 def estimate(

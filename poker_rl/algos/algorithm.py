@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from poker_rl.players.player import Player
@@ -21,6 +21,35 @@ class Progress:
     decisions: int = 0
     updates: int = 0  # steps of an optimiser, or sweeps over the regrets
     iterations: int = 0  # of the algorithm's own loop, as its docstring draws it
+
+    def state_dict(self) -> dict[str, Any]:
+        """The counters."""
+        return asdict(self)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on counting from these."""
+        vars(self).update(state)
+
+
+class Stateful(Protocol):
+    """A part of a learner that is saved and resumed."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """All of it, as tensors and plain values."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> Any:
+        """Go on where `state_dict` was taken."""
+
+
+def states(parts: Mapping[str, Stateful]) -> dict[str, Any]:
+    """The state of each part, by name."""
+    return {name: part.state_dict() for name, part in parts.items()}
+
+
+def restore(parts: Mapping[str, Stateful], state: Mapping[str, Any]) -> None:
+    """Let each part go on where `states` was taken."""
+    for name, part in parts.items():
+        part.load_state_dict(state[name])
 
 
 class Algorithm(Protocol):

@@ -25,7 +25,7 @@ iteration by the same factor, and predicts from discounted regrets, so both orde
 
 from __future__ import annotations
 
-from dataclasses import InitVar, asdict, dataclass
+from dataclasses import InitVar, dataclass
 from math import inf
 from typing import Any
 
@@ -92,14 +92,14 @@ class CFR:
         """Regrets, sums, the last policy and the counters."""
         tables = {"regrets": self._regrets, "sums": self._sums, "policy": self._policy}
         copies = {name: torch.from_numpy(table.copy()) for name, table in tables.items()}
-        return {**copies, "progress": asdict(self.progress)}
+        return {**copies, "progress": self.progress.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         self._regrets[:] = state["regrets"].numpy()
         self._sums[:] = state["sums"].numpy()
         self._policy[:] = state["policy"].numpy()
-        self.progress = Progress(**state["progress"])
+        self.progress.load_state_dict(state["progress"])
 
 
 @rule

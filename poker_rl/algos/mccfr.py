@@ -12,7 +12,7 @@ that no seat's average waits for a certain traverser.
 
 from __future__ import annotations
 
-from dataclasses import InitVar, asdict, dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class MCCFR:
             "regrets": torch.from_numpy(self._regrets.copy()),
             "sums": torch.from_numpy(self._sums.copy()),
             "random": [int(self._random[0]["key"]), int(self._random[0]["draws"])],
-            "progress": asdict(self.progress),
+            "progress": self.progress.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -85,7 +85,7 @@ class MCCFR:
         self._regrets[:] = state["regrets"].numpy()
         self._sums[:] = state["sums"].numpy()
         self._random["key"], self._random["draws"] = state["random"]
-        self.progress = Progress(**state["progress"])
+        self.progress.load_state_dict(state["progress"])
 
 
 @rule

@@ -31,16 +31,16 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.advantages import gae
-from poker_rl.algos.algorithm import Progress
+from poker_rl.agents import Agents
+from poker_rl.algos.algorithm import Progress, Stateful, restore, states
 from poker_rl.average import AveragePolicy, AverageSettings
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.minibatches import Inputs, minibatches
-from poker_rl.nets import Net, WeightAverage, clip_gradients, masked_log_softmax, routed
-from poker_rl.players.features import Features
-from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
+from poker_rl.nets import Net, WeightAverage, clip_gradients, masked_log_softmax
+from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.rollout import OPEN, Batch, Rollout, Rows, Seating, sample
+from poker_rl.rollout import OPEN, Batch, Rows, Seating, sample
 from poker_rl.schedules import Schedule
 from poker_rl.settings import Count, NonNegative, Positive, Probability
 
@@ -98,20 +98,20 @@ class PPO:
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
     ) -> None:
         self.progress = Progress()
-        self._game, self._net, self._device = game, net, device
-        streams = np.random.SeedSequence(seed).generate_state(3)
-        self._generator = np.random.Generator(np.random.PCG64(int(streams[0])))
-        weights = torch.Generator().manual_seed(int(streams[1]))
-        features = Features(game, net.features)
-        self._members = member_count(game, self.members)
-        self._count = self.instances * self._members  # copies of the networks, K
-        hidden = game.hidden_size if self.critic == "perfect_information" else 0
-
-        def module(inputs: int, outputs: int, scale: float) -> nn.Module:
-            return net.module(inputs, outputs, self._count, weights, scale).to(device)
-
-        self._actor = module(features.size, game.actions, self.last_scale)
-        self._critic = module(features.size + hidden, 1, 1.0)
+        self._agents = Agents(
+            game,
+            net,
+            device,
+            seed,
+            opponent,
+            tables=self.tables,
+            members=self.members,
+            instances=self.instances,
+            seating=self.seating,
+            hidden=self.critic == "perfect_information",
+        )
+        self._actor = self._agents.network(game.actions, self.last_scale)
+        self._critic = self._agents.critic(1)
         self._both = nn.ModuleList([self._actor, self._critic])
         self._optimiser = torch.optim.Adam(
             self._both.parameters(), eps=self.adam_epsilon, fused=True
@@ -121,20 +121,8 @@ class PPO:
         self._renewed = 0
         self._average = None
         if self.average is not None:
-            network = module(features.size, game.actions, self.last_scale)
-            self._average = AveragePolicy(self.average, network, self._generator)
-        self._rollout = Rollout(
-            game,
-            self.instances * self.tables,
-            int(streams[2]),
-            opponent=opponent,
-            seating=self.seating,
-            hidden=hidden > 0,
-            observe=None if net.features == "observation" else features,
-            copies=self._copies if self._count > 1 else None,
-        )
-        # with nobody else at the tables, every copy decides at as many rows
-        self._even = opponent is None and self.members == "shared"
+            network = self._agents.network(game.actions, self.last_scale)
+            self._average = AveragePolicy(self.average, network, self._agents.generator)
         self._clock = Clock()
 
     def learn(self) -> dict[str, float]:
@@ -150,20 +138,25 @@ class PPO:
             self._magnet.update(self._actor)
             self._renewed = self.progress.updates
 
-        batch = self._rollout.stream(self._act, self.steps)
-        seen = Inputs(batch.observation, self._device)
+        batch = self._agents.rollout.stream(self._act, self.steps)
+        seen = Inputs(batch.observation, self._agents.device)
         known = (
             seen
             if not batch.hidden.shape[1]
-            else Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._device)
+            else Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._agents.device)
         )
         data = self._data(batch, seen, known)
         rows = np.flatnonzero(batch.next != OPEN)
         self._optimiser.param_groups[0]["lr"] = now["lr"]
-        sums, updates = torch.zeros(len(METRICS), device=self._device), 0
+        sums, updates = torch.zeros(len(METRICS), device=self._agents.device), 0
         for _ in range(self.epochs):
             for index, weight in minibatches(
-                rows, batch.copy[rows], self._count, self.minibatches, self._generator, self._device
+                rows,
+                batch.copy[rows],
+                self._agents.copies,
+                self.minibatches,
+                self._agents.generator,
+                self._agents.device,
             ):
                 part = {name: values[index] for name, values in data.items()}
                 with self._clock.networks():
@@ -188,7 +181,7 @@ class PPO:
                 metrics = self._average.learn()
 
         self.progress.updates += updates
-        self.progress.hands = self._rollout.hands
+        self.progress.hands = self._agents.rollout.hands
         self.progress.decisions += len(rows)
         self.progress.iterations += 1
         target, error = data["target"][rows], (data["target"] - data["value"])[rows]
@@ -204,21 +197,17 @@ class PPO:
         modules = {"current": self._actor, "weight_average": self._weight_average.module}
         if self._average is not None:
             modules["average"] = self._average.module
-        return {
-            name: NetworkPlayer(self._game, self._net, module, self.members, self.instances)
-            for name, module in modules.items()
-        }
+        return {name: self._agents.player(module) for name, module in modules.items()}
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         with self._clock.networks(), torch.no_grad():
-            copy = None if self._even else self._tensor(rows.copy)
-            logits = routed(self._actor, self._tensor(rows.observation).float(), copy)
-        return sample(logits, rows.mask, self._generator)
+            logits = self._agents.logits(self._actor, rows)
+        return sample(logits, rows.mask, self._agents.generator)
 
     @torch.no_grad()
     def _data(self, batch: Batch, seen: Inputs, known: Inputs) -> dict[str, Tensor]:
         """What the loss needs of each of N decisions, [N] or [N, A]."""
-        copy, mask = self._tensor(batch.copy), self._tensor(batch.mask)
+        copy, mask = self._agents.tensor(batch.copy), self._agents.tensor(batch.mask)
         references = {}
         with self._clock.networks():
             value = known.all(self._critic, copy)[:, 0]
@@ -227,13 +216,13 @@ class PPO:
             if self.last is not None or self._average is not None:
                 references["last"] = masked_log_softmax(seen.all(self._actor, copy), mask)
         reward = batch.reward / np.float32(self.reward_scale)
-        advantage = self._tensor(
+        advantage = self._agents.tensor(
             gae(reward, value.cpu().numpy(), batch.next, self.gamma, self.gae_lambda)
         )
         return references | {
             "mask": mask,
-            "action": self._tensor(batch.action),
-            "log_prob": self._tensor(batch.log_prob),
+            "action": self._agents.tensor(batch.action),
+            "log_prob": self._agents.tensor(batch.log_prob),
             "value": value,
             "advantage": advantage,
             "target": advantage + value,
@@ -291,40 +280,22 @@ class PPO:
             told = torch.stack([-gain, error / 2, entropy, kl, clipped])  # [METRICS, K, B]
             return (told * weight).sum((1, 2)) / len(weight)
 
-    def _copies(self, rows: Rows) -> np.ndarray:
-        instance: np.ndarray = rows.table // self.tables
-        if self.members == "shared":
-            return instance
-        copy: np.ndarray = instance * self._members
-        copy += member_of(self._game, self.members, rows.records, rows.agent)
-        return copy
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self._device)
-
     def state_dict(self) -> dict[str, Any]:
         """Networks, optimiser, averages, magnet, tables, generator and counters."""
-        return {
-            "networks": self._both.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
-            "weight_average": self._weight_average.state_dict(),
-            "magnet": self._magnet.state_dict(),
-            "renewed": self._renewed,
-            "average": None if self._average is None else self._average.state_dict(),
-            "rollout": self._rollout.state_dict(),
-            "generator": self._generator.bit_generator.state,
-            "progress": vars(self.progress).copy(),
-        }
+        return states(self._parts()) | {"renewed": self._renewed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        self._both.load_state_dict(state["networks"])
-        self._optimiser.load_state_dict(state["optimiser"])
-        self._weight_average.load_state_dict(state["weight_average"])
-        self._magnet.load_state_dict(state["magnet"])
+        restore(self._parts(), state)
         self._renewed = state["renewed"]
-        if self._average is not None:
-            self._average.load_state_dict(state["average"])
-        self._rollout.load_state_dict(state["rollout"])
-        self._generator.bit_generator.state = state["generator"]
-        self.progress = Progress(**state["progress"])
+
+    def _parts(self) -> dict[str, Stateful]:
+        parts: dict[str, Stateful] = {
+            "progress": self.progress,
+            "agents": self._agents,
+            "networks": self._both,
+            "optimiser": self._optimiser,
+            "weight_average": self._weight_average,
+            "magnet": self._magnet,
+        }
+        return parts if self._average is None else parts | {"average": self._average}

@@ -31,15 +31,15 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.advantages import gae
-from poker_rl.algos.algorithm import Progress
+from poker_rl.agents import Agents
+from poker_rl.algos.algorithm import Progress, Stateful, restore, states
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.nets import Net, WeightAverage, clip_gradients, masked_log_softmax, routed
-from poker_rl.players.features import Features
-from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
+from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.rollout import Batch, Rollout, Rows, Seating, sample
+from poker_rl.rollout import Batch, Rows, Seating, sample
 from poker_rl.schedules import Schedule
 from poker_rl.settings import Count, Positive, Probability, Refused
 
@@ -84,31 +84,24 @@ class VPG:
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
     ) -> None:
         self.progress = Progress()
-        self._game, self._net, self._device = game, net, device
-        streams = np.random.SeedSequence(seed).generate_state(3)
-        self._generator = np.random.Generator(np.random.PCG64(int(streams[0])))
-        weights = torch.Generator().manual_seed(int(streams[1]))
-        features = Features(game, net.features)
-        self._members = member_count(game, self.members)
-        self._count = self.instances * self._members  # copies of the networks, K
-
-        def module(outputs: int) -> nn.Module:
-            return net.module(features.size, outputs, self._count, weights).to(device)
-
-        self._actor, self._critic = module(game.actions), module(1)
+        self._agents = Agents(
+            game,
+            net,
+            device,
+            seed,
+            opponent,
+            tables=self.hands,
+            members=self.members,
+            instances=self.instances,
+            seating=self.seating,
+        )
+        self._actor = self._agents.network(game.actions)
+        self._critic = self._agents.critic(1)
         self._actor_optimiser = torch.optim.Adam(self._actor.parameters())
         self._critic_optimiser = torch.optim.Adam(self._critic.parameters())
         self._weight_average = WeightAverage(self._actor, self.weight_average)
-        self._rollout = Rollout(
-            game,
-            self.instances * self.hands,
-            int(streams[2]),
-            opponent=opponent,
-            seating=self.seating,
-            observe=None if net.features == "observation" else features,
-            copies=self._copies if self._count > 1 else None,
-        )
-        self._first = self._first_moves(features) if game.deal_count() <= MOST_DEALS else None
+        few = game.deal_count() <= MOST_DEALS
+        self._first = self._agents.shown(first_moves(game)) if few else None
         self._clock = Clock()
 
     def learn(self) -> dict[str, float]:
@@ -122,15 +115,17 @@ class VPG:
         ):
             optimiser.param_groups[0]["lr"] = lr.value(step)
         batch, hands = self._play()
-        seen, copy = self._tensor(batch.observation).float(), self._tensor(batch.copy)
+        seen, copy = self._agents.tensor(batch.observation).float(), self._agents.tensor(batch.copy)
         with self._clock.networks(), torch.no_grad():
             value = routed(self._critic, seen, copy)[:, 0]  # [N]
             metrics = {} if self._first is None else {"value/first_move": self._value(*self._first)}
         reward = batch.reward / np.float32(self.reward_scale)
-        advantage = self._tensor(gae(reward, value.cpu().numpy(), batch.next, 1, self.gae_lambda))
+        advantage = self._agents.tensor(
+            gae(reward, value.cpu().numpy(), batch.next, 1, self.gae_lambda)
+        )
         target = advantage + value
-        action, mask = self._tensor(batch.action)[:, None], self._tensor(batch.mask)
-        before, weight = self._tensor(batch.log_prob), self._weights(batch.copy)
+        action, mask = self._agents.tensor(batch.action)[:, None], self._agents.tensor(batch.mask)
+        before, weight = self._agents.tensor(batch.log_prob), self._weights(batch.copy)
         losses = np.zeros(3)
         for _ in range(self.steps):
             with self._clock.networks():
@@ -164,10 +159,7 @@ class VPG:
     def players(self) -> dict[str, Player]:
         """The policy in training and the average of its weights."""
         modules = {"current": self._actor, "weight_average": self._weight_average.module}
-        return {
-            name: NetworkPlayer(self._game, self._net, module, self.members, self.instances)
-            for name, module in modules.items()
-        }
+        return {name: self._agents.player(module) for name, module in modules.items()}
 
     def _objective(self, advantage: Tensor, log_prob: Tensor, before: Tensor) -> Tensor:
         """What the actor maximises the mean of, [N]."""
@@ -189,85 +181,65 @@ class VPG:
     def _play(self) -> tuple[Batch, int]:
         """The hands of one batch and their number."""
         if self.member_decisions is None:
-            return self._rollout.play_out(self._act), self.instances * self.hands
+            return self._agents.rollout.play_out(self._act), self.instances * self.hands
         rounds: list[Batch] = []
-        decided = np.zeros(self._count, np.int64)
+        decided = np.zeros(self._agents.copies, np.int64)
         while decided.min() < self.member_decisions:
             if len(rounds) == MOST_ROUNDS:
                 raise Refused(
                     f"algo.member_decisions: a network decided {decided.min()} times in"
                     f" {MOST_ROUNDS * self.hands:,} hands, not {self.member_decisions}"
                 )
-            rounds.append(self._rollout.play_out(self._act))
-            decided += np.bincount(rounds[-1].copy, minlength=self._count)
+            rounds.append(self._agents.rollout.play_out(self._act))
+            decided += np.bincount(rounds[-1].copy, minlength=self._agents.copies)
         hand = np.concatenate(
             [i * self.hands + played.table % self.hands for i, played in enumerate(rounds)]
         )
         batch = joined(rounds)
-        last = nth_hand(hand, batch.copy, self._count, self.member_decisions)
-        last = last.reshape(self.instances, self._members).max(1)  # hand that ends the batch
+        last = nth_hand(hand, batch.copy, self._agents.copies, self.member_decisions)
+        last = last.reshape(self.instances, -1).max(1)  # hand that ends the batch
         kept = np.flatnonzero(hand <= last[batch.table // self.hands])
         return whole_hands(batch, kept), int((last + 1).sum())
 
     def _weights(self, copy: np.ndarray) -> Tensor:
         """Weight of each row in the mean over its network's rows, [N]."""
-        return self._tensor((1 / np.bincount(copy)[copy]).astype(np.float32))
+        return self._agents.tensor((1 / np.bincount(copy)[copy]).astype(np.float32))
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         with self._clock.networks(), torch.no_grad():
-            seen = self._tensor(rows.observation).float()
-            logits = routed(self._actor, seen, self._tensor(rows.copy))
-        return sample(logits, rows.mask, self._generator)
-
-    def _first_moves(self, features: Features) -> tuple[Tensor, Tensor]:
-        """What the first to act sees in every deal, for every instance, and the copy asked."""
-        decks = self._game.deals()
-        tables = Tables(self._game, len(decks), 0)
-        tables.deal(decks=decks)
-        seen = np.tile(features(tables.records), (self.instances, 1))
-        member = member_of(self._game, self.members, tables.records)
-        instance = np.arange(self.instances)[:, None]
-        copy = (instance * self._members + member).ravel()
-        return self._tensor(seen).float(), self._tensor(copy)
+            logits = self._agents.logits(self._actor, rows)
+        return sample(logits, rows.mask, self._agents.generator)
 
     def _value(self, seen: Tensor, copy: Tensor) -> float:
         """Mean of the critic in chips."""
         return routed(self._critic, seen, copy).mean().item() * self.reward_scale
 
-    def _copies(self, rows: Rows) -> np.ndarray:
-        instance = rows.table // self.hands
-        if self.members == "shared":
-            return instance
-        member = member_of(self._game, self.members, rows.records, rows.agent)
-        copy: np.ndarray = instance * self._members + member
-        return copy
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self._device)
-
     def state_dict(self) -> dict[str, Any]:
         """Networks, optimisers, average, tables, generator and counters."""
-        return {
-            "actor": self._actor.state_dict(),
-            "critic": self._critic.state_dict(),
-            "actor_optimiser": self._actor_optimiser.state_dict(),
-            "critic_optimiser": self._critic_optimiser.state_dict(),
-            "weight_average": self._weight_average.state_dict(),
-            "rollout": self._rollout.state_dict(),
-            "generator": self._generator.bit_generator.state,
-            "progress": vars(self.progress).copy(),
-        }
+        return states(self._parts())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        self._actor.load_state_dict(state["actor"])
-        self._critic.load_state_dict(state["critic"])
-        self._actor_optimiser.load_state_dict(state["actor_optimiser"])
-        self._critic_optimiser.load_state_dict(state["critic_optimiser"])
-        self._weight_average.load_state_dict(state["weight_average"])
-        self._rollout.load_state_dict(state["rollout"])
-        self._generator.bit_generator.state = state["generator"]
-        self.progress = Progress(**state["progress"])
+        restore(self._parts(), state)
+
+    def _parts(self) -> dict[str, Stateful]:
+        return {
+            "progress": self.progress,
+            "agents": self._agents,
+            "actor": self._actor,
+            "critic": self._critic,
+            "actor_optimiser": self._actor_optimiser,
+            "critic_optimiser": self._critic_optimiser,
+            "weight_average": self._weight_average,
+        }
+
+
+def first_moves(game: Game) -> np.ndarray:
+    """A table for every deal before the first move."""
+    decks = game.deals()
+    tables = Tables(game, len(decks), 0)
+    tables.deal(decks=decks)
+    return tables.records
 
 
 def joined(rounds: list[Batch]) -> Batch:

@@ -1,0 +1,133 @@
+"""The learning agents of a run: where they sit, what their networks see, which network decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.games.game import Game
+from poker_rl.nets import Net, routed
+from poker_rl.players.features import Features
+from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
+from poker_rl.players.player import Player
+from poker_rl.rollout import Rollout, Rows, Seating
+
+
+class Agents:
+    """What every learner with networks starts from: tables, generators and networks' shapes.
+
+    Args:
+        game: the game played.
+        net: the shape of the networks.
+        device: where they are.
+        seed: for everything that is drawn.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+        tables: of each instance.
+        members: which of a player's networks decides.
+        instances: independent copies of the whole learner.
+        seating: which agent sits where.
+        hidden: show critics the hidden cards too.
+
+    Attributes:
+        generator: for actions and batches.
+        rollout: the tables, those of an instance side by side.
+        copies: number of copies K of each network, instances x members.
+        device: where they are.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        net: Net,
+        device: torch.device,
+        seed: int,
+        opponent: Player | None,
+        *,
+        tables: int,
+        members: Members,
+        instances: int,
+        seating: Seating,
+        hidden: bool = False,
+    ) -> None:
+        streams = np.random.SeedSequence(seed).generate_state(3)
+        self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
+        self._features = Features(game, net.features)
+        self.copies = instances * member_count(game, members)
+        self.rollout = Rollout(
+            game,
+            instances * tables,
+            int(streams[2]),
+            opponent=opponent,
+            seating=seating,
+            hidden=hidden,
+            observe=None if net.features == "observation" else self._features,
+            copies=self._copies if self.copies > 1 else None,
+        )
+        self._weights = torch.Generator().manual_seed(int(streams[1]))
+        self.device = device
+        self._game, self._net = game, net
+        self._tables, self._members, self._instances = tables, members, instances
+        self._hidden = game.hidden_size if hidden else 0
+
+    def network(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
+        """K new networks of what a player sees, [K, B, W] -> [K, B, outputs]."""
+        return self._network(self._features.size, outputs, last_scale)
+
+    def critic(self, outputs: int) -> nn.Module:
+        """The same of what a critic sees: with `hidden`, the hidden cards come after the rest."""
+        return self._network(self._features.size + self._hidden, outputs, 1.0)
+
+    def _network(self, inputs: int, outputs: int, last_scale: float) -> nn.Module:
+        net = self._net.module(inputs, outputs, self.copies, self._weights, last_scale)
+        return net.to(self.device)
+
+    def player(self, module: nn.Module) -> Player:
+        """The policy of K networks."""
+        return NetworkPlayer(self._game, self._net, module, self._members, self._instances)
+
+    def logits(self, module: nn.Module, rows: Rows) -> Tensor:
+        """What the networks say of some rows, each through its copy, [B, outputs]."""
+        # rows of every table lie in equal blocks, a copy's each, and need no sorting
+        even = self._members == "shared" and len(rows.table) == self._instances * self._tables
+        copy = None if even else self.tensor(rows.copy)
+        return routed(module, self.tensor(rows.observation).float(), copy)
+
+    def shown(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
+        """What every instance's networks see of tables [B], [instances x B, W], and their copy."""
+        seen = np.tile(self._features(records), (self._instances, 1))
+        member = member_of(self._game, self._members, records)
+        instance = np.arange(self._instances)[:, None]
+        copy = (instance * (self.copies // self._instances) + member).ravel()
+        return self.tensor(seen).float(), self.tensor(copy)
+
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """An array where the networks are."""
+        return torch.from_numpy(array).to(self.device)
+
+    def instance(self, table: np.ndarray) -> np.ndarray:
+        """The instance that each table belongs to, [N] int64."""
+        instance: np.ndarray = table // self._tables
+        return instance
+
+    def _copies(self, rows: Rows) -> np.ndarray:
+        instance = self.instance(rows.table)
+        if self._members == "shared":
+            return instance
+        copy: np.ndarray = instance * (self.copies // self._instances)
+        copy += member_of(self._game, self._members, rows.records, rows.agent)
+        return copy
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tables and generator."""
+        return {
+            "rollout": self.rollout.state_dict(),
+            "generator": self.generator.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.rollout.load_state_dict(state["rollout"])
+        self.generator.bit_generator.state = state["generator"]
