@@ -201,6 +201,22 @@ def test_uniform_hands_end_within_the_bounds(holdem):
     assert len(moves) <= 2 * (4 + 5 + 5 + 5)
 
 
+@pytest.mark.parametrize("seats", [3, 6, 9])
+def test_order_of_action_at_a_ring(seats):
+    """Left of the big blind first, then left of the button, which is the last seat."""
+    ring = game(f"limit_holdem_{seats}p")
+    tables = Tables(ring, 1, 0)
+    tables.deal()
+    assert tables.records["paid"][0, :seats].tolist() == [1, 2] + [0] * (seats - 2)
+    orders: list[list[int]] = [[], [], [], []]
+    while not tables.records["over"][0]:
+        orders[tables.records["street"][0]].append(int(tables.records["to_act"][0]))
+        tables.step(np.array([CALL]))
+    table = list(range(seats))
+    assert orders == [table[2:] + table[:2], table, table, table]
+    assert ring.most_chips == 24 * ring.unit_chips
+
+
 # Pots
 
 
@@ -253,7 +269,9 @@ def test_two_odd_chips_go_to_two_winners():
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("kuhn", 11), ("leduc", 36), ("limit_holdem", 288)], ids=str
+    ("name", "size"),
+    [("kuhn", 11), ("leduc", 36), ("limit_holdem", 288), ("limit_holdem_9p", 9 * 4 * 5 * 3 + 208)],
+    ids=str,
 )
 def test_observation_size(name, size):
     assert game(name).observation_size == size
