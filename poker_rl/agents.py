@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import Game
-from poker_rl.nets import Net, routed
+from poker_rl.minibatches import Inputs
+from poker_rl.nets import Net
 from poker_rl.players.features import Features
 from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
@@ -93,7 +94,7 @@ class Agents:
         # rows of every table lie in equal blocks, a copy's each, and need no sorting
         even = self._members == "shared" and len(rows.table) == self._instances * self._tables
         copy = None if even else self.tensor(rows.copy)
-        return routed(module, self.tensor(rows.observation).float(), copy)
+        return Inputs(rows.observation, self.device).all(module, copy)
 
     def shown(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
         """What every instance's networks see of tables [B], [instances x B, W], and their copy."""

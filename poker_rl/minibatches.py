@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from poker_rl.games.game import rule as compiled
 from poker_rl.nets import copies_of, routed
 
 SAMPLE = 256  # rows looked at to see whether equal ones are common
@@ -30,13 +31,21 @@ class Inputs:
             self.distinct = torch.from_numpy(rows[first]).to(device).float()
             self.place = torch.from_numpy(place).to(device)
 
-    def all(self, module: nn.Module, copy: Tensor) -> Tensor:
-        """Every row through its copy [N], -> [N, out]."""
+    def all(self, module: nn.Module, copy: Tensor | None) -> Tensor:
+        """Every row through its copy, -> [N, out].
+
+        Args:
+            module: K networks.
+            copy: of each row, [N]; None if the rows are K equal blocks, one a copy.
+        """
         copies = copies_of(module)
         if self.place is None or copies * len(self.distinct) >= len(self.rows):
             return routed(module, self.rows.float(), copy)
+        if copy is None:
+            copy = torch.arange(copies, device=self.rows.device)
+            copy = copy.repeat_interleave(len(self.rows) // copies)
         out: Tensor = module(self.distinct.expand(copies, -1, -1))  # [K, U, out]
-        return out.flatten(0, 1)[copy * len(self.distinct) + self.place]
+        return out.flatten(0, 1).index_select(0, copy * len(self.distinct) + self.place)
 
     def some(self, module: nn.Module, index: Tensor) -> Tensor:
         """Rows `index` [K, B] through copy k in block k, -> [K, B, out]."""
@@ -53,10 +62,37 @@ class Inputs:
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First index of each distinct row [U], and which of them each row is [N]."""
-    width = rows.dtype.itemsize * rows.shape[1]
-    as_bytes = np.ascontiguousarray(rows).view(f"V{width}")[:, 0]
-    _, first, place = np.unique(as_bytes, return_index=True, return_inverse=True)
-    return first, place
+    first, place = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    found = _find(np.ascontiguousarray(rows).view(np.uint8), first, place)
+    return first[:found], place
+
+
+@compiled
+def _find(rows, first, place):  # type: ignore[no-untyped-def]
+    """Fill `first` and `place` for rows of bytes by a hash table; the number of distinct rows."""
+    size = 1
+    while size < 2 * len(rows):
+        size *= 2
+    taken = np.full(size, -1)  # by the distinct row of this number
+    found = 0
+    for i in range(len(rows)):
+        bits = np.uint64(0xCBF29CE484222325)  # FNV-1a (Fowler, Noll, Vo)
+        for j in range(rows.shape[1]):
+            bits = (bits ^ np.uint64(rows[i, j])) * np.uint64(0x100000001B3)
+        slot = np.int64(bits >> np.uint64(32)) & (size - 1)
+        while taken[slot] >= 0:
+            other, same = first[taken[slot]], True
+            for j in range(rows.shape[1]):
+                same &= rows[i, j] == rows[other, j]
+            if same:
+                break
+            slot = (slot + 1) & (size - 1)
+        if taken[slot] < 0:
+            taken[slot] = found
+            first[found] = i
+            found += 1
+        place[i] = taken[slot]
+    return found
 
 
 def minibatches(

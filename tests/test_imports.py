@@ -23,7 +23,7 @@ EVERYTHING = {""}
 MAY_IMPORT = {
     "": set(),
     "advantages": {"games", "rollout"},
-    "agents": {"games", "nets", "players", "rollout"},
+    "agents": {"games", "minibatches", "nets", "players", "rollout"},
     "algos": {"algos.algorithm", "games", "players", "settings", *PARTS},
     "algos.algorithm": {"players"},
     "average": {"memory", "nets", "settings"},
@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "job": EVERYTHING,
     "listing": set(),
     "memory": set(),
-    "minibatches": {"nets"},
+    "minibatches": {"games", "nets"},
     "nets": {"settings"},
     "players": {"checkpoint", "games", "nets", "players", "settings"},
     "record": {"algos.algorithm", "evaluation.measurement", "folder", "settings"},

@@ -158,8 +158,7 @@ class ActorCritic:
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         with self._clock.networks(), torch.no_grad():
-            seen = Inputs(rows.observation, self._agents.device)
-            logits = seen.all(self._actor, self._agents.tensor(rows.copy))
+            logits = self._agents.logits(self._actor, rows)
             policy = masked_softmax(logits, self._agents.tensor(rows.mask)).cpu().numpy()
         self._policies.append(policy)
         traverses = rows.agent == self._traverser[rows.table]

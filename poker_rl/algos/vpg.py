@@ -36,6 +36,7 @@ from poker_rl.algos.algorithm import Progress, Stateful, restore, states
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
+from poker_rl.minibatches import Inputs
 from poker_rl.nets import Net, WeightAverage, clip_gradients, masked_log_softmax, routed
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
@@ -115,9 +116,10 @@ class VPG:
         ):
             optimiser.param_groups[0]["lr"] = lr.value(step)
         batch, hands = self._play()
-        seen, copy = self._agents.tensor(batch.observation).float(), self._agents.tensor(batch.copy)
+        seen = Inputs(batch.observation, self._agents.device)
+        copy = self._agents.tensor(batch.copy)
         with self._clock.networks(), torch.no_grad():
-            value = routed(self._critic, seen, copy)[:, 0]  # [N]
+            value = seen.all(self._critic, copy)[:, 0]  # [N]
             metrics = {} if self._first is None else {"value/first_move": self._value(*self._first)}
         reward = batch.reward / np.float32(self.reward_scale)
         advantage = self._agents.tensor(
@@ -129,13 +131,13 @@ class VPG:
         losses = np.zeros(3)
         for _ in range(self.steps):
             with self._clock.networks():
-                log_policy = masked_log_softmax(routed(self._actor, seen, copy), mask)  # [N, A]
+                log_policy = masked_log_softmax(seen.all(self._actor, copy), mask)  # [N, A]
                 log_prob = log_policy.gather(1, action)[:, 0]
                 entropy = -(log_policy.exp() * log_policy).sum(1)
                 objective = self._objective(advantage, log_prob, before)
                 actor_loss = -(weight * (objective + entropy_weight * entropy)).sum()
                 self._step(self._actor, self._actor_optimiser, actor_loss)
-                error = routed(self._critic, seen, copy)[:, 0] - target
+                error = seen.all(self._critic, copy)[:, 0] - target
                 critic_loss = (weight * error.square()).sum()
                 self._step(self._critic, self._critic_optimiser, critic_loss)
                 told = (weight * objective).sum(), critic_loss, (weight * entropy).sum()
