@@ -7,6 +7,8 @@ or two with exit code 2; any other exception is a bug. Imports are late so that 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 import traceback
 from functools import partial
@@ -25,6 +27,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
 
   poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<time>
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
+  poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
   poker-rl list [group …]                       games, algorithms, networks, players, experiments
 
   poker-rl train game=kuhn algo=ppo
@@ -33,6 +36,8 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   tensorboard --logdir outputs                  look at the curves
 
 `poker-rl COMMAND --help` tells more, --version the version."""
+
+GAME = ("game", "evaluation")  # groups that `evaluate` composes where there is no run
 
 TRAIN_HELP = """\
 poker-rl train [key=value …] [-m] [--cfg job] [--config-dir FOLDER]
@@ -43,10 +48,19 @@ poker-rl train [key=value …] [-m] [--cfg job] [--config-dir FOLDER]
   --config-dir FOLDER  further options, in files such as FOLDER/game/mine.yaml"""
 
 EVALUATE_HELP = """\
-poker-rl evaluate run=FOLDER [key=value …]
+poker-rl evaluate run=FOLDER [key=value …]               what a run has learnt
+poker-rl evaluate game=NAME player=PLAYER [key=value …]  any player of any game
 
 Exact exploitability and value where the game can be enumerated, duplicate matches, and in Kuhn
-poker the policies beside the equilibrium; evaluation.json and evaluation.csv are left in FOLDER."""
+poker the policies beside the equilibrium; evaluation.json and evaluation.csv are left in FOLDER.
+A PLAYER is a name in conf/player, a run folder or one of its snapshots:
+
+  poker-rl evaluate run=outputs/kuhn/ppo/TIME against=[uniform,equilibrium]
+  poker-rl evaluate game=leduc player=call against=[raise,outputs/leduc/ppo/TIME]
+  poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@1000000:average against=[call]
+
+  game=NAME, evaluation.KEY=VALUE  as `poker-rl train` takes them, if there is no run
+  --config-dir FOLDER              further options, in files such as FOLDER/game/mine.yaml"""
 
 
 def main() -> NoReturn:
@@ -58,6 +72,17 @@ def main() -> NoReturn:
         code = 2
     except KeyboardInterrupt:
         code = 130
+    except BrokenPipeError:  # who read the output, such as `head`, has seen enough
+        code = 128 + signal.SIGPIPE
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = 128 + signal.SIGPIPE
+    if code == 128 + signal.SIGPIPE:
+        # Python would flush them once more at the end, and complain.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
     sys.exit(code)
 
 
@@ -98,15 +123,11 @@ def train(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.compose import compose, opened
+    from poker_rl.compose import compose, opened, searching
     from poker_rl.config import CONF
 
-    conf, overrides = [CONF], list(given.overrides)
-    if given.config_dir is not None:
-        if not given.config_dir.is_dir():
-            raise Refused(f"--config-dir: {given.config_dir} is not a folder")
-        conf.append(given.config_dir)
-        overrides.append(f"hydra.searchpath=['file://{given.config_dir.resolve()}']")
+    conf = [CONF] if given.config_dir is None else [CONF, given.config_dir]
+    overrides = [*given.overrides, *searching(given.config_dir)]
     with opened():
         if given.help or given.cfg:
             print_settings(compose(overrides), conf, given.help)
@@ -135,7 +156,7 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
 def sweep(overrides: list[str]) -> int:
     """Run every job of a sweep, and tell in the end how each went."""
     from poker_rl.compose import compose, launch, split
-    from poker_rl.sweep import collect, report
+    from poker_rl.sweep import collect, halt, halted, halting, report
 
     hydra, jobs = split(overrides)
     compose(hydra)  # what is wrong here is wrong with every job
@@ -147,46 +168,58 @@ def sweep(overrides: list[str]) -> int:
             refused[number] = str(error)
         else:
             accepted.append(job)
-    interrupted = False
     with TemporaryDirectory(prefix="poker-rl-") as scratch:
         folder = Path(scratch)
-        try:
-            launch(accepted, partial(job_of_sweep, folder), hydra, folder)
-        except KeyboardInterrupt:
-            interrupted = True
-        except Exception:  # a process that was lost, or a disk that is full
-            traceback.print_exc()
-        return report(collect(folder, jobs, refused, interrupted))
+        with halting(folder):
+            try:
+                launch(accepted, partial(job_of_sweep, folder), hydra, folder)
+            except (KeyboardInterrupt, BrokenPipeError):
+                halt(folder)
+            except Exception:  # a process that was lost, or a disk that is full
+                if not halted(folder):
+                    traceback.print_exc()
+        return report(collect(folder, jobs, refused))
 
 
 def job_of_sweep(folder: Path, asked: Composed, number: int) -> None:
     """One job of a sweep, perhaps in a process of its own; what became of it is left in a file."""
     from poker_rl.job import attempt
+    from poker_rl.sweep import halt, halted
 
+    if halted(folder):
+        return
     print(f"job {number + 1}: {' '.join(asked.overrides)}", flush=True)
     outcome = attempt(asked)
     outcome.write(folder / f"{number:06}.json")
     if outcome.status == "interrupted":
-        raise KeyboardInterrupt  # which also ends the sweep
+        halt(folder)
 
 
 def evaluate(arguments: list[str]) -> int:
     """`poker-rl evaluate`: measure what a run has learnt."""
     parser = Arguments()
+    parser.add_argument("--config-dir", type=Path)
     parser.add_argument("overrides", nargs="*")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config import CONF, overridden
+    from poker_rl.config import CONF, overridden, plain
 
     path = CONF / "evaluate.yaml"
     if given.help:
         print(f"{EVALUATE_HELP}\n\n{path.read_text().strip()}")
         return 0
-    settings = overridden(path, given.overrides)
+    of_game = [o for o in given.overrides if o.partition("=")[0].partition(".")[0] in GAME]
+    settings = overridden(path, [o for o in given.overrides if o not in of_game])
+    chosen = None
+    if of_game:
+        from poker_rl.compose import compose, opened, searching
+
+        with opened():
+            chosen = plain(compose([*of_game, *searching(given.config_dir)]).settings)
 
     from poker_rl import job
 
-    job.evaluate(settings)
+    job.evaluate(settings, chosen)
     return 0
 
 

@@ -43,6 +43,19 @@ def opened() -> AbstractContextManager[None]:
     return hydra.initialize_config_dir(str(CONF), job_name="train", version_base="1.3")
 
 
+def searching(folder: Path | None) -> list[str]:
+    """The override that has Hydra look for options in a further folder too.
+
+    Raises:
+        Refused: if it is none.
+    """
+    if folder is None:
+        return []
+    if not folder.is_dir():
+        raise Refused(f"--config-dir: {folder} is not a folder")
+    return [f"hydra.searchpath=['file://{folder.resolve()}']"]
+
+
 def compose(overrides: Sequence[str]) -> Composed:
     """What the overrides lead to.
 

@@ -16,13 +16,13 @@ import torch
 
 from poker_rl.config import Root, build, convert_fields, find, option, plain, takes
 from poker_rl.evaluation.matches import FEWEST_DEALS
-from poker_rl.evaluation.report import evaluate_run
+from poker_rl.evaluation.report import evaluate_players, evaluate_run
 from poker_rl.folder import CONFIG, read_folder
 from poker_rl.games.game import Game
-from poker_rl.players.load import load_player
+from poker_rl.players.load import load_player, pinned
 from poker_rl.players.player import Player
 from poker_rl.run import MAY_CHANGE, Diverged, train
-from poker_rl.settings import Count, Natural, Range, Refused
+from poker_rl.settings import Count, Natural, Range, Refused, about
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
 
@@ -39,12 +39,13 @@ ABSENT = object()
 class Evaluate:
     """The settings of `poker-rl evaluate`."""
 
-    run: str
+    run: str | None
     checkpoint: Natural | None
     player: str | None
     against: list[str]
     deals: Annotated[int, Range(FEWEST_DEALS)]
     figures: bool
+    out: str | None
     seed: Natural
     device: Literal["auto", "cpu", "cuda"]
     threads: Count
@@ -64,6 +65,8 @@ def attempt(asked: Composed) -> Outcome:
         return outcome(status=status, exit_code=2, message=str(error))
     except Interrupted as error:
         return outcome(status="interrupted", exit_code=error.exit_code, message=str(error))
+    except BrokenPipeError:
+        raise  # whoever read the output has left: there is nobody to tell
     except Exception as error:
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
@@ -79,14 +82,17 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     resume = settings["resume"]
     if resume is not None:
         settings = resumed(Path(str(resume)), settings, overrides)
+    settings = fixed(settings)
     ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
     root = Root(**convert_fields(Root, ungrouped, "", {}))
     device = prepare(root.device, root.threads, root.seed)
     game: Game = build(settings["game"], "game")
     load = loader(game, device)
+    with about("opponent"):
+        opponent = None if root.opponent is None else load(root.opponent)
     parts = {
         "net": build(settings["net"], "net") if "net" in settings else None,
-        "opponent": opponent(root.opponent, load),
+        "opponent": opponent,
     }
     algo = find(settings["algo"].get("_target_"), "algo._target_")
     for key, part in parts.items():
@@ -101,19 +107,31 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     return train(settings | asdict(root), algorithm, game, evaluation, device, folder)
 
 
-def opponent(spec: str | None, load: Callable[[str], Player]) -> Player | None:
-    """The fixed player that is trained against."""
-    try:
-        return None if spec is None else load(spec)
-    except Refused as error:
-        raise Refused(f"opponent: {error}") from None
+def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The same settings with the snapshots that run folders among the players stand for now.
+
+    Another run may go on meanwhile; this one, resumed, has to meet the players it began with.
+    """
+
+    def fix(key: str, value: Any) -> Any:
+        with about(key):
+            if isinstance(value, list):
+                return [fix(key, one) for one in value]
+            return pinned(value) if isinstance(value, str) else value
+
+    evaluation = {
+        key: fix(f"evaluation.{key}", value) if key in ("others", "opponents") else value
+        for key, value in settings["evaluation"].items()
+    }
+    opponent = {key: fix(key, value) for key, value in settings.items() if key == "opponent"}
+    return {**settings, **opponent, "evaluation": evaluation}
 
 
 def loader(game: Game, device: torch.device) -> Callable[[str], Player]:
     """What turns a name in conf/player or a run folder into a player of the game."""
 
     def bot(name: str) -> Player:
-        player: Player = build(option("player", name), f"player {name}", game=game, device=device)
+        player: Player = build(option("player", name), name, game=game, device=device)
         return player
 
     return lambda spec: load_player(spec, game, device, bot)
@@ -188,29 +206,55 @@ def put(tree: dict[str, Any], key: str, value: Any) -> None:
     tree[last] = value
 
 
-def evaluate(settings: Mapping[str, Any]) -> None:
-    """Measure what a run has learnt.
+def evaluate(settings: dict[str, Any], chosen: Mapping[str, Any] | None) -> None:
+    """Measure the players of a run folder, or a player of a chosen game.
+
+    Args:
+        chosen: the settings of `game` and `evaluation`, None if they are those of a run.
 
     Raises:
         Refused: if any setting can't be accepted.
     """
     asked = Evaluate(**convert_fields(Evaluate, settings, "", {}))
-    folder = Path(asked.run)
-    cfg = settings_of(folder, "run")
+    if asked.run is not None and chosen is not None:
+        raise Refused(
+            "game, evaluation: are those of the run; give run=FOLDER or game=NAME, not both"
+        )
+    if asked.run is None and chosen is None:
+        raise Refused("run: missing; give run=FOLDER, or game=NAME player=NAME")
     device = prepare(asked.device, asked.threads, asked.seed)
+    cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
+    assert cfg is not None
     game: Game = build(cfg["game"], "game")
     load = loader(game, device)
     evaluation = build(cfg["evaluation"], "evaluation", game=game, load=load, seed=asked.seed)
-    evaluate_run(
-        folder,
-        game=game,
-        evaluation=evaluation,
-        load=load,
-        device=device,
-        checkpoint=asked.checkpoint,
-        player=asked.player,
-        against=asked.against,
-        deals=asked.deals,
-        seed=asked.seed,
-        figures=asked.figures,
-    )
+    common = {
+        "game": game,
+        "evaluation": evaluation,
+        "load": load,
+        "against": asked.against,
+        "deals": asked.deals,
+        "seed": asked.seed,
+        "out": None if asked.out is None else Path(asked.out),
+    }
+    if asked.run is not None:
+        evaluate_run(
+            Path(asked.run),
+            device=device,
+            checkpoint=asked.checkpoint,
+            player=asked.player,
+            figures=asked.figures,
+            **common,
+        )
+        return
+    if asked.checkpoint is not None:
+        raise Refused("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
+    if asked.figures:
+        raise Refused("figures: are drawn of a run, give run=FOLDER")
+    if asked.player is None:
+        raise Refused("player: missing; give player=NAME or player=FOLDER")
+    with about("player"):
+        players = {asked.player: load(asked.player)}
+    evaluate_players(players, **common)
+    if asked.out is None:
+        print("\nnothing was written; out=FOLDER writes evaluation.json and evaluation.csv")

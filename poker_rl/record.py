@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -200,7 +201,8 @@ class Recorder:
 
     def close(self) -> None:
         if self.bar is not None:
-            self.bar.close()
+            with suppress(BrokenPipeError):
+                self.bar.close()
         if "writer" in self.__dict__:  # opened at all
             self.writer.close()
         self.file.close()

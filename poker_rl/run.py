@@ -265,8 +265,8 @@ def train(
         run = begin(cfg, algorithm, game, evaluation, device)
     else:
         run = go_on(cfg, algorithm, game, evaluation, resume)
-    print(f"run folder: {run.folder}", flush=True)
     try:
+        print(f"run folder: {run.folder}", flush=True)
         with Stop() as stop:
             run.loop(stop)
             if run.step < run.budget:
@@ -276,7 +276,8 @@ def train(
             run.finish()
             run.close("finished")
     except BaseException as error:
-        stopped = isinstance(error, Interrupted | KeyboardInterrupt)
+        # Its output broke off: `poker-rl train … | head`.
+        stopped = isinstance(error, Interrupted | KeyboardInterrupt | BrokenPipeError)
         run.close("interrupted" if stopped else "failed", None if stopped else error)
         raise
     for tag, measurement in headline(run.recorder.measurements).items():

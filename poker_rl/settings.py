@@ -6,12 +6,23 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Annotated, NamedTuple
 
 
 class Refused(Exception):
     """A setting, a file or a request that can't be accepted: one line saying why."""
+
+
+@contextmanager
+def about(key: str) -> Iterator[None]:
+    """What is refused in this context is said to be refused of a setting."""
+    try:
+        yield
+    except Refused as error:
+        raise Refused(f"{key}: {error}") from None
 
 
 class Range(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import suppress
+from time import monotonic
 from types import FrameType
 from typing import Any, Self
 
@@ -18,9 +20,14 @@ class Interrupted(Exception):
 
 
 class Stop:
-    """SIGINT or SIGTERM, noted to stop at the next whole step; a second one acts at once."""
+    """SIGINT or SIGTERM, noted to stop at the next whole step; a second one acts at once.
+
+    A terminal and a parent process may each send one, and they come together: what comes within a
+    second of the first is not a second one.
+    """
 
     number = 0
+    noted_at = 0.0
 
     def __enter__(self) -> Self:
         self.before: dict[signal.Signals, Any] = {}
@@ -34,7 +41,11 @@ class Stop:
             signal.signal(number, handler)
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        self.number = number
-        self.__exit__()
-        # print() may be half way through a line of its own
-        os.write(2, b"\nstopping after this step (once more: at once)\n")
+        if self.number:
+            if monotonic() > self.noted_at + 1:
+                self.__exit__()
+                signal.raise_signal(number)
+            return
+        self.number, self.noted_at = number, monotonic()
+        with suppress(OSError):  # print() may be half way through a line of its own
+            os.write(2, b"\nstopping after this step (once more: at once)\n")

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+import multiprocessing
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from poker_rl.folder import OUTPUTS
 
+HALT = "halted"  # the file that tells of it
 HEADLINE = "/exploitability"  # what the printed table shows, where it was measured
 
 
@@ -30,15 +36,51 @@ class Outcome:
         path.write_text(json.dumps(asdict(self)))
 
 
-def collect(
-    folder: Path, jobs: Sequence[list[str]], refused: Mapping[int, str], interrupted: bool
-) -> list[Outcome]:
+def halt(folder: Path) -> None:
+    """Have no further job begin, in whatever process."""
+    (folder / HALT).touch()
+
+
+def halted(folder: Path) -> bool:
+    return (folder / HALT).exists()
+
+
+@contextmanager
+def halting(folder: Path) -> Iterator[None]:
+    """In this context SIGINT and SIGTERM end the sweep: jobs save their work, no other begins.
+
+    A job in this process has handlers of its own while it trains, and halts the sweep itself. A
+    terminal sends SIGINT to the processes of jobs side by side as well; of SIGTERM they are told
+    here. A second signal acts at once.
+    """
+    before: dict[signal.Signals, Any] = {}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        halt(folder)
+        for other, handler in before.items():
+            signal.signal(other, handler)
+        children = multiprocessing.active_children()
+        if not children:  # to wait for
+            raise KeyboardInterrupt
+        for process in children:
+            if number == signal.SIGTERM:
+                process.terminate()
+
+    if threading.current_thread() is threading.main_thread():
+        before |= {n: signal.signal(n, note) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def collect(folder: Path, jobs: Sequence[list[str]], refused: Mapping[int, str]) -> list[Outcome]:
     """The outcomes of all jobs in order.
 
     Args:
         folder: where those that were run have left theirs.
         refused: the numbers of those that could not be composed, and why.
-        interrupted: whether the sweep was.
     """
     ran = [Outcome(**json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
     outcomes = []
@@ -46,14 +88,14 @@ def collect(
         if number in refused:
             lost = Outcome(overrides=job, status="refused", exit_code=2, message=refused[number])
         else:
-            lost = Outcome(overrides=job, status="not run", exit_code=130 if interrupted else 1)
+            lost = Outcome(overrides=job, status="not run", exit_code=130 if halted(folder) else 1)
         outcomes.append(next((o for o in ran if o.overrides == job), lost))
     return outcomes
 
 
 def report(outcomes: Sequence[Outcome]) -> int:
     """Print how the jobs went, write it down if any of them did anything; the exit code."""
-    if any(outcome.metrics for outcome in outcomes):
+    if any(outcome.status not in ("refused", "not run") for outcome in outcomes):
         print(f"\n{table(outcomes)}\n\nsummary: {write_csv(outcomes)}", flush=True)
     for outcome in outcomes:
         if outcome.exit_code:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,71 +12,17 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from commands import TRAIN, code, last_row, runs
 
+import poker_rl
 from poker_rl import cli, job
 from poker_rl.config import CONF
-from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.listing import about, annotated, groups
 from poker_rl.run import Diverged
+from poker_rl.run import train as train_for_real
 from poker_rl.stop import Interrupted
 
-TRAIN = ["train", "algo=cfr_plus", "budget=10", "evaluation.deals=30"]  # the fastest run there is
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["poker-rl"])
-    monkeypatch.setattr(Evaluation, "figures", lambda *_: {})  # they take most of a short run
-
-
-def code(*arguments: str) -> int:
-    """The exit code of a command."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["poker-rl", *arguments])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-    assert isinstance(left.value.code, int)
-    return left.value.code
-
-
-@pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Calls a command that is to be refused; what it says."""
-
-    def call(*arguments: str) -> str:
-        capsys.readouterr()
-        assert code(*arguments) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith("poker-rl: ")
-        assert "Traceback" not in err
-        assert len(err.splitlines()) <= 4
-        return err.removeprefix("poker-rl: ").strip()
-
-    return call
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The configs of the runs, none of which takes place."""
-    configs: list[dict[str, Any]] = []
-
-    def train(cfg: dict[str, Any], *others: Any) -> dict[str, Any]:
-        configs.append(cfg)
-        return {"eval/average/exploitability": 0.125, "folder": "outputs/x"}
-
-    monkeypatch.setattr(job, "train", train)
-    return configs
-
-
-def runs(name: str = "*/*") -> list[Path]:
-    return [path for path in sorted(Path("outputs").glob(f"{name}/*")) if path.is_dir()]
-
-
-def last_row(folder: Path) -> dict[str, float]:
-    row: dict[str, float] = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
-    return row
+pytestmark = pytest.mark.usefixtures("here")
 
 
 # Help and lists.
@@ -242,6 +188,68 @@ def test_flags_may_stand_anywhere(asked: list[dict[str, Any]]) -> None:
     assert [(cfg["seed"], cfg["budget"]) for cfg in asked] == [(1, 3), (2, 3)]
 
 
+def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
+    players = ["game=kuhn", "player=call", "against=[raise,equilibrium]", "deals=100"]
+    assert code("evaluate", *players) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("kuhn\n")
+    assert "0.3333" in out  # its exploitability
+    assert "-0.2222" in out  # won from the equilibrium: (-1/3 - 1/9) / 2
+    assert "nothing was written" in out
+    assert not list(Path().iterdir())
+
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    spec = f"{folder}@{last_row(folder)['decisions']}:average"
+    assert code("evaluate", *players[:-2], f"against=[{spec}]", "out=there") == 0
+    report = json.loads(Path("there/evaluation.json").read_text())
+    assert (report["snapshot"], list(report["players"])) == (None, ["call"])
+    assert report["matches"][0]["against"] == spec
+    assert Path("there/evaluation.csv").exists()
+    assert not (folder / "evaluation.json").exists()
+
+
+def test_a_game_that_is_changed_for_once(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["game=kuhn_3p", "game.ranks=TJQKA", "evaluation.most_nodes=1", "evaluation.deals=30"]
+    assert code("evaluate", *options, "player=fold") == 0
+    assert "against/raise" in capsys.readouterr().out  # instead of exact values
+
+
+def test_the_opponent_is_the_one_there_was_at_the_start(asked: list[dict[str, Any]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "train", train_for_real)
+        assert code(*TRAIN) == 0
+    (folder,) = runs()
+    newest = f"{folder}@{last_row(folder)['decisions']}"
+    for given, kept in [("", ""), (":current", ":current")]:
+        opponent = f"opponent={folder}{given}"
+        evaluation = ["evaluation.others=${opponent}", f"evaluation.opponents=[call,{folder}]"]
+        assert code("train", "algo=reinforce", opponent, *evaluation) == 0
+        cfg = asked.pop()
+        assert cfg["opponent"] == cfg["evaluation"]["others"] == newest + kept
+        assert cfg["evaluation"]["opponents"] == ["call", newest]
+    assert code("train", "algo=reinforce", f"opponent={newest}") == 0
+    assert asked.pop()["opponent"] == newest
+
+
+# Output that nobody reads any more.
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["train", "--help"], TRAIN])
+def test_a_closed_pipe(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", "from poker_rl.cli import main; main()", *arguments]
+    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
+    with open(writer, "wb") as pipe:
+        done = subprocess.run(
+            command, stdout=pipe, stderr=subprocess.PIPE, env=os.environ | here, check=False
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+    for folder in runs():
+        assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
+
+
 # Refusals.
 
 
@@ -288,9 +296,10 @@ def test_flags_may_stand_anywhere(asked: list[dict[str, Any]]) -> None:
         ("train device=gpu", 'device: "gpu" is no choice; '),
         ("train opponent=unifrm", "opponent: no player is called unifrm; did you mean uniform?"),
         ("train opponent=outputs/none", "opponent: outputs/none"),
-        ("train game=leduc opponent=equilibrium", "opponent: game: "),
+        ("train game=leduc opponent=equilibrium", "opponent: equilibrium: known only of Kuhn"),
         ("train game=leduc evaluation=k1", "evaluation._target_: "),
-        ("train evaluation.opponents=[unifrm]", "evaluation: no player is called unifrm"),
+        ("train evaluation.opponents=[unifrm]", "evaluation.opponents: no player is called unifrm"),
+        ("train evaluation.others=unifrm", "evaluation.others: no player is called unifrm"),
         ("train game.hole_cards=2", "game.seats: "),
         ("train game=limit_holdem algo=cfr", "game: limit_holdem has "),
         ("train resume=outputs/none", "resume: outputs/none is no run folder"),
@@ -298,7 +307,20 @@ def test_flags_may_stand_anywhere(asked: list[dict[str, Any]]) -> None:
         ("train -m hydra/launcher=jobli seed=1,2", "hydra/launcher=jobli: no such option; "),
         ("train -m seed=1,2 game", "game: can't be read"),
         ("train -m algo=nope,nap", "algo=nope: refused: algo=nope: no such option; "),
-        ("evaluate", "run: missing; give run=…"),
+        ("evaluate", "run: missing; give run=FOLDER, or game=NAME player=NAME"),
+        ("evaluate player=call", "run: missing; give run=FOLDER, or game=NAME player=NAME"),
+        ("evaluate game=kuhn", "player: missing; give player=NAME or player=FOLDER"),
+        ("evaluate game=khun player=call", "game=khun: no such option; did you mean kuhn?"),
+        ("evaluate game=kuhn run=. player=call", "game, evaluation: are those of the run; "),
+        ("evaluate game=kuhn player=cal", "player: no player is called cal; did you mean call?"),
+        ("evaluate game=kuhn player=call against=[cal]", "against: no player is called cal; "),
+        ("evaluate game=kuhn player=call against=call", 'against: "call" is not a list'),
+        ("evaluate game=leduc player=equilibrium", "player: equilibrium: known only of Kuhn"),
+        ("evaluate game=kuhn player=call checkpoint=3", "checkpoint: is of a run; "),
+        ("evaluate game=kuhn player=call figures=true", "figures: are drawn of a run"),
+        ("evaluate game=kuhn player=call out=/dev/null/x", "out: /dev/null/x can't be made"),
+        ("evaluate game=kuhn player=call evaluation.deal=3", "evaluation.deal: no such setting"),
+        ("evaluate --config-dir no game=kuhn", "--config-dir: no is not a folder"),
         ("evaluate run", "run: can't be read; write key=value"),
         ("evaluate run=outputs/none", "run: outputs/none is no run folder"),
         ("evaluate run=. deal=3", "deal: no such setting; did you mean deals? allowed: against"),
@@ -382,78 +404,3 @@ def test_ctrl_c_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "train", train)
     assert code(*TRAIN) == 130
     assert code(*TRAIN, "-m", "seed=1,2") == 130
-
-
-# Sweeps.
-
-
-def summary() -> list[dict[str, str]]:
-    (path,) = Path("outputs/sweeps").glob("*.csv")
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
-def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*TRAIN, "-m", "algo=cfr,nope", "seed=1,x,2") == 2
-    out, err = capsys.readouterr()
-    folders = runs("kuhn/cfr")
-    assert len(folders) == len(runs()) == 2
-    rows = summary()
-    assert [(row["algo"], row["seed"], row["status"]) for row in rows] == [
-        ("cfr", "1", "finished"),
-        ("cfr", "x", "refused"),
-        ("cfr", "2", "finished"),
-        ("nope", "1", "refused"),
-        ("nope", "x", "refused"),
-        ("nope", "2", "refused"),
-    ]
-    assert [rows[0]["folder"], rows[2]["folder"]] == [str(folder) for folder in folders]
-    shown = last_row(folders[0])["eval/average/exploitability"]
-    assert float(rows[0]["eval/average/exploitability"]) == shown
-    assert f"{shown:.4g}" in out
-    told = [line for line in err.splitlines() if line.startswith("poker-rl: ")]
-    assert len(told) == 4
-    assert 'seed=x: refused: seed: "x" is not an integer' in told[0]
-    assert "algo=nope: no such option; " in told[1]
-    assert sorted(path.name for path in Path().iterdir()) == ["outputs"]
-    command = json.loads((folders[1] / "manifest.json").read_text())["command"]
-    assert command == "poker-rl train algo=cfr budget=10 evaluation.deals=30 seed=2"
-
-
-def test_a_bug_in_one_job(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def train(cfg: dict[str, Any], *_: Any) -> dict[str, Any]:
-        return {"folder": "x", "loss": 1 / cfg["seed"]}
-
-    monkeypatch.setattr(job, "train", train)
-    assert code(*TRAIN, "-m", "seed=-1,0,1") == 1
-    assert [row["status"] for row in summary()] == ["refused", "failed", "finished"]
-    assert capsys.readouterr().err.count("ZeroDivisionError") == 2  # traceback and summary
-
-
-def test_an_interrupted_sweep(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def train(cfg: dict[str, Any], *_: Any) -> dict[str, Any]:
-        if cfg["seed"] == 1:
-            raise Interrupted(15, "stopped")
-        return {"folder": "x"}
-
-    monkeypatch.setattr(job, "train", train)
-    assert code(*TRAIN, "-m", "seed=0,1,2") == 143
-    assert [row["status"] for row in summary()] == ["finished", "interrupted", "not run"]
-
-
-def test_settings_that_only_the_swept_algorithms_have(asked: list[dict[str, Any]]) -> None:
-    assert code("train", "-m", "algo=cfr,cfr_plus", "algo.beta=-1") == 0
-    assert [cfg["algo"]["beta"] for cfg in asked] == [-1, -1]
-    assert not Path("multirun").exists()
-
-
-def test_jobs_side_by_side() -> None:
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    side_by_side = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    assert code(*TRAIN, "-m", "seed=1,x", *side_by_side) == 2
-    assert [row["status"] for row in summary()] == ["finished", "refused"]
-    assert len(runs("kuhn/cfr_plus")) == 1

@@ -18,7 +18,7 @@ import tiny
 import torch
 import yaml
 
-from poker_rl import checkpoint
+from poker_rl import checkpoint, stop
 from poker_rl.folder import read_folder
 from poker_rl.run import Diverged, Interrupted, crossed
 from poker_rl.settings import Refused
@@ -191,6 +191,17 @@ def test_a_signal_checkpoints_and_leaves(
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
     tiny.train(folder)
     assert same(result(folder), expected)
+
+
+def test_signals_that_come_together_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 10.5, 11.5])
+    monkeypatch.setattr(stop, "monotonic", lambda: next(clock))
+    with stop.Stop() as stopped:
+        signal.raise_signal(signal.SIGTERM)  # from a parent process
+        signal.raise_signal(signal.SIGINT)  # from the terminal
+        assert stopped.number == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)  # a second later
 
 
 def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.player import Player
-from poker_rl.settings import Count, Range
+from poker_rl.settings import Count, Range, about
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,8 +62,10 @@ class Evaluation:
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
         self._game, self._seed = game, seed
-        self._others = None if self.others is None else load(self.others)
-        self._opponents = {name: load(name) for name in self.opponents}
+        with about("others"):
+            self._others = None if self.others is None else load(self.others)
+        with about("opponents"):
+            self._opponents = {name: load(name) for name in self.opponents}
 
     @cached_property
     def tree(self) -> Tree | None:

@@ -24,7 +24,7 @@ from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import load_players, parse
 from poker_rl.players.player import Player
-from poker_rl.settings import Refused
+from poker_rl.settings import Refused, about
 
 LEVEL = re.compile(r"/p\d+$")  # of a percentile's tag
 COLUMNS = ("player", "measure", "value", "half_width", "unit", "kind", "deals", "exact")
@@ -46,7 +46,7 @@ class Report:
     """Everything measured of some players; `kuhn` holds their policies as `bets`, [4, 3]."""
 
     game: str
-    snapshot: Path
+    snapshot: Path | None  # of the run that was measured
     seed: int
     measures: dict[str, Measures]
     matches: list[Match]
@@ -54,7 +54,8 @@ class Report:
 
     def text(self) -> str:
         """For the screen."""
-        parts = [f"{self.game}, {int(self.snapshot.stem):,} decisions: {self.snapshot}"]
+        at = self.snapshot
+        parts = [self.game if at is None else f"{self.game}, {int(at.stem):,} decisions: {at}"]
         columns = [(name, "") for name in self.measures]
         for name, tags in self.measures.items():
             levels = dict.fromkeys(found[0] for tag in tags if (found := LEVEL.search(tag)))
@@ -89,8 +90,8 @@ class Report:
         """For JSON."""
         report: dict[str, Any] = {
             "game": self.game,
-            "snapshot": str(self.snapshot),
-            "decisions": int(self.snapshot.stem),
+            "snapshot": None if self.snapshot is None else str(self.snapshot),
+            "decisions": None if self.snapshot is None else int(self.snapshot.stem),
             "seed": self.seed,
             "players": {
                 name: {tag: asdict(one) for tag, one in tags.items()}
@@ -137,8 +138,9 @@ def evaluate_run(
     deals: int,
     seed: int,
     figures: bool,
+    out: Path | None = None,
 ) -> Report:
-    """Measure the players of a run folder: print it, and write evaluation.json and .csv there.
+    """Measure the players of a run folder, as `evaluate_players` does.
 
     Args:
         game: as in the run's config, and so is `evaluation`.
@@ -148,6 +150,7 @@ def evaluate_run(
         against: opponents in duplicate matches, as `load` takes them.
         deals: of each match.
         figures: draw them too.
+        out: the folder of what is written, the run's if None.
 
     Raises:
         Refused: if the run has no such snapshot, a player can't be loaded or plays another game.
@@ -159,13 +162,64 @@ def evaluate_run(
         if copy >= players[name].instances:
             raise Refused(f"player: {name} has {players[name].instances} copies, counted from 0")
         players = {f"{name}.{copy}": players[name].instance(copy)}
-    opponents = {spec: load(spec) for spec in against}
+    out = run if out is None else out
+    report = evaluate_players(
+        players,
+        game=game,
+        evaluation=evaluation,
+        load=load,
+        against=against,
+        deals=deals,
+        seed=seed,
+        snapshot=snapshot,
+        out=out,
+    )
+    if figures:
+        folder = out / FIGURES
+        folder.mkdir(exist_ok=True)
+        for name, figure in evaluation.figures(players, run / METRICS).items():
+            figure.savefig(folder / f"{name}.png", dpi=150)
+        print(f"\nfigures: {folder}")
+    return report
+
+
+def evaluate_players(
+    players: Mapping[str, Player],
+    *,
+    game: Game,
+    evaluation: Evaluation,
+    load: Callable[[str], Player],
+    against: Sequence[str],
+    deals: int,
+    seed: int,
+    snapshot: Path | None = None,
+    out: Path | None = None,
+) -> Report:
+    """Measure players: print it, and write evaluation.json and evaluation.csv into a folder.
+
+    Args:
+        load: builds the player of a name in `conf/player` or of a run folder.
+        against: opponents in duplicate matches, as `load` takes them.
+        deals: of each match.
+        snapshot: where the players are from.
+        out: the folder, made if it is not there; None: nothing is written.
+
+    Raises:
+        Refused: if an opponent can't be loaded, or a player is many.
+    """
+    with about("against"):
+        opponents = {spec: load(spec) for spec in against}
     if opponents:
         for name, one in players.items():
             if one.instances > 1:
                 last = f"{name}.{one.instances - 1}"
                 raise Refused(f"player: matches are of one copy, choose {name}.0 to {last}")
 
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Refused(f"out: {out} can't be made: {error.strerror}") from None
     measures = {name: evaluation.measures(one) for name, one in players.items()}
     report = Report(
         game=game.name,
@@ -176,14 +230,9 @@ def evaluate_run(
         kuhn=kuhn_bets(evaluation, players),
     )
     print(report.text())
-    write_text(run / "evaluation.json", json.dumps(report.plain(), indent=2) + "\n")
-    write_text(run / "evaluation.csv", report.csv())
-    if figures:
-        folder = run / FIGURES
-        folder.mkdir(exist_ok=True)
-        for name, figure in evaluation.figures(players, run / METRICS).items():
-            figure.savefig(folder / f"{name}.png", dpi=150)
-        print(f"\nfigures: {folder}")
+    if out is not None:
+        write_text(out / "evaluation.json", json.dumps(report.plain(), indent=2) + "\n")
+        write_text(out / "evaluation.csv", report.csv())
     return report
 
 
@@ -232,7 +281,7 @@ def by_situation(bets: np.ndarray) -> dict[str, dict[str, float]]:
 def number(value: float, half_width: float | None = None) -> str:
     """Four digits, or as many decimals as the interval has."""
     if half_width is None or half_width == 0:
-        return f"{value:.4g}"
+        return f"{value if abs(value) > 1e-12 else 0:.4g}"
     decimals = max(0, 1 - int(np.floor(np.log10(half_width))))
     return f"{value:.{decimals}f} ± {half_width:.{decimals}f}"
 

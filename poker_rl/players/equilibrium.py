@@ -29,7 +29,7 @@ class Equilibrium(Bot):
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         if game.deal_count() != 6 or not is_kuhn(tree_of(game)):
-            raise Refused(f"game: equilibria are known only of Kuhn poker, not of {game.name}")
+            raise Refused(f"known only of Kuhn poker, not of {game.name}")
 
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""

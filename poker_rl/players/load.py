@@ -52,6 +52,20 @@ def load_player(
     return player.instance(copy)
 
 
+def pinned(spec: str) -> str:
+    """The same player in words that stay true: of a run the snapshot that is its newest now.
+
+    Raises:
+        Refused: if it is a run without snapshots.
+    """
+    place, colon, name = spec, "", ""
+    if not Path(spec).exists():
+        place, colon, name = spec.rpartition(":") if ":" in spec else (spec, "", "")
+    if not (Path(place) / PLAYERS).is_dir():
+        return spec
+    return f"{place}@{newest(Path(place)).stem}{colon}{name}"
+
+
 def parse(spec: str) -> tuple[Path, str | None, int | None]:
     """The snapshot file, the player's name and which of its copies; None where not written.
 

@@ -1,0 +1,32 @@
+"""Commands as the tests of the command line give them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from poker_rl import cli
+
+TRAIN = ["train", "algo=cfr_plus", "budget=10", "evaluation.deals=30"]  # the fastest run there is
+
+
+def code(*arguments: str) -> int:
+    """The exit code of a command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["poker-rl", *arguments])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def runs(name: str = "*/*") -> list[Path]:
+    return [path for path in sorted(Path("outputs").glob(f"{name}/*")) if path.is_dir()]
+
+
+def last_row(folder: Path) -> dict[str, float]:
+    row: dict[str, float] = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    return row

@@ -1,0 +1,51 @@
+"""Fixtures of the tests of the command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import code
+
+from poker_rl import job
+from poker_rl.evaluation.evaluation import Evaluation
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["poker-rl"])
+    monkeypatch.setattr(Evaluation, "figures", lambda *_: {})  # they take most of a short run
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Calls a command that is to be refused; what it says."""
+
+    def call(*arguments: str) -> str:
+        capsys.readouterr()
+        assert code(*arguments) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("poker-rl: ")
+        assert "Traceback" not in err
+        assert len(err.splitlines()) <= 4
+        return err.removeprefix("poker-rl: ").strip()
+
+    return call
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The configs of the runs, none of which takes place."""
+    configs: list[dict[str, Any]] = []
+
+    def train(cfg: dict[str, Any], *others: Any) -> dict[str, Any]:
+        configs.append(cfg)
+        return {"eval/average/exploitability": 0.125, "folder": "outputs/x"}
+
+    monkeypatch.setattr(job, "train", train)
+    return configs
