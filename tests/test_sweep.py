@@ -100,7 +100,7 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:
     for folder in runs():
         manifest = json.loads((folder / "manifest.json").read_text())
         assert manifest["status"] == "interrupted"
-        assert manifest["checkpoint"]["iterations"] > 0
+        assert manifest["checkpoint"] is not None
 
 
 def test_settings_that_only_the_swept_algorithms_have(asked: list[dict[str, Any]]) -> None:
