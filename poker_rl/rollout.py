@@ -79,7 +79,9 @@ class Rollout:
         count: number of tables, B.
         seed: for cards, seating and the opponents' actions.
         opponent: a fixed player in every seat but agent 0's, or None for self-play.
-        seating: `fixed`: agent i in seat i; `shuffled`: drawn for each hand.
+        seating: `fixed`: agent i in seat i; `shuffled`: drawn for each hand. Where a hand has fewer
+            seats than there are agents, those in the last ones sit out, though not agent 0 when it
+            alone learns.
         hidden: record the hidden cards too, for a perfect-information critic.
         observe: what the networks see of some tables, [B] to [B, W]; None: the game's observation.
         copies: which copy of the networks decides at some rows, [B] int64; None: there is only one.
@@ -171,7 +173,14 @@ class Rollout:
     def _deal(self, rows: np.ndarray, decks: np.ndarray | None) -> None:
         self.tables.deal(rows, decks)
         if self.seating == "shuffled":
-            self.agent[rows] = self.generator.permuted(self.agent[rows], axis=1)
+            agent = self.generator.permuted(self.agent[rows], axis=1)
+            seats = self.tables.definitions(rows)["seats"]
+            out = np.flatnonzero(agent.argmin(1) >= seats)  # where agent 0 would have no cards
+            if self.opponent is not None and len(out):
+                seat = self.generator.integers(seats[out])
+                agent[out, agent[out].argmin(1)] = agent[out, seat]
+                agent[out, seat] = 0
+            self.agent[rows] = agent
 
     def _turn(self, act: Act, rows: np.ndarray) -> Batch:
         """Play one action at some tables; what the learning agents decided, every row OPEN."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from poker_rl.config import CONF, build, option
 from poker_rl.games.cards import card_name
+from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
 
@@ -27,14 +28,15 @@ HEADER = """\
 """
 
 
-def transcript(game: Poker, hands: int, seed: int) -> str:
+def transcript(game: Poker | DrawnSeats, hands: int, seed: int) -> str:
     """Some random hands, each decision on a line."""
     generator = np.random.default_rng(seed)
     tables = Tables(game, 1, seed)
     lines = []
     for _ in range(hands):
         tables.deal()
-        deck = tables.records["deck"][0, : game.dealt]
+        (definition,) = tables.definitions()
+        deck = tables.records["deck"][0, : definition["dealt"]]
         cards = [card_name(int(card), game.ranks, game.suits) for card in deck]
         lines += ["", "hand " + " ".join(cards)]
         while not tables.records["over"][0]:
@@ -42,14 +44,14 @@ def transcript(game: Poker, hands: int, seed: int) -> str:
             action = generator.choice(len(legal), p=legal * WEIGHTS / (legal @ WEIGHTS))
             columns = [
                 game.infoset_name(tables.records[0]),
-                " ".join(map(str, tables.records["paid"][0, : game.seats])),
+                " ".join(map(str, tables.records["paid"][0, : definition["seats"]])),
                 " ".join(map(game.action_name, np.flatnonzero(legal))),
                 " ".join(map(str, np.flatnonzero(tables.observe()[0]))),
                 game.action_name(action),
             ]
             lines.append(" | ".join(columns))
             tables.step(np.array([action]))
-        lines.append("won " + " ".join(map(str, tables.payoffs()[0])))
+        lines.append("won " + " ".join(map(str, tables.payoffs()[0, : definition["seats"]])))
     return HEADER.format(name=game.name) + "\n".join(lines) + "\n"
 
 

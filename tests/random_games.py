@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from poker_rl.config import CONF, build, option
 from poker_rl.games.cards import RANKS
+from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.game import Game
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
@@ -17,9 +19,14 @@ NAMES = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
 DECK = "23456789TJQKA"
 
 
-def game(name: str) -> Poker:
+def game(name: str) -> Any:
     """The game of `conf/game/<name>.yaml`."""
     return build(option("game", name), "game")
+
+
+def variants(game: Poker | DrawnSeats) -> list[Poker]:
+    """The games that a hand may be of."""
+    return [game] if isinstance(game, Poker) else game.games
 
 
 def definition(between: Callable[[int, int], int], small: bool = False) -> Poker:

@@ -6,13 +6,14 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from random_games import NAMES, definition, drawn, game, play
+from random_games import NAMES, definition, drawn, game, play, variants
 from small_games import kuhn, label, leduc
 
 from poker_rl.config import build, option
 from poker_rl.games import betting
 from poker_rl.games.betting import CALL, FOLD, RAISE
 from poker_rl.games.cards import parse_cards
+from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, row_count
@@ -44,41 +45,52 @@ def hand(definition: Poker, deck: str, *actions: int) -> Tables:
 # Every hand of every game
 
 
-def check_hands(game: Poker, hands: int, seed: int) -> None:
+def check_hands(game: Poker | DrawnSeats, hands: int, seed: int) -> None:
     """Play random hands and check what must hold in all of them."""
     tables, moves = play(game, hands, seed)
-    decks = tables.records["deck"][:, : game.dealt]
-    assert ((decks >= 0) & (decks < game.cards)).all()
-    assert (np.diff(np.sort(decks), axis=1) > 0).all()  # no card twice
-
     played = np.zeros(hands, int)
     for move in moves:
-        records, seat = move.records, move.records["to_act"]
-        row = np.arange(len(seat))
-        assert (seat < game.seats).all()
-        assert not records["folded"][row, seat].any()
-        assert (records["moves"] == played[move.rows]).all()
-        # Calling is always allowed, folding only facing a bet, raising up to the cap.
-        facing = records["paid"][row, seat] < records["price"]
-        assert (move.legal[:, FOLD] == facing).all()
-        assert move.legal[:, CALL].all()
-        blind = (len(set(game.blinds)) > 1) & (records["street"] == 0)
-        cap = np.array(game.max_raises)[records["street"]] + blind
-        assert (move.legal[:, RAISE] == (records["raises"] < cap)).all()
+        assert (move.records["moves"] == played[move.rows]).all()
         played[move.rows] += 1
     assert (played <= betting.MOVES).all()
+    won, variant = tables.payoffs(), tables.records["variant"]
+    assert set(variant) == set(range(len(variants(game))))
+    for i, each in enumerate(variants(game)):
+        for move in moves:
+            mine = move.records["variant"] == i
+            check_decisions(each, move.records[mine], move.legal[mine])
+        check_ends(each, tables.records[variant == i], won[variant == i])
 
-    won, paid = tables.payoffs(), tables.records["paid"][:, : game.seats]
-    folded = tables.records["folded"][:, : game.seats] != 0
-    price = tables.records["price"]
+
+def check_decisions(game: Poker, records: np.ndarray, legal: np.ndarray) -> None:
+    row, seat = np.arange(len(records)), records["to_act"]
+    assert (seat < game.seats).all()
+    assert not records["folded"][row, seat].any()
+    # Calling is always allowed, folding only facing a bet, raising up to the cap.
+    facing = records["paid"][row, seat] < records["price"]
+    assert (legal[:, FOLD] == facing).all()
+    assert legal[:, CALL].all()
+    blind = (len(set(game.blinds)) > 1) & (records["street"] == 0)
+    cap = np.array(game.max_raises)[records["street"]] + blind
+    assert (legal[:, RAISE] == (records["raises"] < cap)).all()
+
+
+def check_ends(game: Poker, records: np.ndarray, won: np.ndarray) -> None:
+    decks = records["deck"][:, : game.dealt]
+    assert ((decks >= 0) & (decks < game.cards)).all()
+    assert (np.diff(np.sort(decks), axis=1) > 0).all()  # no card twice
+    assert not won[:, game.seats :].any()
+    won, paid = won[:, : game.seats], records["paid"][:, : game.seats]
+    folded = records["folded"][:, : game.seats] != 0
+    price = records["price"]
     assert (won.sum(1) == 0).all()
     assert (won[folded] == -paid[folded]).all()
     assert (won >= -paid).all()
     assert (paid <= price[:, None]).all()
     assert (price <= game.most_chips).all()
-    assert (tables.records["live"] == (~folded).sum(1)).all()
+    assert (records["live"] == (~folded).sum(1)).all()
     # Whoever stayed paid the price, but for those the last fold spared it.
-    assert ((paid == price[:, None]) | folded | (tables.records["live"] == 1)[:, None]).all()
+    assert ((paid == price[:, None]) | folded | (records["live"] == 1)[:, None]).all()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,6 +11,8 @@ from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.settings import Refused
 
+DRAWN = "limit_holdem_2to9"
+
 
 def variant(name: str, changes: dict[str, object]) -> Poker:
     return build({**option("game", name), **changes}, "game")
@@ -57,6 +59,16 @@ def variant(name: str, changes: dict[str, object]) -> Poker:
         ("kuhn", {"ante": 2**31}, "raise_sizes", "at most 1,073,741,823"),
         ("kuhn", {"blind": [1, 2]}, "blind", "blinds"),
         ("kuhn", {"colour": "red"}, "colour", "colour"),
+        (DRAWN, {"fewest_seats": 1}, "fewest_seats", "1 is not in [2, 9]"),
+        (DRAWN, {"most_seats": 10}, "most_seats", "10 is not in [2, 9]"),
+        (DRAWN, {"fewest_seats": 7, "most_seats": 6}, "fewest_seats", "is more than most_seats, 6"),
+        (DRAWN, {"ranks": "JQKA", "suits": "cdhs"}, "most_seats", "6 seats and the board need 17"),
+        (DRAWN, {"small_blind": 2}, "small_blind", "2 is not less than big_blind, 2"),
+        (DRAWN, {"small_blind": 0}, "small_blind", "0"),
+        (DRAWN, {"raise_sizes": [2]}, "raise_sizes", "1 entries, board_cards has 4 streets"),
+        (DRAWN, {"board_cards": []}, "board_cards", "0 streets, 1 to 4 are allowed"),
+        (DRAWN, {"hole_cards": 3}, "hole_cards", "3 is not 1 or 2"),
+        (DRAWN, {"max_raises": [20, 4, 4, 4]}, "max_raises", "hands of more than 192 actions"),
     ],
     ids=str,
 )
@@ -69,9 +81,12 @@ def test_refused_in_one_line(name, changes, key, what):
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("key", sorted(set(option("game", "kuhn")) - {"_target_"}))
-def test_every_setting_is_needed(key):
-    node = {name: value for name, value in option("game", "kuhn").items() if name != key}
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [(name, key) for name in ("kuhn", DRAWN) for key in option("game", name) if key != "_target_"],
+)
+def test_every_setting_is_needed(name, key):
+    node = {setting: value for setting, value in option("game", name).items() if setting != key}
     with pytest.raises(Refused, match=rf"^game\.{key}: [^\n]+$"):
         build(node, "game")
 
@@ -109,7 +124,7 @@ def test_the_limits_themselves_can_be_played(changes):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_game_is_its_settings(name):
-    assert Poker(**game(name).state()) == game(name)
+    assert type(game(name))(**game(name).state()) == game(name)
     assert game(name).name == name
 
 

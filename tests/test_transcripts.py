@@ -30,16 +30,20 @@ def test_replay(name):
         word, _, rest = line.partition(" ")
         if word == "hand":
             deck = parse_cards(rest, definition.ranks, definition.suits)
-            tables.deal(decks=np.array([deck]))
+            variant = definition.record["dealt"].tolist().index(len(deck))
+            tables.deal(decks=np.array([deck]), variants=variant)
         elif word == "won":
             assert tables.records["over"][0]
-            assert tables.payoffs()[0].tolist() == [int(chips) for chips in rest.split()]
+            won = [int(chips) for chips in rest.split()]
+            assert tables.payoffs()[0].tolist() == won + [0] * (definition.seats - len(won))
             hands += 1
         else:
             infoset, paid, legal, ones, action = line.split(" | ")
             record = tables.records[0]
             assert definition.infoset_name(record) == infoset
-            assert record["paid"][: definition.seats].tolist() == [int(n) for n in paid.split()]
+            chips = [int(n) for n in paid.split()]
+            assert tables.definitions()["seats"] == len(chips)
+            assert record["paid"][: len(chips)].tolist() == chips
             assert [names[a] for a in np.flatnonzero(tables.legal()[0])] == legal.split()
             assert np.flatnonzero(tables.observe()[0]).tolist() == [int(n) for n in ones.split()]
             tables.step(np.array([names.index(action)]))

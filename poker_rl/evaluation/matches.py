@@ -30,9 +30,10 @@ def play(game: Game, players: Sequence[Player], deals: int, seed: int) -> np.nda
     """Play random deals, each in every rotation: chips won a hand by each player.
 
     In rotation r player i sits in seat (i + r) mod seats; a player may stand in the list twice.
+    Where the number of seats is drawn, a deal of n seats is played by the first n players.
 
     Returns:
-        Means over the rotations, [deals, seats] float64; each row sums to zero.
+        Means over the rotations, [deals, players] float64; each row sums to zero.
 
     Raises:
         ValueError: if a player's action was illegal.
@@ -44,26 +45,27 @@ def play(game: Game, players: Sequence[Player], deals: int, seed: int) -> np.nda
     blocks = []
     for first in range(0, deals, size):
         dealer.deal()
-        decks = dealer.records["deck"][: deals - first]
-        blocks.append(_rotations(game, players, decks, generators))
+        blocks.append(_rotations(dealer, min(size, deals - first), players, generators))
     return np.concatenate(blocks)
 
 
 def _rotations(
-    game: Game,
+    dealer: Tables,
+    deals: int,
     players: Sequence[Player],
-    decks: np.ndarray,
     generators: list[np.random.Generator],
 ) -> np.ndarray:
-    seats = game.seats
-    tables = Tables(game, len(decks) * seats, 0)
-    tables.deal(decks=np.repeat(decks, seats, axis=0))
-    rotation = np.arange(len(tables.records)) % seats  # table b: deal b // seats
+    game, seats = dealer.game, dealer.definitions()["seats"][:deals].astype(np.int64)
+    deal = np.repeat(np.arange(deals), seats)  # of each table [B]
+    rotation = np.arange(len(deal)) - (np.cumsum(seats) - seats)[deal]  # [B]
+    dealt = dealer.records[deal]
+    tables = Tables(game, len(deal), 0)
+    tables.deal(decks=dealt["deck"], variants=dealt["variant"])
     first_of = {id(player): i for i, player in reversed(list(enumerate(players)))}
     asked = np.array([first_of[id(player)] for player in players])  # one call for equal players
-    rows = np.arange(len(tables.records))
+    rows = np.arange(len(deal))
     while len(rows):
-        who = asked[(tables.records["to_act"][rows] - rotation[rows]) % seats]
+        who = asked[(tables.records["to_act"][rows] - rotation[rows]) % seats[deal[rows]]]
         actions = np.empty(len(rows), np.int64)
         for i in np.unique(who):
             mine = who == i
@@ -71,10 +73,11 @@ def _rotations(
             actions[mine] = draw(chances, generators[i].random(len(chances)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]
-    seat = (np.arange(seats) + rotation[:, None]) % seats
+    place = np.arange(game.seats)  # of a player; those beyond the seats of a deal win nothing there
+    at = seats[deal][:, None]
+    seat = np.where(place < at, (place + rotation[:, None]) % at, place)
     won = np.take_along_axis(tables.payoffs(), seat, axis=1)  # by player, not by seat
-    blocks: np.ndarray = won.reshape(len(decks), seats, seats).mean(axis=1)
-    return blocks
+    return np.add.reduceat(won, np.flatnonzero(rotation == 0)) / seats[:, None]
 
 
 def against(

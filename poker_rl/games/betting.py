@@ -17,7 +17,7 @@ import numpy as np
 from poker_rl.games.cards import strength
 from poker_rl.games.game import rule, shuffle
 
-SEATS, STREETS, HOLE, BOARD, CARDS, MOVES = 9, 4, 2, 5, 52, 193
+SEATS, STREETS, HOLE, BOARD, CARDS, MOVES = 9, 4, 2, 5, 52, 192
 CHIPS = 2**31 - 1  # in a pot
 FOLD, CALL, RAISE = 0, 1, 2
 
@@ -41,6 +41,8 @@ GAME = np.dtype(
         ("levels", "i1"),  # raise counts told apart by the observation
         ("kinds", "i1"),  # actions told apart: raise, call and, with three seats or more, fold
         ("plane", "i2"),  # cells of a seat in the observation's betting block
+        ("room", "i1"),  # seats in that block, some of them empty where the number is drawn
+        ("own_plane", "i2"),  # where it ends and the own cards start
         ("card_plane", "i2", BOARD),  # where the cards of each board card's street start
     ]
 )
@@ -60,12 +62,14 @@ TABLE = np.dtype(  # what a move touches lies together, fields aligned, 12 cache
         ("pending", "i1"),  # seats still to act on this street
         ("over", "i1"),
         ("error", "i1"),  # 1 + the illegal action; checked after the loop
+        ("variant", "u1"),  # which of the game's definitions it plays
         ("folded", "i1", SEATS),
         ("deck", "i1", CARDS),
+        ("hand", "i1", HOLE + BOARD),  # room for `payoffs`
         ("rank", "i4", SEATS),  # room for `payoffs`
         ("mark", "i2", MOVES + SEATS),  # cells of the actions in the betting block, by seat
         ("line", "u1", MOVES),  # actions so far
-        ("hand", "i1", HOLE + BOARD),  # room for `payoffs`
+        ("spare", "u1", 2),
     ]
 )
 
@@ -229,16 +233,19 @@ def payoffs(game, table, out):
                 won += 1
                 odd -= 1
         out[seat] = won
+    for seat in range(game.seats, len(out)):
+        out[seat] = 0
 
 
 @rule
 def observe(game, table, seat, out):
     """Write what a seat sees as 0/1 features.
 
-    [seats, streets, levels, kinds]  actions so far by seat relative to the observer, street, raises
-                                     before the action, and kind (raise, call, fold); blinds that
-                                     differ stand as a call (small) and a raise (big)
-    [cards]                          own hole cards
+    [room, streets, levels, kinds]  actions so far by seat relative to the observer, street, raises
+                                    before the action, and kind (raise, call, fold); blinds that
+                                    differ stand as a call (small) and a raise (big), and an empty
+                                    seat as a fold before any raise, which nobody else can make
+    [cards]                         own hole cards
     [cards] for each street that deals board cards
     """
     clear(out)
@@ -248,10 +255,12 @@ def observe(game, table, seat, out):
     for i in range(marks):
         cell = table.mark[i] - own
         out[np.uint64(cell if cell >= 0 else cell + block)] = 1
+    for i in range(game.seats, game.room):
+        out[np.uint64(i * game.plane + RAISE - FOLD)] = 1
     first = seat * game.hole
     last = first + game.hole
     for i in range(first, last):
-        out[np.uint64(block + card_at(table, i))] = 1
+        out[np.uint64(game.own_plane + card_at(table, i))] = 1
     first = game.seats * game.hole
     shown = game.shown[table.street]
     for i in range(shown):
@@ -277,12 +286,12 @@ def reveal(game, table, seat, out):
 
 @rule
 def infoset(game, table, seat, out):
-    """Write the key of what a seat knows: seat, actions so far, own cards, visible board.
+    """Write the key of what a seat knows: seat, of how many, actions, own cards, visible board.
 
     Cards that came together are sorted, since their order means nothing.
     """
     clear(out)
-    out[0] = seat
+    out[0] = game.seats << 4 | seat
     out[1] = table.moves
     for i in range(table.moves):
         out[2 + i] = table.line[i]

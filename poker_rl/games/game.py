@@ -12,6 +12,9 @@ that describes it to the rest of the program.
     observe(game, table, seat, out) network features
     reveal(game, table, seat, out)  the hidden cards, for a perfect-information critic only
     infoset(game, table, seat, out) key of the information set as bytes
+
+A game may have several definitions, such as one for each number of seats; `table.variant` is the
+one a table plays, drawn with its cards.
 """
 
 # Records have no static type: numba gives the compiled functions theirs.
@@ -42,7 +45,7 @@ class Game(Protocol):
 
     @property
     def record(self) -> np.ndarray:
-        """The definition the rules read, an array of one record."""
+        """The definitions the rules read, usually an array of one record."""
 
     @property
     def table(self) -> np.dtype[np.void]:
@@ -88,6 +91,14 @@ def random(table):
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+@rule
+def choose(games, table):
+    """Draw which of several definitions the next hand is played by."""
+    if len(games) > 1:
+        count = np.uint64(len(games))
+        table.variant = (random(table) >> np.uint64(32)) * count >> np.uint64(32)
 
 
 @rule

@@ -129,14 +129,19 @@ class Poker:
     @property
     def record(self) -> np.ndarray:
         """The definition as the rules read it, an array of one record."""
+        return self.record_in(self.seats)
+
+    def record_in(self, room: int) -> np.ndarray:
+        """The same, observed with room for so many seats."""
         streets = len(self.board_cards)
         forced = int(len(set(self.blinds)) > 1)
         post = [self.ante + blind for blind in self.blinds or [0] * self.seats]
         max_raises = [self.max_raises[0] + forced, *self.max_raises[1:]]
         levels = max(max_raises) + 1
-        kinds = 2 if self.seats == 2 else 3
+        kinds = 2 if room == 2 else 3
         plane = streets * levels * kinds
-        card_planes = np.cumsum([n > 0 for n in self.board_cards]) * self.cards + self.seats * plane
+        own_plane = room * plane
+        card_planes = np.cumsum([n > 0 for n in self.board_cards]) * self.cards + own_plane
 
         record = np.zeros(1, betting.GAME)
         for key, value in {
@@ -152,6 +157,8 @@ class Poker:
             "levels": levels,
             "kinds": kinds,
             "plane": plane,
+            "room": room,
+            "own_plane": own_plane,
         }.items():
             record[key] = value
         for key, values in {
@@ -174,8 +181,8 @@ class Poker:
     @property
     def observation_size(self) -> int:
         """Width of an observation: the betting block, own cards, board cards by street."""
-        betting_cells = self.seats * int(self.record[0]["plane"])
-        return betting_cells + self.cards * (1 + sum(n > 0 for n in self.board_cards))
+        planes = 1 + sum(n > 0 for n in self.board_cards)
+        return int(self.record[0]["own_plane"]) + self.cards * planes
 
     @property
     def hidden_size(self) -> int:

@@ -17,75 +17,83 @@ from typing import Any
 import numba
 import numpy as np
 
-from poker_rl.games.game import Game
+from poker_rl.games.game import Game, choose
 
 PARALLEL_ROWS = 16_384
 
 
 def deal_loop(game, tables, rows):
     for i in prange(len(rows)):
-        deal(game[0], tables[rows[i]])
-        start(game[0], tables[rows[i]])
+        table = tables[rows[i]]
+        choose(game, table)
+        deal(game[table.variant], table)
+        start(game[table.variant], table)
 
 
 def start_loop(game, tables, rows):
     for i in prange(len(rows)):
-        start(game[0], tables[rows[i]])
+        start(game[tables[rows[i]].variant], tables[rows[i]])
 
 
 def legal_loop(game, tables, rows, out):
     for i in prange(len(rows)):
-        legal(game[0], tables[rows[i]], out[i])
+        legal(game[tables[rows[i]].variant], tables[rows[i]], out[i])
 
 
 def step_loop(game, tables, rows, actions):
     illegal = 0
     for i in prange(len(rows)):
-        step(game[0], tables[rows[i]], actions[i])
+        step(game[tables[rows[i]].variant], tables[rows[i]], actions[i])
         illegal += tables[rows[i]].error != 0
     return illegal
 
 
 def observe_loop(game, tables, rows, out):
     for i in prange(len(rows)):
-        observe(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
+        table = tables[rows[i]]
+        observe(game[table.variant], table, table.to_act, out[i])
 
 
 def reveal_loop(game, tables, rows, out):
     for i in prange(len(rows)):
-        reveal(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
+        table = tables[rows[i]]
+        reveal(game[table.variant], table, table.to_act, out[i])
 
 
 def infoset_loop(game, tables, rows, out):
     for i in prange(len(rows)):
-        infoset(game[0], tables[rows[i]], tables[rows[i]].to_act, out[i])
+        table = tables[rows[i]]
+        infoset(game[table.variant], table, table.to_act, out[i])
 
 
 def payoffs_loop(game, tables, rows, out):
     for i in prange(len(rows)):
-        payoffs(game[0], tables[rows[i]], out[i])
+        payoffs(game[tables[rows[i]].variant], tables[rows[i]], out[i])
 
 
 def advance_loop(game, tables, actions, observations, masks, won, over):
     illegal = 0
     for i in prange(len(actions)):
         table = tables[i]
-        step(game[0], table, actions[i])
+        played = game[table.variant]
+        step(played, table, actions[i])
         illegal += table.error != 0
         over[i] = table.over
         if table.over and table.error == 0:
-            payoffs(game[0], table, won[i])
-            deal(game[0], table)
-            start(game[0], table)
-        observe(game[0], table, table.to_act, observations[i])
-        legal(game[0], table, masks[i])
+            payoffs(played, table, won[i])
+            choose(game, table)
+            played = game[table.variant]
+            deal(played, table)
+            start(played, table)
+        observe(played, table, table.to_act, observations[i])
+        legal(played, table, masks[i])
     return illegal
 
 
 @cache
 def compiled(loop: Any, rules: ModuleType, parallel: bool) -> Any:
     """`loop` with `rules` for its globals, compiled; numba keeps it on disk under its own name."""
-    names = {**vars(rules), "prange": numba.prange if parallel else range}
+    names = {**vars(rules), "choose": choose, "prange": numba.prange if parallel else range}
     bound = FunctionType(loop.__code__, names, loop.__name__)
     bound.__qualname__ = f"{rules.__name__}.{loop.__name__}.{'parallel' if parallel else 'serial'}"
     return numba.njit(
@@ -129,13 +137,30 @@ class Tables:
         """Number of rows meant by `rows`."""
         return len(self.records) if rows is None else len(rows)
 
-    def deal(self, rows: np.ndarray | None = None, decks: np.ndarray | None = None) -> None:
-        """Start new hands, with cards from `decks` [B, dealt] if given, else random ones."""
+    def deal(
+        self,
+        rows: np.ndarray | None = None,
+        decks: np.ndarray | None = None,
+        variants: np.ndarray | int = 0,
+    ) -> None:
+        """Start new hands, with cards from `decks` [B, dealt] if given, else random ones.
+
+        Args:
+            variants: which of the game's definitions the tables given cards play, [B] or for all.
+        """
         if decks is None:
             self.run(deal_loop, rows)
         else:
-            self.records["deck"][self._all if rows is None else rows, : decks.shape[1]] = decks
+            dealt = self._all if rows is None else rows
+            self.records["deck"][dealt, : decks.shape[1]] = decks
+            self.records["variant"][dealt] = variants
             self.run(start_loop, rows)
+
+    def definitions(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """The definition each table plays by, [B] records of the game's."""
+        variant = self.records["variant"]
+        definitions: np.ndarray = self._record[variant if rows is None else variant[rows]]
+        return definitions
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
         """What each seat to act sees, [B, W] uint8."""

@@ -43,11 +43,13 @@ class Tree:
         leaf_payoffs: chips won there times the chance of its deals, [seats, L] float64
 
     Raises:
-        Refused: if the tree would have more than `most_rows` nodes.
+        Refused: if the tree would have more than `most_rows` nodes, or deals of different chance.
     """
 
     def __init__(self, game: Game, most_rows: int = MOST_ROWS) -> None:
         self.game = game
+        if len(game.record) > 1:
+            raise Refused(f"game: {game.name} is drawn anew for each hand, and is not enumerated")
         if row_count(game, most_rows) > most_rows:
             raise Refused(
                 f"game: {game.name} has {describe_rows(game)}; at most {most_rows:,} are enumerated"
@@ -201,10 +203,12 @@ def tree_of(game: Game) -> Tree:
 
 
 def row_count(game: Game, most: int = MOST_ROWS) -> int:
-    """Nodes of the game's tree, or some number over `most` if there are more.
+    """Nodes of the game's tree, or some number over `most` if there are more or it has no tree.
 
     Counts the lines of one deal and multiplies by the number of deals.
     """
+    if len(game.record) > 1:
+        return most + 1
     tables = Tables(game, 1, 0)
     tables.deal()
     deals, lines = game.deal_count(), 0
