@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import Game
+from poker_rl.memory import Column
 from poker_rl.minibatches import Inputs
 from poker_rl.nets import Net
 from poker_rl.players.features import Features
@@ -37,6 +38,7 @@ class Agents:
         rollout: the tables, those of an instance side by side.
         copies: number of copies K of each network, instances x members.
         device: where they are.
+        column: how a memory keeps what a player sees.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class Agents:
         streams = np.random.SeedSequence(seed).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._features = Features(game, net.features)
+        kept = torch.bool if self._features.bits else torch.float32
+        self.column = Column(kept, self._features.size)
         self.copies = instances * member_count(game, members)
         self.rollout = Rollout(
             game,
@@ -103,6 +107,10 @@ class Agents:
         instance = np.arange(self._instances)[:, None]
         copy = (instance * (self.copies // self._instances) + member).ravel()
         return self.tensor(seen).float(), self.tensor(copy)
+
+    def seed(self) -> int:
+        """A seed for a part with generators of its own, another one at each call."""
+        return int(self.generator.integers(2**63))
 
     def tensor(self, array: np.ndarray) -> Tensor:
         """An array where the networks are."""

@@ -7,15 +7,19 @@ later iterations may weigh more: t^power, as Deep CFR's (arXiv:1811.00164) with 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from poker_rl.memory import Reservoir
-from poker_rl.nets import clip_gradients, masked_log_softmax, routed
+from poker_rl.clock import Clock
+from poker_rl.descent import Descent, Optimiser
+from poker_rl.memory import Column, Memory, Rule
+from poker_rl.nets import copies_of, masked_log_softmax
+from poker_rl.schedules import Schedule
 from poker_rl.settings import Count, NonNegative, Positive
 
 
@@ -23,75 +27,116 @@ from poker_rl.settings import Count, NonNegative, Positive
 class AverageSettings:
     """How the average-policy network is fitted."""
 
-    capacity: Count  # rows in the reservoir
-    updates: Count  # gradient steps each iteration of the learner
-    batch: Count
-    lr: Positive
-    power: NonNegative  # of the iteration, in a row's weight
+    capacity: Count  # items in each copy's reservoir
+    rule: Rule
+    updates: Count  # gradient steps each time the learner asks for some
+    batch: Count  # items of each copy in a step
+    optimiser: Optimiser
+    lr: Schedule  # over its own gradient steps
+    gradient_norm: Positive | None
+    power: NonNegative  # of the iteration, in an item's weight
 
 
 class AveragePolicy:
-    """The network, its reservoir and its optimiser.
+    """The network, its reservoirs and its optimiser.
 
     Args:
         settings: see `AverageSettings`.
         module: the network to fit, K copies.
-        generator: draws reservoir slots and batches; its owner saves it.
+        column: how its input is kept.
+        actions: A.
+        seed: for the reservoirs and batches.
+        clock: counts the network's time.
+        taken: learn from actions that were taken instead of from probabilities.
+        beside: the learner's other memories.
     """
 
     def __init__(
-        self, settings: AverageSettings, module: nn.Module, generator: np.random.Generator
+        self,
+        settings: AverageSettings,
+        module: nn.Module,
+        column: Column,
+        actions: int,
+        seed: int,
+        clock: Clock,
+        *,
+        taken: bool = False,
+        beside: Sequence[Memory] = (),
     ) -> None:
         self.settings, self.module = settings, module
-        self.memory = Reservoir(settings.capacity, generator)
-        self.optimiser = torch.optim.Adam(module.parameters(), lr=settings.lr)
+        columns = {
+            "observation": column,
+            "mask": Column(torch.bool, actions),
+            "policy": Column(torch.bool if taken else torch.float32, actions),
+        }
+        if settings.power:
+            columns["iteration"] = Column(torch.int32)
+        self.memory = Memory(
+            "average.capacity",
+            settings.capacity,
+            settings.rule,
+            columns,
+            next(module.parameters()).device,
+            seed,
+            copies=copies_of(module),
+            beside=beside,
+        )
+        self._clock = clock
+        self._descent = Descent(
+            module,
+            settings.optimiser,
+            settings.lr,
+            settings.gradient_norm,
+            self._loss,
+            self.memory.drawing,
+            clock,
+        )
 
     def add(
         self,
         observation: np.ndarray,
         mask: np.ndarray,
-        probabilities: np.ndarray,
+        policy: np.ndarray,
         copy: np.ndarray,
         iteration: int,
     ) -> None:
         """Remember decisions: seen [B, W], legal [B, A], the policy [B, A] and its copy [B]."""
-        self.memory.add(
-            observation=observation,
-            mask=mask,
-            probabilities=probabilities.astype(np.float32),
-            copy=copy,
-            iteration=np.full(len(copy), iteration),
-        )
+        parts = {"observation": observation, "mask": mask, "policy": policy}
+        if self.settings.power:
+            parts["iteration"] = np.full(len(copy), iteration)
+        self.memory.add(copy, **parts)
 
-    def learn(self) -> dict[str, float]:
-        """Some gradient steps on batches of the reservoir; the mean cross-entropy."""
-        device = next(self.module.parameters()).device
-        total = 0.0
+    def learn(self) -> None:
+        """Some gradient steps on batches of the reservoirs."""
         for _ in range(self.settings.updates):
-            rows = self.memory.sample(self.settings.batch)
-            batch = {name: torch.from_numpy(part).to(device) for name, part in rows.items()}
-            logits = routed(self.module, batch["observation"].float(), batch["copy"])
-            log_policy = masked_log_softmax(logits, batch["mask"])  # [B, A]
-            age = batch["iteration"].float() / batch["iteration"].max()
-            error = -(batch["probabilities"] * log_policy).sum(1)  # [B]
-            loss = (age**self.settings.power * error).mean()
-            self.optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            clip_gradients(self.module, 1.0)
-            self.optimiser.step()
-            total += loss.item()
-        return {"loss/average": total / self.settings.updates}
+            self._descent.step()
+
+    def metrics(self) -> dict[str, float]:
+        """The mean cross-entropy since the last call; nothing if there was no step."""
+        if not self._descent.counted:
+            return {}
+        return {"loss/average": self._descent.mean_loss()}
+
+    def _loss(self) -> Tensor:
+        batch = self.memory.sample(self.settings.batch)
+        with self._clock.networks():
+            logits = self.module(batch["observation"])  # [K, B, A]
+            error = -(batch["policy"] * masked_log_softmax(logits, batch["mask"])).sum(2)
+            if self.settings.power:
+                age = batch["iteration"] / batch["iteration"].max()
+                error = age**self.settings.power * error
+            return error.mean(1).sum()
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights, optimiser and reservoir."""
+        """Weights, optimiser and reservoirs."""
         return {
             "module": self.module.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "descent": self._descent.state_dict(),
             "memory": self.memory.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         self.module.load_state_dict(state["module"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self._descent.load_state_dict(state["descent"])
         self.memory.load_state_dict(state["memory"])

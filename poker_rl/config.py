@@ -78,7 +78,7 @@ def build(node: object, key: str, **runtime: Any) -> Any:
         field, _, _ = str(error).partition(":")
         if field in runtime:
             raise
-        link = "." if field in node else ": "
+        link = "." if field.partition(".")[0] in node else ": "
         raise Refused(f"{key}{link}{error}") from None
 
 

@@ -42,6 +42,11 @@ class Rows:
         """A copy of the tables, each at its seat to act, [B]."""
         return self.tables.records.take(self.table)  # whole records: indexing goes field by field
 
+    def pick(self, rows: np.ndarray) -> Rows:
+        """Some of them alone, by index or mask."""
+        parts = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "tables"}
+        return Rows(self.tables, **parts)
+
 
 Act = Callable[[Rows], tuple[np.ndarray, np.ndarray]]
 """What a learner does: rows to actions [B] int64 and their log-probabilities [B]."""
@@ -85,6 +90,9 @@ class Rollout:
         hidden: record the hidden cards too, for a perfect-information critic.
         observe: what the networks see of some tables, [B] to [B, W]; None: the game's observation.
         copies: which copy of the networks decides at some rows, [B] int64; None: there is only one.
+
+    Attributes:
+        dealt: called with the tables [B] where a hand begins, if set.
     """
 
     def __init__(
@@ -108,6 +116,7 @@ class Rollout:
         self.open = np.full((count, game.seats), NONE)  # row of each seat's last decision
         self.carried: Batch | None = None
         self.hands = 0
+        self.dealt: Callable[[np.ndarray], None] | None = None
 
     def play_out(self, act: Act, decks: np.ndarray | None = None) -> Batch:
         """Deal every table and play its hand to the end: no transition is left open.
@@ -181,6 +190,8 @@ class Rollout:
                 agent[out, agent[out].argmin(1)] = agent[out, seat]
                 agent[out, seat] = 0
             self.agent[rows] = agent
+        if self.dealt is not None:
+            self.dealt(rows)
 
     def _turn(self, act: Act, rows: np.ndarray) -> Batch:
         """Play one action at some tables; what the learning agents decided, every row OPEN."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from averages import average
 
 from poker_rl.algos.actor_critic import ActorCritic, estimate
-from poker_rl.average import AverageSettings
 from poker_rl.config import build, option
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.poker import Poker
@@ -132,7 +132,7 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
         {"members": "node", "instances": 3},
         {"members": "agent", "seating": "shuffled"},
         {"critic": "own", "every_deal": False},
-        {"average": AverageSettings(capacity=100, updates=1, batch=32, lr=1e-3, power=1.5)},
+        {"average": average(capacity=100, power=1.5)},
     ],
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:

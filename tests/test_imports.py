@@ -14,8 +14,8 @@ PACKAGE = Path(poker_rl.__file__).parent
 
 # What a learner is made of, besides its own file.
 PARTS = {
-    *("advantages", "agents", "average", "clock", "memory", "minibatches", "nets", "rollout"),
-    "schedules",
+    *("advantages", "agents", "average", "clock", "descent", "memory", "minibatches", "nets"),
+    *("rollout", "schedules"),
 }
 EVERYTHING = {""}
 
@@ -26,18 +26,19 @@ MAY_IMPORT = {
     "agents": {"games", "minibatches", "nets", "players", "rollout"},
     "algos": {"algos.algorithm", "games", "players", "settings", *PARTS},
     "algos.algorithm": {"players"},
-    "average": {"memory", "nets", "settings"},
+    "average": {"clock", "descent", "memory", "nets", "schedules", "settings"},
     "checkpoint": {"settings"},
     "cli": EVERYTHING,
     "clock": set(),
     "compose": {"config", "settings"},
     "config": {"settings"},
+    "descent": {"clock", "nets", "schedules"},
     "evaluation": {"evaluation", "folder", "games", "players", "rollout", "settings"},
     "folder": {"settings"},
     "games": {"games", "settings"},
     "job": EVERYTHING,
     "listing": set(),
-    "memory": set(),
+    "memory": {"settings"},
     "minibatches": {"games", "nets"},
     "nets": {"settings"},
     "players": {"checkpoint", "games", "nets", "players", "settings"},

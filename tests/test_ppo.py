@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from averages import average
 from small_games import kuhn
 
 from poker_rl.advantages import gae
 from poker_rl.algos.ppo import PPO
-from poker_rl.average import AverageSettings
 from poker_rl.config import build, option
 from poker_rl.evaluation.exploitability import exploitability, values
 from poker_rl.games.poker import Poker
@@ -72,7 +72,7 @@ def everything_on() -> dict[str, Any]:
         "clip_value": True,
         "normalise": True,
         "critic": "perfect_information",
-        "average": AverageSettings(capacity=1000, updates=1, batch=32, lr=1e-3, power=1.0),
+        "average": average(capacity=1000, power=1.0),
         "members": "node",
         "instances": 2,
         "seating": "shuffled",

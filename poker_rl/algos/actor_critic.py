@@ -106,10 +106,18 @@ class ActorCritic:
             fused=True,
         )
         self._weight_average = WeightAverage(self._actor, self.weight_average)
+        self._clock = Clock()
         self._average = None
         if self.average is not None:
             network = self._agents.network(game.actions, self.last_scale)
-            self._average = AveragePolicy(self.average, network, self._agents.generator)
+            self._average = AveragePolicy(
+                self.average,
+                network,
+                self._agents.column,
+                game.actions,
+                self._agents.seed(),
+                self._clock,
+            )
         turn, traverser = np.divmod(
             np.arange(self.instances * self.hands), game.seats if opponent is None else 1
         )
@@ -120,7 +128,6 @@ class ActorCritic:
             self._decks = deals[turn % len(deals)]
         self._unit = game.unit_chips
         self._policies: list[np.ndarray] = []
-        self._clock = Clock()
 
     def learn(self) -> dict[str, float]:
         """Play the hands of one iteration and take one pass over them with both networks."""
@@ -140,8 +147,8 @@ class ActorCritic:
                 batch.copy[others],
                 self.progress.iterations + 1,
             )
-            with self._clock.networks():
-                metrics |= self._average.learn()
+            self._average.learn()
+            metrics |= self._average.metrics()
 
         self.progress.hands = self._agents.rollout.hands
         self.progress.decisions += len(batch)

@@ -119,11 +119,18 @@ class PPO:
         self._weight_average = WeightAverage(self._actor, self.weight_average)
         self._magnet = WeightAverage(self._actor, 0.0)  # keeps nothing: a copy, when updated
         self._renewed = 0
+        self._clock = Clock()
         self._average = None
         if self.average is not None:
             network = self._agents.network(game.actions, self.last_scale)
-            self._average = AveragePolicy(self.average, network, self._agents.generator)
-        self._clock = Clock()
+            self._average = AveragePolicy(
+                self.average,
+                network,
+                self._agents.column,
+                game.actions,
+                self._agents.seed(),
+                self._clock,
+            )
 
     def learn(self) -> dict[str, float]:
         """Play `steps` actions at every table and make some epochs over them."""
@@ -177,8 +184,8 @@ class PPO:
                 batch.copy[rows],
                 self.progress.iterations + 1,
             )
-            with self._clock.networks():
-                metrics = self._average.learn()
+            self._average.learn()
+            metrics = self._average.metrics()
 
         self.progress.updates += updates
         self.progress.hands = self._agents.rollout.hands

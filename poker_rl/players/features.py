@@ -25,6 +25,7 @@ class Features:
 
     Attributes:
         size: width of a row, W.
+        bits: whether all of it is 0 or 1.
 
     Raises:
         Refused: if the game has no such features.
@@ -32,6 +33,7 @@ class Features:
 
     def __init__(self, game: Game, kind: FeatureKind) -> None:
         self.size, self._rows = FEATURES[kind](game)
+        self.bits = kind != "rank"
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, W]."""
