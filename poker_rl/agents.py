@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from poker_rl.games.game import Game
 from poker_rl.memory import Column
 from poker_rl.minibatches import Inputs
-from poker_rl.nets import Net
+from poker_rl.nets import Net, take
 from poker_rl.players.features import Features
 from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
@@ -89,9 +89,13 @@ class Agents:
         net = self._net.module(inputs, outputs, self.copies, self._weights, last_scale)
         return net.to(self.device)
 
-    def player(self, module: nn.Module) -> Player:
+    def player(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
         """The policy of K networks."""
-        return NetworkPlayer(self._game, self._net, module, self._members, self._instances)
+        return kind(self._game, self._net, module, self._members, self._instances)
+
+    def first(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
+        """The policy of the first network alone, in every seat."""
+        return kind(self._game, self._net, take(module, slice(1)), "shared")
 
     def logits(self, module: nn.Module, rows: Rows) -> Tensor:
         """What the networks say of some rows, each through its copy, [B, outputs]."""

@@ -23,9 +23,10 @@ EVERYTHING = {""}
 MAY_IMPORT = {
     "": set(),
     "advantages": {"games", "rollout"},
-    "agents": {"games", "minibatches", "nets", "players", "rollout"},
+    "agents": {"games", "memory", "minibatches", "nets", "players", "rollout"},
     "algos": {"algos.algorithm", "games", "players", "settings", *PARTS},
     "algos.algorithm": {"players"},
+    "algos.nfsp": {"algos.algorithm", "algos.dqn", "games", "players", "settings", *PARTS},
     "average": {"clock", "descent", "memory", "nets", "schedules", "settings"},
     "checkpoint": {"settings"},
     "cli": EVERYTHING,

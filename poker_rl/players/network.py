@@ -68,7 +68,7 @@ class NetworkPlayer:
         """One of the copies, alone, with memory of its own."""
         count = member_count(self.game, self.members)
         module = take(self.module, slice(k * count, (k + 1) * count))
-        return NetworkPlayer(self.game, self.net, module, self.members)
+        return type(self)(self.game, self.net, module, self.members)
 
     @torch.no_grad()
     def probabilities(self, records: np.ndarray) -> np.ndarray:
@@ -78,7 +78,10 @@ class NetworkPlayer:
         legal = torch.from_numpy(self._tables.legal()).to(device)
         seen = torch.from_numpy(self.features(records)).to(device)
         logits = routed(self.module, seen, self._copies(records, device))
-        return masked_softmax(logits.double(), legal).cpu().numpy()  # [B, A]
+        return self._policy(logits.double(), legal).cpu().numpy()  # [B, A]
+
+    def _policy(self, logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+        return masked_softmax(logits, legal)
 
     def _copies(self, records: np.ndarray, device: torch.device) -> torch.Tensor | None:
         if self.members == "shared":
@@ -92,7 +95,7 @@ class NetworkPlayer:
         """Shape, members and weights, on the CPU."""
         weights = self.module.state_dict()
         return {
-            "_target_": "poker_rl.players.network.NetworkPlayer",
+            "_target_": f"{__name__}.{type(self).__name__}",
             "net": net_state(self.net),
             "members": self.members,
             "instances": self.instances,
@@ -109,3 +112,11 @@ class NetworkPlayer:
         )
         module.load_state_dict(state["weights"])
         return cls(game, net, module.to(device), state["members"], state["instances"])
+
+
+class GreedyPlayer(NetworkPlayer):
+    """The legal action of the largest output: of networks that value actions, the best."""
+
+    def _policy(self, logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+        best = logits.masked_fill(~legal, -torch.inf).argmax(1, keepdim=True)
+        return torch.zeros_like(logits).scatter_(1, best, 1.0)

@@ -1,0 +1,229 @@
+"""Deep Q-learning in self-play: every agent learns to respond to the others as they play now.
+
+As in arXiv:1312.5602, Algorithm 1, with the target network of doi:10.1038/nature14236. An agent's
+transition runs from its own decision to its own next one in the hand; the others' moves and the
+cards between are its environment. An iteration:
+
+    at every table play `steps` actions: with chance epsilon any legal one, else argmax_a Q(s, a)
+    put (s, a, r, s', legal') into the memory of the agent that acted
+    for each update due:
+        y = r / reward_scale + gamma max_a' Q_target(s', a') over legal a', r alone at the end
+        minimise  (Q(s, a) - y)^2  on a batch of each agent's memory
+        every `target_every` updates copy Q into Q_target
+
+Deviations: many tables are played at once, so the updates that are due come together after the
+actions; that their number is `updates` for every `every` decisions of an agent holds exactly.
+Nothing is learnt before each agent has `learn_from` transitions, and what would have been is not
+made up for. All agents' networks take a step in one call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.agents import Agents
+from poker_rl.algos.algorithm import Progress, Stateful, restore, states
+from poker_rl.clock import Clock
+from poker_rl.descent import Descent, Optimiser
+from poker_rl.games.game import Game
+from poker_rl.memory import Circular, Column, Memory
+from poker_rl.nets import Net
+from poker_rl.players.network import GreedyPlayer, NetworkPlayer
+from poker_rl.players.player import Player
+from poker_rl.rollout import ENDED, OPEN, Batch, Rows, Seating, draw
+from poker_rl.schedules import Schedule
+from poker_rl.settings import Count, Positive, Probability, Refused
+
+
+@dataclass(kw_only=True)
+class DQN:
+    """The learner; `progress.decisions` counts all agents' decisions, `updates` are of each agent.
+
+    Args:
+        game: the game played.
+        net: shape of the networks.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+    """
+
+    tables: Count
+    steps: Count
+    updates: Count
+    every: Count
+    batch: Count
+    learn_from: Count
+    replay: Count
+    gamma: Probability
+    epsilon: Schedule
+    target_every: Count
+    optimiser: Optimiser
+    lr: Schedule
+    gradient_norm: Positive | None
+    reward_scale: Positive
+    members: Literal["shared", "seat", "agent"]
+    seating: Seating
+    game: InitVar[Game]
+    net: InitVar[Net]
+    device: InitVar[torch.device]
+    seed: InitVar[int]
+    opponent: InitVar[Player | None] = None
+
+    def __post_init__(
+        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
+    ) -> None:
+        if opponent is not None and self.members != "shared":
+            raise Refused(f"members: {self.members} needs self-play; with an opponent: shared")
+        self.progress = Progress()
+        self._agents = Agents(
+            game,
+            net,
+            device,
+            seed,
+            opponent,
+            tables=self.tables,
+            members=self.members,
+            instances=1,
+            seating=self.seating,
+        )
+        self._q, self._target = (self._agents.network(game.actions) for _ in range(2))
+        self._renew()
+        self._memory = Memory(
+            "replay",
+            self.replay,
+            Circular(),
+            {
+                "observation": self._agents.column,
+                "action": Column(torch.uint8),
+                "reward": Column(torch.float32),
+                "next": self._agents.column,
+                "legal": Column(torch.bool, game.actions),  # next; none if the hand ended
+            },
+            device,
+            self._agents.seed(),
+            copies=self._agents.copies,
+        )
+        self._clock = Clock()
+        self._descent = Descent(
+            self._q,
+            self.optimiser,
+            self.lr,
+            self.gradient_norm,
+            self._loss,
+            self._memory.drawing,
+            self._clock,
+        )
+
+    def learn(self) -> dict[str, float]:
+        """Play `steps` actions at every table and make the updates that are due."""
+        self._clock.start()
+        self._epsilon = self.epsilon.value(self._own_decisions())
+        due = -self._updates_by(self.progress.decisions)
+        self._remember(self._agents.rollout.stream(self._act, self.steps))
+        due += self._updates_by(self.progress.decisions)
+        if self._memory.fewest >= self.learn_from:
+            for _ in range(due):
+                self._update()
+        self.progress.hands = self._agents.rollout.hands
+        self.progress.iterations += 1
+        return self._metrics() | {"time/outside_networks": self._clock.outside_networks()}
+
+    def players(self) -> dict[str, Player]:
+        """The policy that takes the best action."""
+        return {"greedy": self._player(self._q, GreedyPlayer)}
+
+    def _player(self, module: nn.Module, kind: type[NetworkPlayer]) -> Player:
+        # agents that are dealt to the seats all learn the same: the first one is measured in each
+        alone = self.members == "agent" and self.seating == "shuffled"
+        return (self._agents.first if alone else self._agents.player)(module, kind)
+
+    def _own_decisions(self) -> int:
+        """Decisions of one agent, the mean over all."""
+        return self.progress.decisions // self._agents.copies
+
+    def _updates_by(self, decisions: int) -> int:
+        """Updates of each agent that belong to that many decisions of all."""
+        return decisions * self.updates // (self.every * self._agents.copies)
+
+    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        return self._draw(self._epsilon_greedy(rows))
+
+    def _draw(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Actions [B] and their log-probabilities [B] from chances [B, A]."""
+        action = draw(policy, self._agents.generator.random(len(policy)))
+        return action, np.log(policy[np.arange(len(action)), action])
+
+    def _epsilon_greedy(self, rows: Rows) -> np.ndarray:
+        """Chance of each action, [B, A]."""
+        with self._clock.networks(), torch.no_grad():
+            values = self._agents.logits(self._q, rows).cpu().numpy()
+        best = np.where(rows.mask, values, -np.inf).argmax(1)
+        policy: np.ndarray = self._epsilon * rows.mask / rows.mask.sum(1, keepdims=True)
+        policy[np.arange(len(best)), best] += 1 - self._epsilon
+        return policy
+
+    def _remember(self, batch: Batch) -> None:
+        """Count and keep the transitions that are complete."""
+        rows = np.flatnonzero(batch.next != OPEN)
+        then = batch.next[rows]
+        goes_on = (then != ENDED)[:, None]
+        self._memory.add(
+            batch.copy[rows],
+            observation=batch.observation[rows],
+            action=batch.action[rows],
+            reward=batch.reward[rows] / np.float32(self.reward_scale),
+            next=batch.observation[then] * goes_on,
+            legal=batch.mask[then] & goes_on,
+        )
+        self.progress.decisions += len(rows)
+
+    def _update(self) -> None:
+        self._descent.step()
+        self.progress.updates += 1
+        if self.progress.updates % self.target_every == 0:
+            self._renew()
+
+    @torch.no_grad()
+    def _renew(self) -> None:
+        torch._foreach_copy_(list(self._target.parameters()), list(self._q.parameters()))
+
+    def _loss(self) -> Tensor:
+        batch = self._memory.sample(self.batch)
+        with self._clock.networks():
+            with torch.no_grad():
+                values = self._target(batch["next"]).masked_fill(~batch["legal"], -torch.inf)
+                value = values.amax(2).masked_fill(~batch["legal"].any(2), 0)  # [K, B]
+                goal = batch["reward"] + self.gamma * value
+            q = self._q(batch["observation"])  # [K, B, A]
+            error = q.gather(2, batch["action"].long()[..., None])[..., 0] - goal
+            loss: Tensor = error.square().mean(1).sum()
+        return loss
+
+    def _metrics(self) -> dict[str, float]:
+        losses = {"loss/q": self._descent.mean_loss()} if self._descent.counted else {}
+        return losses | {
+            "schedule/epsilon": self._epsilon,
+            "schedule/lr": self.lr.value(self._descent.updates),
+            "memory/replay": self._memory.fill,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Networks, optimiser, memory, tables, generators and counters."""
+        return states(self._parts())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        restore(self._parts(), state)
+
+    def _parts(self) -> dict[str, Stateful]:
+        return {
+            "progress": self.progress,
+            "agents": self._agents,
+            "q": self._q,
+            "target": self._target,
+            "descent": self._descent,
+            "memory": self._memory,
+        }

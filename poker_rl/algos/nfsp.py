@@ -1,0 +1,116 @@
+"""Neural fictitious self-play: a best response by Q-learning, and the average of all so far.
+
+As in arXiv:1603.01121, Algorithm 1: for each hand every agent draws whether it plays its best
+response (chance eta, epsilon-greedy in Q) or its average policy. What the best response does goes
+into a reservoir, which the average-policy network learns by cross-entropy; every transition goes
+into the memory of Q. So the agents respond to average policies, and those approach an equilibrium
+in two-player zero-sum games. An iteration is that of `dqn`, and with each update of Q
+
+    minimise  - log average(a | s)  on a batch of each agent's reservoir, illegal actions left out
+
+eta 1 plays best responses alone; the average network still learns them. Deviations are those of
+`dqn`; the average network starts to learn when each agent's reservoir has `learn_from` items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from poker_rl.algos.algorithm import Stateful
+from poker_rl.algos.dqn import DQN
+from poker_rl.average import AveragePolicy, AverageSettings
+from poker_rl.games.game import Game
+from poker_rl.nets import Net, masked_softmax
+from poker_rl.players.network import NetworkPlayer
+from poker_rl.players.player import Player
+from poker_rl.rollout import Batch, Rows
+from poker_rl.settings import Probability
+
+
+@dataclass(kw_only=True)
+class NFSP(DQN):
+    """The learner; see `DQN`."""
+
+    eta: Probability
+    average: AverageSettings
+
+    def __post_init__(
+        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
+    ) -> None:
+        super().__post_init__(game, net, device, seed, opponent)
+        self._average = AveragePolicy(
+            self.average,
+            self._agents.network(game.actions),
+            self._agents.column,
+            game.actions,
+            self._agents.seed(),
+            self._clock,
+            taken=True,
+            beside=[self._memory],
+        )
+        self._responds = np.zeros((self.tables, game.seats), bool)  # in this hand, by seat
+        self._agents.rollout.dealt = self._draw_modes
+        self._responses: list[np.ndarray] = []  # of the rows of this iteration, [B] bool each
+
+    def players(self) -> dict[str, Player]:
+        """The average policy, the one that approaches equilibrium, and the best response to it."""
+        return {"average": self._player(self._average.module, NetworkPlayer)} | super().players()
+
+    def _draw_modes(self, tables: np.ndarray) -> None:
+        shape = (len(tables), self._responds.shape[1])
+        self._responds[tables] = self._agents.generator.random(shape) < self.eta
+
+    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        responds = self._responds[rows.table, rows.seat]
+        self._responses.append(responds)
+        policy = np.empty(rows.mask.shape)
+        for by, part in ((self._epsilon_greedy, responds), (self._averaged, ~responds)):
+            if part.any():
+                policy[part] = by(rows.pick(part))
+        return self._draw(policy)
+
+    def _averaged(self, rows: Rows) -> np.ndarray:
+        """The average policy, [B, A]."""
+        with self._clock.networks(), torch.no_grad():
+            logits = self._agents.logits(self._average.module, rows)
+            policy = masked_softmax(logits, self._agents.tensor(rows.mask))
+        return policy.cpu().numpy()
+
+    def _remember(self, batch: Batch) -> None:
+        """Keep the best responses of this iteration's rows too, which are the last of the batch."""
+        super()._remember(batch)
+        responds = np.concatenate(self._responses)
+        self._responses.clear()
+        own = len(batch) - len(responds) + np.flatnonzero(responds)
+        self._average.add(
+            batch.observation[own],
+            batch.mask[own],
+            batch.action[own, None] == np.arange(batch.mask.shape[1]),
+            batch.copy[own],
+            self.progress.iterations,
+        )
+
+    def _update(self) -> None:
+        super()._update()
+        if self._average.memory.fewest >= self.learn_from:
+            self._average.learn()
+
+    def _metrics(self) -> dict[str, float]:
+        memory = self._average.memory
+        return super()._metrics() | self._average.metrics() | {"memory/average": memory.fill}
+
+    def state_dict(self) -> dict[str, Any]:
+        """That of `DQN`, the average policy, and who plays which policy in the open hands."""
+        return super().state_dict() | {"responds": torch.from_numpy(self._responds.copy())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        super().load_state_dict(state)
+        self._responds = state["responds"].numpy().copy()
+
+    def _parts(self) -> dict[str, Stateful]:
+        return super()._parts() | {"average": self._average}
