@@ -69,7 +69,7 @@ def _rotations(
         actions = np.empty(len(rows), np.int64)
         for i in np.unique(who):
             mine = who == i
-            chances = players[i].probabilities(tables.records[rows[mine]])
+            chances = players[i].probabilities(tables.records.take(rows[mine]))
             actions[mine] = draw(chances, generators[i].random(len(chances)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]
