@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from numba import njit
 from phevaluator import evaluate_cards
+from random_games import game
 
 from poker_rl.games import cards
 from poker_rl.games.cards import card_name, category, parse_cards, strength
+from poker_rl.games.tables import Tables
 from poker_rl.settings import Refused
 
 
@@ -66,10 +68,15 @@ def hands(generator, number, count, deck):
     return np.argsort(generator.random((number, deck)), axis=1)[:, :count].astype(np.int8)
 
 
-@pytest.mark.parametrize("count", [5, 6, 7])
-def test_order_is_that_of_another_evaluator(count):
-    generator = np.random.default_rng(count)
-    pairs = hands(generator, 2 * 70_000, count, 52)
+@pytest.mark.parametrize(("count", "number"), [(5, 100_000), (6, 100_000), (7, 1_000_000)])
+def test_order_is_that_of_another_evaluator(count, number):
+    tables = Tables(game("limit_holdem"), 40_000, seed=count)
+    for _ in range(0, 2 * number, 40_000):
+        tables.deal()
+        check_order(tables.records["deck"][:, :count])
+
+
+def check_order(pairs):
     ours = strengths(pairs, 4).reshape(-1, 2)
     theirs = np.array([evaluate_cards(*hand) for hand in pairs.tolist()]).reshape(-1, 2)
     # Theirs counts down from the worst hand, 7462, to a royal flush, 1.
