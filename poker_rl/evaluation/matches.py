@@ -7,7 +7,7 @@ their own, so the cards do not depend on the players.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 from statistics import NormalDist
 
@@ -25,12 +25,20 @@ from poker_rl.settings import Refused
 FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
 MOST_TABLES = 16_384  # played at once; a table takes 0.8 kB
 
+Watch = Callable[[Tables, np.ndarray], None]
+"""Is given finished tables and, of each, the rotation: the seat of the first player, [B]."""
 
-def play(game: Game, players: Sequence[Player], deals: int, seed: int) -> np.ndarray:
+
+def play(
+    game: Game, players: Sequence[Player], deals: int, seed: int, watch: Watch | None = None
+) -> np.ndarray:
     """Play random deals, each in every rotation: chips won a hand by each player.
 
     In rotation r player i sits in seat (i + r) mod seats; a player may stand in the list twice.
     Where the number of seats is drawn, a deal of n seats is played by the first n players.
+
+    Args:
+        watch: is shown the hands when they are over.
 
     Returns:
         Means over the rotations, [deals, players] float64; each row sums to zero.
@@ -45,7 +53,7 @@ def play(game: Game, players: Sequence[Player], deals: int, seed: int) -> np.nda
     blocks = []
     for first in range(0, deals, size):
         dealer.deal()
-        blocks.append(_rotations(dealer, min(size, deals - first), players, generators))
+        blocks.append(_rotations(dealer, min(size, deals - first), players, generators, watch))
     return np.concatenate(blocks)
 
 
@@ -54,6 +62,7 @@ def _rotations(
     deals: int,
     players: Sequence[Player],
     generators: list[np.random.Generator],
+    watch: Watch | None,
 ) -> np.ndarray:
     game, seats = dealer.game, dealer.definitions()["seats"][:deals].astype(np.int64)
     deal = np.repeat(np.arange(deals), seats)  # of each table [B]
@@ -73,6 +82,8 @@ def _rotations(
             actions[mine] = draw(chances, generators[i].random(len(chances)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]
+    if watch is not None:
+        watch(tables, rotation)
     place = np.arange(game.seats)  # of a player; those beyond the seats of a deal win nothing there
     at = seats[deal][:, None]
     seat = np.where(place < at, (place + rotation[:, None]) % at, place)
@@ -81,9 +92,18 @@ def _rotations(
 
 
 def against(
-    game: Game, player: Player, other: Player, name: str, deals: int, seed: int
+    game: Game,
+    player: Player,
+    other: Player,
+    name: str,
+    deals: int,
+    seed: int,
+    watch: Watch | None = None,
 ) -> Measurement:
     """What `player` wins a hand from `other`, called `name`, in every other seat.
+
+    Args:
+        watch: is shown the hands, as `play` does.
 
     Raises:
         Refused: if there are too few deals for an interval.
@@ -91,7 +111,8 @@ def against(
     if deals < FEWEST_DEALS:
         raise Refused(f"deals: {deals} are too few for an interval, at least {FEWEST_DEALS}")
     scale, unit = unit_of(game)
-    blocks = play(game, [player] + [other] * (game.seats - 1), deals, seed)[:, 0] * scale
+    players = [player] + [other] * (game.seats - 1)
+    blocks = play(game, players, deals, seed, watch)[:, 0] * scale
     return Measurement(float(blocks.mean()), half_width(blocks), unit, f"against {name}")
 
 

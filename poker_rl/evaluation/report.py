@@ -18,6 +18,7 @@ from poker_rl.evaluation.equilibrium import CARDS, SITUATIONS, bets, member
 from poker_rl.evaluation.evaluation import Evaluation, Measures
 from poker_rl.evaluation.matches import against, exact, unit_of
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.style import Style, StyleCount, is_holdem, rows_of, table_of
 from poker_rl.folder import FIGURES, METRICS, write_text
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
@@ -39,6 +40,7 @@ class Match:
     deals: int
     won: Measurement
     exact: float | None
+    style: list[Style]  # of both, in hold'em
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Report:
                 row = [match.player, match.against, number(match.won.value, match.won.half_width)]
                 rows.append(row if match.exact is None else [*row, number(match.exact)])
             parts.append(f"{head}\n{aligned(rows)}")
+        if styles := [style for match in self.matches for style in match.style]:
+            parts.append(f"how they played\n{aligned(table_of(styles))}")
         for name, own in self.kuhn.items():
             head = f"{name}: probability of a bet or a call / of the equilibrium with alpha "
             head += f"{min(own[0, 0], 1 / 3):.3f}"
@@ -122,6 +126,7 @@ class Report:
             measure = {"player": match.player, "measure": f"against/{match.against}"}
             known = {"deals": match.deals, "exact": match.exact}
             writer.writerow(measure | asdict(match.won) | known)
+            writer.writerows(rows_of(match.style))
         return file.getvalue()
 
 
@@ -254,8 +259,11 @@ def match_all(
                 policies = [one.probabilities(tree.records) for one in (player, opponent)]
                 seats = [policies[0]] + [policies[1]] * (game.seats - 1)
                 truth = float(exact(tree, seats)[0]) * scale
-            won = against(game, player, opponent, other, deals, seed)
-            found.append(Match(name, other, deals, won, truth))
+            count = StyleCount(game) if is_holdem(game) else None
+            watch = None if count is None else count.add
+            won = against(game, player, opponent, other, deals, seed, watch)
+            styles = [] if count is None else count.styles(name, other)
+            found.append(Match(name, other, deals, won, truth, styles))
     return found
 
 
