@@ -50,6 +50,7 @@ class Root:
     evaluate_every: Count
     checkpoint_every: Count
     opponent: str | None
+    model_id: Natural | None
     resume: str | None
 
 

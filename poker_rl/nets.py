@@ -146,10 +146,11 @@ class Layers(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.activation = activation
+        self.dtype = layers[0].weight.dtype
 
     def forward(self, x: Tensor) -> Tensor:
         """[K, B, in] -> [K, B, out]."""
-        x = x.to(next(self.parameters()).dtype)
+        x = x.to(self.dtype)
         for i, layer in enumerate(self.layers):
             x = layer(ACTIVATIONS[self.activation](x) if i else x)
         return x

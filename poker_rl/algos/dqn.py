@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import mse_loss
 
 from poker_rl.agents import Agents
 from poker_rl.algos.algorithm import Progress, Stateful, restore, states
@@ -194,13 +195,11 @@ class DQN:
         batch = self._memory.sample(self.batch)
         with self._clock.networks():
             with torch.no_grad():
-                values = self._target(batch["next"]).masked_fill(~batch["legal"], -torch.inf)
-                value = values.amax(2).masked_fill(~batch["legal"].any(2), 0)  # [K, B]
-                goal = batch["reward"] + self.gamma * value
-            q = self._q(batch["observation"])  # [K, B, A]
-            error = q.gather(2, batch["action"].long()[..., None])[..., 0] - goal
-            loss: Tensor = error.square().mean(1).sum()
-        return loss
+                values = self._target(batch["next"])  # [K, B, A]
+                best = torch.where(batch["legal"], values, -torch.inf).amax(2)  # -inf at the end
+                goal = batch["reward"] + self.gamma * best.nan_to_num(nan=torch.nan, neginf=0.0)
+            q = self._q(batch["observation"]).gather(2, batch["action"].long()[..., None])
+            return mse_loss(q[..., 0], goal, reduction="sum") / self.batch
 
     def _metrics(self) -> dict[str, float]:
         losses = {"loss/q": self._descent.mean_loss()} if self._descent.counted else {}
