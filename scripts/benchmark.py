@@ -15,8 +15,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import torch
 
-from poker_rl.config import build, option
+from poker_rl.config import build, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.games.game import rule
 from poker_rl.games.poker import Poker
@@ -170,6 +171,70 @@ def open_spiel_cfr_plus() -> dict[str, Work]:
     }
 
 
+# Learning Leduc by NFSP: decisions a second of both agents, playing and learning, once they learn
+
+EXAMPLE = {  # OpenSpiel's nfsp_leduc_pytorch.py, which experiment=nfsp_leduc_openspiel repeats
+    "hidden_layers_sizes": [128],
+    "replay_buffer_capacity": 200_000,
+    "reservoir_buffer_capacity": 2_000_000,
+    "min_buffer_size_to_learn": 1000,
+    "anticipatory_param": 0.1,
+    "batch_size": 128,
+    "learn_every": 64,
+    "rl_learning_rate": 0.01,
+    "sl_learning_rate": 0.01,
+    "optimizer_str": "sgd",
+    "loss_str": "mse",
+    "update_target_network_every": 19_200,
+    "discount_factor": 1.0,
+    "epsilon_decay_duration": 20_000_000,
+    "epsilon_start": 0.06,
+    "epsilon_end": 0.001,
+}
+
+
+def nfsp() -> Work:
+    from poker_rl.compose import compose, opened
+
+    with opened():
+        settings = plain(compose(["experiment=nfsp_leduc_openspiel"]).settings)
+    parts = {"game": build(settings["game"], "game"), "net": build(settings["net"], "net")}
+    learner = build(settings["algo"], "algo", device=torch.device("cpu"), seed=0, **parts)
+
+    def iteration() -> int:
+        before: int = learner.progress.decisions
+        told = learner.learn()
+        return learner.progress.decisions - before if "loss/average" in told else 0
+
+    while not iteration():
+        pass
+    return iteration
+
+
+def open_spiel_nfsp() -> Work:
+    from open_spiel.python import rl_environment
+    from open_spiel.python.pytorch import nfsp
+
+    environment = rl_environment.Environment("leduc_poker")
+    size = environment.observation_spec()["info_state"][0]
+    actions = environment.action_spec()["num_actions"]
+    agents = [nfsp.NFSP(i, size, actions, **EXAMPLE) for i in range(2)]
+
+    def hand() -> int:
+        decisions, step = 0, environment.reset()
+        while not step.last():
+            decisions += 1
+            agent = agents[step.observations["current_player"]]
+            step = environment.step([agent.step(step).action])
+        for agent in agents:
+            agent.step(step)
+        return decisions
+
+    while any(agent.loss[0] is None for agent in agents):
+        hand()
+    return hand
+
+
 def counted(work: Callable[[], Any], amount: int = 1) -> Work:
     """`work` as a Work that always does the same amount."""
 
@@ -214,6 +279,12 @@ def main() -> None:
     solver = build({**settings, "iterations_per_step": CFR_STEP}, "algo", game=leduc)
     works = {"ours": counted(solver.learn, CFR_STEP)}
     report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))
+
+    torch.set_num_threads(1)
+    works = {"ours": nfsp()}
+    if open_spiel and find_spec("tree") is not None:  # its NFSP needs dm-tree besides
+        works["OpenSpiel PyTorch"] = open_spiel_nfsp()
+    report("NFSP on Leduc, decisions", works)
 
 
 if __name__ == "__main__":
