@@ -1,4 +1,4 @@
-"""Speed beside OpenSpiel and RLCard, measured in the same run: `make bench`.
+"""Speed beside OpenSpiel, RLCard and phevaluator, measured in the same run: `make bench`.
 
 Every rate is the best of several short windows, ours and the peers' taken in turn, so that what
 else the machine does strikes all alike. One thread each unless a line says otherwise. A peer that
@@ -19,6 +19,7 @@ import torch
 
 from poker_rl.config import build, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.games.cards import strength
 from poker_rl.games.game import rule
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
@@ -141,6 +142,29 @@ def rlcard_rules() -> Work:
         return decisions
 
     return hand
+
+
+# Strength of seven cards
+
+
+def random_hands() -> np.ndarray:
+    tables = Tables(game("limit_holdem"), 10_000, 0)
+    tables.deal()
+    return tables.records["deck"][:, :7].copy()
+
+
+@rule
+def strongest(hands):  # type: ignore[no-untyped-def]
+    best = 0
+    for i in range(len(hands)):
+        best = max(best, strength(hands[i], 7, 4))
+    return best
+
+
+def phevaluator_strength(hands: list[list[int]]) -> Work:
+    from phevaluator import evaluate_cards
+
+    return counted(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
 
 
 # Solving Leduc
@@ -268,6 +292,12 @@ def main() -> None:
     if rlcard:
         works["RLCard"] = rlcard_rules()
     report("Heads-up limit hold'em, decisions", works)
+
+    hands = random_hands()
+    works = {"ours": counted(lambda: strongest(hands), len(hands))}
+    if find_spec("phevaluator") is not None:
+        works["phevaluator"] = phevaluator_strength(hands.tolist())
+    report("Strength of seven cards, hands", works)
 
     leduc = game("leduc")
     tree = tree_of(leduc)
