@@ -27,6 +27,10 @@ from poker_rl.settings import Refused
 
 # What Hydra says of an option of a group that only other options bring along, such as a network.
 NO_MATCH = re.compile(r"Could not override '([^']+)'\.\s+No match in the defaults list")
+# What it says of key=a,b without -m.
+SEVERAL = re.compile(r"Ambiguous value for argument '([^']+)'")
+
+OPTION = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,11 @@ def compose(overrides: Sequence[str]) -> Composed:
         Refused: if they can't be read or are of nothing that there is.
     """
     config: Any = OmegaConf.to_container(_compose(overrides))
-    return composed(config, config.pop("hydra"))
+    asked = composed(config, config.pop("hydra"))
+    for group, option in asked.choices.items():
+        if option is not None and not OPTION.fullmatch(str(option)):
+            raise Refused(f"{group}: {option} is not the name of an option")
+    return asked
 
 
 def composed(settings: dict[str, Any], hydra: Mapping[str, Any]) -> Composed:
@@ -145,6 +153,8 @@ def _refusal(error: Exception) -> Refused:
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
         options = [str(key) for key in cause.parent_node or () if key != "hydra"]
         return Refused(f"{cause.full_key}: no such setting; {allowed(str(cause.key), options)}")
+    if match := SEVERAL.match(str(error)):
+        return Refused(f"{match[1]}: several values need -m, a sweep; a list is key=[a,b]")
     if match := NO_MATCH.search(str(error)):
         return Refused(f"{match[1]}: nothing that was chosen takes one")
     if isinstance(error, YAMLError):

@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.settings import Count, Natural, Range, Refused
+from poker_rl.settings import Count, Range, Refused, Seed, Threads
 
 PACKAGE = Path(__file__).resolve().parent
 # In a wheel the YAML lies in the package, in a checkout beside it.
@@ -42,9 +42,9 @@ SCALARS = {
 class Root:
     """The settings that belong to no group."""
 
-    seed: Natural
+    seed: Seed
     device: Literal["auto", "cpu", "cuda"]
-    threads: Count
+    threads: Threads
     budget: Count
     budget_unit: Literal["decisions", "hands", "updates", "iterations"]
     evaluate_every: Count
@@ -75,6 +75,8 @@ def build(node: object, key: str, **runtime: Any) -> Any:
     arguments |= {name: runtime[name] for name in takes(target) if name in runtime}
     try:
         return target(**arguments)
+    except MemoryError as error:
+        raise Refused(f"{key}: too large for the memory of this machine: {error}") from None
     except Refused as error:
         field, _, _ = str(error).partition(":")
         if field in runtime:

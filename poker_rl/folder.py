@@ -82,7 +82,13 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         manifest = json.loads((folder / MANIFEST).read_text())
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} can't be read") from error
-    if not (isinstance(cfg, dict) and isinstance(manifest, dict)):
+    if not (
+        isinstance(cfg, dict)
+        and isinstance(manifest, dict)
+        and isinstance(manifest.get("checkpoint", 0), dict | None)
+        and isinstance(manifest.get("status"), str)
+        and isinstance(manifest.get("resumed"), list)
+    ):
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
     return cfg, manifest
 

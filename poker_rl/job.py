@@ -22,7 +22,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.load import load_player, pinned
 from poker_rl.players.player import Player
 from poker_rl.run import MAY_CHANGE, Diverged, train
-from poker_rl.settings import Count, Natural, Range, Refused, about
+from poker_rl.settings import Natural, Range, Refused, Seed, Threads, about
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from poker_rl.compose import Composed
 
 NAMED = ("game", "algo", "net", "experiment")  # groups whose option a run is known by
-NEEDED = ("game", "algo", "evaluation", "names")
+NEEDED = ("game", "algo", "evaluation", "names")  # of a run, the last made of its choices
 PARTS = (*NEEDED, "net")  # all that is no root setting
 ABSENT = object()
 
@@ -46,9 +46,9 @@ class Evaluate:
     deals: Annotated[int, Range(FEWEST_DEALS)]
     figures: bool
     out: str | None
-    seed: Natural
+    seed: Seed
     device: Literal["auto", "cpu", "cuda"]
-    threads: Count
+    threads: Threads
 
 
 def attempt(asked: Composed) -> Outcome:
@@ -57,6 +57,12 @@ def attempt(asked: Composed) -> Outcome:
     outcome = partial(Outcome, overrides=asked.overrides)
     try:
         names = {group: asked.choices[group] for group in NAMED if asked.choices.get(group)}
+        for part in NEEDED[:-1]:
+            if part not in asked.settings:
+                raise Refused(f"{part}: missing; give {part}=…")
+        for group in ("game", "algo"):
+            if group not in names:
+                raise Refused(f"{group}: give the name of one option")
         settings = plain(asked.settings) | {"names": names}
         metrics = start(settings, asked.overrides)
         return outcome(status="finished", metrics=metrics)

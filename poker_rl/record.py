@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -27,6 +28,8 @@ from poker_rl.settings import Refused
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PERCENTILE = re.compile(r"^eval/.*/p\d+$")
+
 
 class Recorder:
     """Writes the rows of a run.
@@ -40,7 +43,9 @@ class Recorder:
     def __init__(self, folder: Path, unit: str, budget: int, settings: dict[str, Any]) -> None:
         self.folder, self.unit, self.budget = folder, unit, budget
         self.settings: dict[str, Any] | None = settings
-        self.purge_step: int | None = None
+        # TensorBoard drops what a restart repeats, but takes the first start that it reads of for
+        # no restart: a new run has to tell of its start too.
+        self.purge_step = 0
         self.last_step = -1  # of the last row
         self.last = asdict(Progress())  # counters at the last row
         self.sums: dict[str, float] = {}
@@ -49,6 +54,7 @@ class Recorder:
         self.elapsed_s = 0.0  # before this process
         self.began = perf_counter()
         self.bar: Any = None
+        self.learned = False  # anything in this process
         self.measurements: Mapping[str, Measurement] = {}
         self.file = (folder / METRICS).open("ab")
         try:
@@ -74,7 +80,6 @@ class Recorder:
     def start_over(self) -> None:
         """Forget the rows of a run that was killed before its first checkpoint."""
         self.file.truncate(0)
-        self.purge_step = 0
 
     def begin(self, step: int) -> None:
         """Show the progress bar, `step` of the budget done."""
@@ -128,6 +133,9 @@ class Recorder:
             self.sums[tag] = self.sums.get(tag, 0.0) + float(value)
             self.counts[tag] = self.counts.get(tag, 0) + 1
         self.learning_s += seconds
+        if not self.learned:
+            self.bar.unpause()  # what was compiled on the way is not the rate to come
+            self.learned = True
         self.bar.update(min(step, self.budget) - self.bar.n)
 
     def row(
@@ -166,7 +174,7 @@ class Recorder:
         scalar: Any = summary.scalar
         row = Summary()
         for tag, value in values.items():
-            one = scalar(tag, value, new_style=True)
+            one = scalar(board_tag(tag), value, new_style=True)
             measurement = measurements.get(tag.removeprefix("eval/"))
             about = "" if measurement is None else f"{measurement.unit}, {measurement.kind}"
             # torch leaves out the data class, and TensorBoard's data server skips values without
@@ -216,6 +224,11 @@ def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:
         if measurement.half_width is not None:
             values[f"eval/{tag}/half_width"] = float(measurement.half_width)
     return values
+
+
+def board_tag(tag: str) -> str:
+    """The tag in TensorBoard: percentiles have a group of their own, below that of the means."""
+    return tag.replace("eval/", "eval_percentiles/", 1) if PERCENTILE.search(tag) else tag
 
 
 def headline(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:

@@ -89,7 +89,8 @@ class Run:
         try:
             self.algorithm.load_state_dict(state["algorithm"])
         except (LookupError, TypeError, ValueError, RuntimeError) as error:
-            raise Refused(f"{path} does not fit the settings of this run: {error}") from error
+            why = str(error).splitlines()[0]
+            raise Refused(f"{path} does not fit the settings of this run: {why}") from error
         if asdict(self.algorithm.progress) != state["progress"]:
             raise RuntimeError(f"{self.names['algo']} did not restore its progress")
         if self.manifest["status"] == "finished" and self.step >= self.budget:
@@ -228,6 +229,8 @@ def go_on(
                 f"{key}: a resumed run keeps its settings, only"
                 f" {', '.join(sorted(MAY_CHANGE - {'resume'}))} may change"
             )
+    if (folder / checkpoint.STATE).exists() and not (folder / METRICS).exists():
+        raise Refused(f"{folder / METRICS}: no such file, and there is a checkpoint")
     run = Run(cfg, algorithm, game, evaluation, folder, manifest)
     try:
         run.restore()

@@ -46,3 +46,5 @@ Positive = Annotated[float, Range(0, open_low=True)]
 NonNegative = Annotated[float, Range(0)]
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
+Seed = Annotated[int, Range(0, 1e18)]  # what every generator takes
+Threads = Annotated[int, Range(1, 1024)]

@@ -171,6 +171,15 @@ def test_a_key_left_out_is_missing() -> None:
         build(node, "algo", device="cpu")
 
 
+def test_what_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Broken) -> None:
+        raise MemoryError("Unable to allocate 1 EiB")
+
+    monkeypatch.setattr(Broken, "__post_init__", full)
+    with pytest.raises(Refused, match=r"^net: too large for the memory of this machine: U"):
+        build({"_target_": "poker_rl.fake.Broken"}, "net")
+
+
 def test_a_bug_in_a_constructor_is_not_a_refusal() -> None:
     with pytest.raises(ZeroDivisionError):
         build({"_target_": "poker_rl.fake.Broken"}, "net")

@@ -18,7 +18,7 @@ from tensorboard.util import tensor_util
 
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.folder import hparams, new_folder, read_folder
-from poker_rl.record import flatten, headline
+from poker_rl.record import Recorder, board_tag, flatten, headline
 from poker_rl.settings import Refused
 
 EXACT = Measurement(0.125, None, "ante", "exact")
@@ -109,6 +109,21 @@ def test_curves_of_a_killed_and_resumed_run_do_not_double_back() -> None:
     assert steps == sorted(set(steps))
 
 
+def test_curves_do_not_double_back_after_the_first_kill() -> None:
+    tiny.train(budget=320)
+    earlier = tiny.only_folder() / "state.pt"
+    state = earlier.read_bytes()
+    shutil.rmtree("outputs")
+    tiny.train(budget=390)
+    folder = tiny.only_folder()
+    (folder / "state.pt").write_bytes(state)  # as a kill after the row at 350 would leave it
+    manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    tiny.train(folder, budget=500)
+    points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
+    assert without_time(points) == expected_curves(folder)
+
+
 def test_settings_are_shown_without_a_run_of_their_own() -> None:
     tiny.train(budget=50)
     tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
@@ -161,3 +176,23 @@ def test_event_files_end_whole() -> None:
     tiny.train(budget=50)
     (path,) = tiny.only_folder().glob("events.out.*")
     assert sum(1 for _ in EventFileLoader(str(path)).Load()) > 3
+
+
+def test_percentiles_do_not_stand_between_the_means() -> None:
+    assert board_tag("eval/current/value/p50") == "eval_percentiles/current/value/p50"
+    for tag in ("eval/current/value", "eval/p1/value", "loss/p1", "eval/current/against/p1x"):
+        assert board_tag(tag) == tag
+
+
+def test_what_is_compiled_on_the_way_does_not_count_for_the_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny.train(budget=100)
+    recorder = Recorder(tiny.only_folder(), "decisions", 100, {})
+    recorder.begin(0)
+    now = recorder.bar.start_t
+    for elapsed, step in ((50, 10), (60, 20)):
+        monkeypatch.setattr(recorder.bar, "_time", lambda at=now + elapsed: at)
+        recorder.add({}, 0.0, step)
+    assert recorder.bar.format_dict["elapsed"] == pytest.approx(10, abs=0.01)
+    recorder.close()

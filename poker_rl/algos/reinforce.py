@@ -118,7 +118,7 @@ class Reinforce:
         return {
             "loss/policy": loss.item() / self.instances,
             "policy/entropy": entropy.item(),
-            **{f"baseline/seat_{seat}": float(chips) for seat, chips in enumerate(averages)},
+            **{f"value/baseline/seat_{seat}": float(chips) for seat, chips in enumerate(averages)},
             "time/outside_networks": self._clock.outside_networks(),
         }
 
