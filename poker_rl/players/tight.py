@@ -43,7 +43,7 @@ class Tight(Bot):
             and (len(game.ranks), len(game.suits), game.hole_cards) == (RANKS, SUITS, HOLE)
         ):
             raise Refused(
-                f"game: a hand-strength bot needs two hole cards of thirteen ranks and four suits,"
+                f"a hand-strength bot needs two hole cards of thirteen ranks and four suits,"
                 f" not {game.name}"
             )
         self._order = chen_order()
