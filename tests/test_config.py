@@ -203,6 +203,7 @@ ROOT: Mapping[str, Any] = {
     "evaluate_every": 1e4,
     "checkpoint_every": 1e5,
     "opponent": None,
+    "model_id": None,
     "resume": None,
 }
 
