@@ -43,6 +43,7 @@ class Evaluate:
     checkpoint: Natural | None
     player: str | None
     against: list[str]
+    earlier: Natural | None
     deals: Annotated[int, Range(FEWEST_DEALS)]
     figures: bool
     out: str | None
@@ -249,12 +250,15 @@ def evaluate(settings: dict[str, Any], chosen: Mapping[str, Any] | None) -> None
             device=device,
             checkpoint=asked.checkpoint,
             player=asked.player,
+            earlier=asked.earlier,
             figures=asked.figures,
             **common,
         )
         return
     if asked.checkpoint is not None:
         raise Refused("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
+    if asked.earlier:
+        raise Refused("earlier: snapshots are of a run, give run=FOLDER")
     if asked.figures:
         raise Refused("figures: are drawn of a run, give run=FOLDER")
     if asked.player is None:

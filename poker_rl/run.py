@@ -137,7 +137,8 @@ class Run:
     def measure(self) -> None:
         """Evaluate the players and write a row."""
         started = perf_counter()
-        measurements = self.evaluation.evaluate(dict(self.algorithm.players()))
+        players, decisions = dict(self.algorithm.players()), self.algorithm.progress.decisions
+        measurements = self.evaluation.evaluate(players, self.folder, decisions)
         self.demand_finite(flatten(measurements))
         seconds = perf_counter() - started
         self.last_row = self.recorder.row(self.algorithm.progress, measurements, seconds)

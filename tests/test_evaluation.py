@@ -22,6 +22,7 @@ from evaluations import (
 from poker_rl.checkpoint import save_snapshot
 from poker_rl.evaluation.equilibrium import bets, distance, member
 from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.evaluation.matches import exact
 from poker_rl.evaluation.report import evaluate_run
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import BetWeight
@@ -165,6 +166,7 @@ def snapshot(folder, game, decisions=1000, **players):
 
 def evaluate(run, game=KUHN, **arguments):
     settings = {"checkpoint": None, "player": None, "against": [], "deals": 1000, "seed": 0}
+    settings["earlier"] = 0
     return evaluate_run(
         run,
         game=game,
@@ -180,6 +182,35 @@ def run(tmp_path):
     uniform, other = tree_of(KUHN).uniform(), random_policies(KUHN)[0]
     snapshot(tmp_path / "run", KUHN, 500, current=other)
     return snapshot(tmp_path / "run", KUHN, 1000, current=uniform, average=other)
+
+
+def test_earlier_selves_are_met_at_even_distances(run):
+    for decisions in (100, 200, 300, 400):
+        snapshot(run, KUHN, decisions, current=random_policies(KUHN)[0])
+    matches = evaluate(run, player="current", earlier=3).matches
+    assert [match.itself_at for match in matches] == [100, 300, 500]
+    assert [match.against for match in matches] == [
+        "itself at 100",
+        "itself at 300",
+        "itself at 500",
+    ]
+    uniform, then = tree_of(KUHN).uniform(), random_policies(KUHN)[0]
+    truth = exact(tree_of(KUHN), [uniform, then])[0]
+    assert [match.exact for match in matches] == pytest.approx([truth] * 3)
+
+
+def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path):
+    raises, calls = loader(HOLDEM)("raise"), loader(HOLDEM)("call")
+    for decisions, player in ((0, calls), (400, calls), (600, raises)):
+        state = {"game": HOLDEM.state(), "players": {"current": player.state()}}
+        (tmp_path / "run").mkdir(exist_ok=True)
+        save_snapshot(tmp_path / "run", decisions, state)
+    one = evaluation(HOLDEM, deals=200)
+    tag = "current/against/earlier_self"
+    found = one.evaluate({"current": raises}, tmp_path / "run", 1000)
+    assert found[tag].kind == "against itself at 400"
+    assert found[tag].value == found["current/against/call"].value
+    assert tag not in one.evaluate({"current": raises}, tmp_path / "run", -1)
 
 
 def test_a_report_in_three_forms(run, capsys):

@@ -89,7 +89,9 @@ class TinyAlgorithm:
 
 
 class TinyEvaluation:
-    def evaluate(self, players: Mapping[str, TinyPlayer]) -> dict[str, Measurement]:
+    def evaluate(
+        self, players: Mapping[str, TinyPlayer], folder: Path | None = None, decisions: int = 0
+    ) -> dict[str, Measurement]:
         size = float(players["current"].weight.detach().norm())
         return {
             "current/exploitability": Measurement(size, None, "ante", "exact"),

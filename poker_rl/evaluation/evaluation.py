@@ -5,7 +5,8 @@ Tags are `<player>/<measure>`:
     exploitability   NashConv a seat              nash_conv         sum of the seats' gains
     value            won by the first seat        value/seat_<i>    with three seats or more
     gain/seat_<i>    won more by a best response there
-    against/<name>   won in matches, in games too large to enumerate
+    against/<name>   won in matches, in games too large to enumerate; the name `earlier_self` is
+                     the same player's newest snapshot from at most half as many decisions
 
 A player of several instances gives the mean over them and percentiles, `<player>/<measure>/p50`.
 """
@@ -27,6 +28,7 @@ from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
+from poker_rl.players.load import earlier, itself
 from poker_rl.players.player import Player
 from poker_rl.settings import Count, Range, about
 
@@ -53,6 +55,7 @@ class Evaluation:
     others: str | None
     percentiles: list[Annotated[int, Range(0, 100)]]
     opponents: list[str]
+    earlier_self: bool
     deals: Annotated[int, Range(FEWEST_DEALS)]
     axis: Literal["decisions", "hands", "updates", "iterations"]
     smoothing: Annotated[float, Range(0, 1, open_low=True)]
@@ -61,7 +64,7 @@ class Evaluation:
     seed: InitVar[int]
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
-        self._game, self._seed = game, seed
+        self._game, self._load, self._seed = game, load, seed
         with about("others"):
             self._others = None if self.others is None else load(self.others)
         with about("opponents"):
@@ -73,13 +76,28 @@ class Evaluation:
         small = row_count(self._game, self.most_nodes) <= self.most_nodes
         return tree_of(self._game) if small else None
 
-    def evaluate(self, players: Mapping[str, Player]) -> Measures:
-        """Every measure of every player, by tag."""
-        return {
+    def evaluate(
+        self, players: Mapping[str, Player], folder: Path | None = None, decisions: int = 0
+    ) -> Measures:
+        """Every measure of every player, by tag; see the protocol."""
+        measured = {
             f"{name}/{measure}": one
             for name, player in players.items()
             for measure, one in self.measures(player).items()
         }
+        if self.earlier_self and self.tree is None and folder is not None:
+            for snapshot in earlier(folder, decisions // 2 + 1)[-1:]:
+                for name, player in players.items():
+                    if player.instances == 1:
+                        measured[f"{name}/against/earlier_self"] = against(
+                            self._game,
+                            player,
+                            self._load(f"{snapshot}:{name}"),
+                            itself(snapshot),
+                            self.deals,
+                            self._seed,
+                        )
+        return measured
 
     def measures(self, player: Player) -> Measures:
         """Every measure of a player: of several instances the means and the percentiles."""
@@ -156,6 +174,20 @@ class Evaluation:
             for name, player in players.items():
                 drawn |= self.pictures(self.tree, name, self.policies(self.tree, player))
         return {name: figure for name, figure in drawn.items() if figure is not None}
+
+    def networks(
+        self, metrics: Path, selves: Mapping[str, Sequence[tuple[int, Measurement]]]
+    ) -> dict[str, Figure]:
+        """Each player's matches, those of a metrics.jsonl and those with its earlier selves.
+
+        Args:
+            selves: by player, what it won from itself at so many decisions.
+        """
+        from poker_rl.evaluation import figures
+
+        unit = unit_of(self._game)[1]
+        drawn = figures.networks(figures.read(metrics), self.axis, unit, selves)
+        return {} if drawn is None else {"networks": drawn}
 
     def curves(self, curves: Curves) -> dict[str, Figure | None]:
         """Figures over the run, None where there is nothing to draw."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -17,10 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from poker_rl.evaluation.measurement import Measurement
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
 INK, PALE = "#333333", "#E4E4E4"
 AGAINST = re.compile(r"eval/\w+/against/(.+?)(/half_width|/p\d+)?")
 COUNTERS = ("hands", "decisions", "updates", "iterations")
+
+EARLIER_SELF = "earlier_self"
 
 Curves = Mapping[str, np.ndarray]
 
@@ -179,6 +183,39 @@ def matches(curves: Curves, axis: str, unit: str) -> Figure | None:
         draw(ax, [of_player(curves, axis, player, measure) for player in players])
         ax.axhline(0, color=INK, linewidth=0.8)
         label(ax, f"Against {opponent}", axis, won)
+    return figure
+
+
+def networks(
+    curves: Curves,
+    axis: str,
+    unit: str,
+    selves: Mapping[str, Sequence[tuple[int, Measurement]]],
+) -> Figure | None:
+    """A row a player: what it wins from each bot over the run, and in the end from earlier selves.
+
+    Args:
+        selves: by player, what it won from itself at so many decisions; without any no figure.
+    """
+    if not selves:
+        return None
+    names = [match[1] for tag in curves if (match := AGAINST.fullmatch(tag))]
+    bots = [name for name in dict.fromkeys(names) if name != EARLIER_SELF]
+    columns = len(bots) + 1
+    figure, axes = canvas(1 + 3.4 * columns, 3.2 * len(selves), len(selves), columns)
+    rows = [axes[i : i + columns] for i in range(0, len(axes), columns)]
+    for (player, met), row in zip(selves.items(), rows, strict=True):
+        then = np.array([(at, won.value, won.half_width or 0) for at, won in met], float).T
+        band = (("95 % interval", then[1] - then[2], then[1] + then[2]),)
+        lines = [of_player(curves, axis, player, f"against/{bot}") for bot in bots]
+        titles = [*(f"{player} against {bot}" for bot in bots), f"{player} against earlier selves"]
+        for ax, line, title in zip(
+            row, [*lines, Line(player, then[0], then[1], band)], titles, strict=True
+        ):
+            draw(ax, [line])
+            ax.axhline(0, color=INK, linewidth=0.8)
+            label(ax, title, axis, f"won ({unit})")
+        row[-1].set_xlabel("decisions of the earlier self", color=INK)
     return figure
 
 

@@ -34,8 +34,15 @@ class Evaluation(Protocol):
     a resumed run has to repeat them.
     """
 
-    def evaluate(self, players: dict[str, Player]) -> Mapping[str, Measurement]:
-        """Measurements by tag, the player's name first: "current/exploitability"."""
+    def evaluate(
+        self, players: dict[str, Player], folder: Path | None = None, decisions: int = 0
+    ) -> Mapping[str, Measurement]:
+        """Measurements by tag, the player's name first: "current/exploitability".
+
+        Args:
+            folder: of the run, with its earlier snapshots, if there is one.
+            decisions: made so far.
+        """
 
     def figures(self, players: dict[str, Player], metrics: Path) -> Mapping[str, Figure]:
         """Figures of the players and of the curves in a metrics.jsonl, by name."""

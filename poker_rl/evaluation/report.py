@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,13 @@ from poker_rl.folder import FIGURES, METRICS, write_text
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
-from poker_rl.players.load import load_players, parse
+from poker_rl.players.load import earlier as snapshots_before
+from poker_rl.players.load import itself, load_players, parse
 from poker_rl.players.player import Player
 from poker_rl.settings import Refused, about
 
 LEVEL = re.compile(r"/p\d+$")  # of a percentile's tag
+FEW_SNAPSHOTS = 5
 COLUMNS = ("player", "measure", "value", "half_width", "unit", "kind", "deals", "exact")
 
 
@@ -41,6 +43,7 @@ class Match:
     won: Measurement
     exact: float | None
     style: list[Style]  # of both, in hold'em
+    itself_at: int | None = None  # decisions of the opponent, if that is the player's earlier self
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Report:
         """For the screen."""
         at = self.snapshot
         parts = [self.game if at is None else f"{self.game}, {int(at.stem):,} decisions: {at}"]
+        if not any("exploitability" in tags for tags in self.measures.values()):
+            parts.append("distance to Nash: not computed, the game is too large to enumerate")
         columns = [(name, "") for name in self.measures]
         for name, tags in self.measures.items():
             levels = dict.fromkeys(found[0] for tag in tags if (found := LEVEL.search(tag)))
@@ -140,6 +145,7 @@ def evaluate_run(
     checkpoint: int | None,
     player: str | None,
     against: Sequence[str],
+    earlier: int | None,
     deals: int,
     seed: int,
     figures: bool,
@@ -153,6 +159,8 @@ def evaluate_run(
         checkpoint: the snapshot at so many decisions; the newest if None.
         player: one of the snapshot's players, `average`, or a copy of it, `average.7`; None: all.
         against: opponents in duplicate matches, as `load` takes them.
+        earlier: earlier snapshots, evenly spaced, at which each player meets itself too; None: a
+            few for figures of a game too large to enumerate, else none.
         deals: of each match.
         figures: draw them too.
         out: the folder of what is written, the run's if None.
@@ -168,12 +176,17 @@ def evaluate_run(
             raise Refused(f"player: {name} has {players[name].instances} copies, counted from 0")
         players = {f"{name}.{copy}": players[name].instance(copy)}
     out = run if out is None else out
+    if earlier is None:
+        earlier = FEW_SNAPSHOTS if figures and evaluation.tree is None else 0
+    before = snapshots_before(run, int(snapshot.stem))
+    places = np.linspace(0, len(before) - 1, min(earlier, len(before)))
     report = evaluate_players(
         players,
         game=game,
         evaluation=evaluation,
         load=load,
         against=against,
+        past=[before[round(place)] for place in places],
         deals=deals,
         seed=seed,
         snapshot=snapshot,
@@ -182,7 +195,9 @@ def evaluate_run(
     if figures:
         folder = out / FIGURES
         folder.mkdir(exist_ok=True)
-        for name, figure in evaluation.figures(players, run / METRICS).items():
+        drawn = evaluation.figures(players, run / METRICS)
+        drawn |= evaluation.networks(run / METRICS, selves(report.matches))
+        for name, figure in drawn.items():
             figure.savefig(folder / f"{name}.png", dpi=150)
         print(f"\nfigures: {folder}")
     return report
@@ -197,6 +212,7 @@ def evaluate_players(
     against: Sequence[str],
     deals: int,
     seed: int,
+    past: Sequence[Path] = (),
     snapshot: Path | None = None,
     out: Path | None = None,
 ) -> Report:
@@ -206,6 +222,7 @@ def evaluate_players(
         load: builds the player of a name in `conf/player` or of a run folder.
         against: opponents in duplicate matches, as `load` takes them.
         deals: of each match.
+        past: snapshots at which each player meets itself too.
         snapshot: where the players are from.
         out: the folder, made if it is not there; None: nothing is written.
 
@@ -214,7 +231,7 @@ def evaluate_players(
     """
     with about("against"):
         opponents = {spec: load(spec) for spec in against}
-    if opponents:
+    if opponents or past:
         for name, one in players.items():
             if one.instances > 1:
                 last = f"{name}.{one.instances - 1}"
@@ -226,12 +243,18 @@ def evaluate_players(
         except OSError as error:
             raise Refused(f"out: {out} can't be made: {error.strerror}") from None
     measures = {name: evaluation.measures(one) for name, one in players.items()}
+    matches = match_all(game, evaluation.tree, players, opponents, deals, seed)
+    for path in past:
+        for name, one in players.items():
+            then = {itself(path): load(f"{path}:{name}")}
+            played = match_all(game, evaluation.tree, {name: one}, then, deals, seed)
+            matches += [replace(match, itself_at=int(path.stem)) for match in played]
     report = Report(
         game=game.name,
         snapshot=snapshot,
         seed=seed,
         measures=measures,
-        matches=match_all(game, evaluation.tree, players, opponents, deals, seed),
+        matches=matches,
         kuhn=kuhn_bets(evaluation, players),
     )
     print(report.text())
@@ -265,6 +288,15 @@ def match_all(
             styles = [] if count is None else count.styles(name, other)
             found.append(Match(name, other, deals, won, truth, styles))
     return found
+
+
+def selves(matches: Sequence[Match]) -> dict[str, list[tuple[int, Measurement]]]:
+    """By player, what it won from itself at so many decisions."""
+    met: dict[str, list[tuple[int, Measurement]]] = {}
+    for match in matches:
+        if match.itself_at is not None:
+            met.setdefault(match.player, []).append((match.itself_at, match.won))
+    return met
 
 
 def kuhn_bets(evaluation: Evaluation, players: Mapping[str, Player]) -> dict[str, np.ndarray]:

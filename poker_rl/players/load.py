@@ -85,6 +85,16 @@ def parse(spec: str) -> tuple[Path, str | None, int | None]:
     return path, name, None if copy is None else int(copy)
 
 
+def earlier(folder: Path, decisions: int) -> list[Path]:
+    """Snapshots of a run from before so many decisions, oldest first."""
+    return [path for path in snapshots(folder) if int(path.stem) < decisions]
+
+
+def itself(snapshot: Path) -> str:
+    """What a player of a snapshot is called as the opponent of its later self."""
+    return f"itself at {int(snapshot.stem):,}"
+
+
 def load_players(
     path: Path, game: Game, device: torch.device, name: str | None = None
 ) -> dict[str, Player]:
