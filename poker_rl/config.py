@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.settings import Count, Natural, Range, Refused, Seed, Threads
 
+# what NumPy and torch say where memory ends, other than by MemoryError
+TOO_LARGE = re.compile(
+    "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation overflowed"
+)
 PACKAGE = Path(__file__).resolve().parent
 # In a wheel the YAML lies in the package, in a checkout beside it.
 CONF = next(path for path in (PACKAGE / "conf", PACKAGE.parent / "conf") if path.is_dir())
@@ -75,8 +80,10 @@ def build(node: object, key: str, **runtime: Any) -> Any:
     arguments |= {name: runtime[name] for name in takes(target) if name in runtime}
     try:
         return target(**arguments)
-    except MemoryError as error:
-        raise Refused(f"{key}: too large for the memory of this machine: {error}") from None
+    except (MemoryError, RuntimeError, ValueError) as error:
+        if isinstance(error, MemoryError) or TOO_LARGE.search(str(error)):
+            raise Refused(f"{key}: too large for the memory of this machine") from None
+        raise
     except Refused as error:
         field, _, _ = str(error).partition(":")
         if field in runtime:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, Protocol
 
+import numpy as np
 import pytest
+import torch
 
 from poker_rl.config import CONF, Root, allowed, build, convert_fields, option, overridden, read
 from poker_rl.settings import Count, Positive, Probability, Range, Refused
@@ -171,12 +173,15 @@ def test_a_key_left_out_is_missing() -> None:
         build(node, "algo", device="cpu")
 
 
-def test_what_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Broken) -> None:
-        raise MemoryError("Unable to allocate 1 EiB")
-
-    monkeypatch.setattr(Broken, "__post_init__", full)
-    with pytest.raises(Refused, match=r"^net: too large for the memory of this machine: U"):
+@pytest.mark.parametrize(
+    "allocate",
+    [lambda: np.empty(10**15), lambda: np.empty(10**19), lambda: torch.empty(10**15)],
+)
+def test_what_does_not_fit_into_memory(
+    monkeypatch: pytest.MonkeyPatch, allocate: Callable[[], Any]
+) -> None:
+    monkeypatch.setattr(Broken, "__post_init__", lambda self: allocate())
+    with pytest.raises(Refused, match=r"^net: too large for the memory of this machine$"):
         build({"_target_": "poker_rl.fake.Broken"}, "net")
 
 
