@@ -29,7 +29,7 @@ from poker_rl.settings import Count, Natural, Range, Refused, Seed, Threads
 
 # what NumPy and torch say where memory ends, other than by MemoryError
 TOO_LARGE = re.compile(
-    "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation overflowed"
+    "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
 )
 PACKAGE = Path(__file__).resolve().parent
 # In a wheel the YAML lies in the package, in a checkout beside it.
