@@ -196,12 +196,16 @@ def test_a_signal_checkpoints_and_leaves(
 def test_signals_that_come_together_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10.0, 10.5, 11.5])
     monkeypatch.setattr(stop, "monotonic", lambda: next(clock))
-    with stop.Stop() as stopped:
-        signal.raise_signal(signal.SIGTERM)  # from a parent process
-        signal.raise_signal(signal.SIGINT)  # from the terminal
-        assert stopped.number == signal.SIGTERM
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)  # a second later
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+    try:
+        with stop.Stop() as stopped:
+            signal.raise_signal(signal.SIGTERM)  # from a parent process
+            signal.raise_signal(signal.SIGINT)  # from the terminal
+            assert stopped.number == signal.SIGTERM
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)  # a second later
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
