@@ -15,8 +15,8 @@ import numba
 import torch
 
 from poker_rl.config import Root, build, convert_fields, find, option, plain, takes
+from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.matches import FEWEST_DEALS
-from poker_rl.evaluation.report import evaluate_players, evaluate_run
 from poker_rl.folder import CONFIG, read_folder
 from poker_rl.games.game import Game
 from poker_rl.players.load import load_player, pinned

@@ -21,9 +21,9 @@ from evaluations import (
 
 from poker_rl.checkpoint import save_snapshot
 from poker_rl.evaluation.equilibrium import bets, distance, member
+from poker_rl.evaluation.evaluate import evaluate_run
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.evaluation.matches import exact
-from poker_rl.evaluation.report import evaluate_run
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import BetWeight
 from poker_rl.players.equilibrium import optimal

@@ -10,7 +10,7 @@ import pytest
 from evaluations import HOLDEM, KUHN, LEDUC, evaluation, loader
 from random_games import game
 
-from poker_rl.evaluation.report import evaluate_players
+from poker_rl.evaluation.evaluate import evaluate_players
 from poker_rl.evaluation.style import StyleCount, is_holdem
 from poker_rl.games.betting import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
