@@ -19,7 +19,6 @@ from typing import Any
 from poker_rl.folder import OUTPUTS
 
 HALT = "halted"  # the file that tells of it
-HEADLINE = "/exploitability"  # what the printed table shows, where it was measured
 
 
 @dataclass(kw_only=True)
@@ -123,9 +122,14 @@ def write_csv(outcomes: Sequence[Outcome]) -> Path:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """A line a job: what sets it apart, how it ended, how exploitable its players are."""
+    """A line a job: what sets it apart, how it ended, the first measurement of each player."""
     shared = set.intersection(*(set(outcome.overrides) for outcome in outcomes))
-    tags = sorted({tag for o in outcomes for tag in o.metrics if tag.endswith(HEADLINE)})
+    first: dict[str, str] = {}
+    for outcome in outcomes:
+        for tag in outcome.metrics:
+            if tag.startswith("eval/"):
+                first.setdefault(tag.split("/")[1], tag)
+    tags = sorted(first.values())
     rows = [["job", "status", *(tag.removeprefix("eval/") for tag in tags), "folder"]]
     for outcome in outcomes:
         numbers = [outcome.metrics.get(tag) for tag in tags]
