@@ -32,6 +32,7 @@ class Agents:
         instances: independent copies of the whole learner.
         seating: which agent sits where.
         hidden: show critics the hidden cards too.
+        ask_forced: ask the networks for moves that are the only legal ones.
 
     Attributes:
         generator: for actions and batches.
@@ -54,6 +55,7 @@ class Agents:
         instances: int,
         seating: Seating,
         hidden: bool = False,
+        ask_forced: bool = True,
     ) -> None:
         streams = np.random.SeedSequence(seed).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
@@ -70,6 +72,7 @@ class Agents:
             hidden=hidden,
             observe=None if net.features == "observation" else self._features,
             copies=self._copies if self.copies > 1 else None,
+            ask_forced=ask_forced,
         )
         self._weights = torch.Generator().manual_seed(int(streams[1]))
         self.device = device

@@ -150,10 +150,46 @@ class Layers(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[K, B, in] -> [K, B, out]."""
+        return self.between(x, 0, len(self.layers))
+
+    def between(self, x: Tensor, start: int, stop: int) -> Tensor:
+        """What goes into layer `start` to what comes out of the one before `stop`."""
         x = x.to(self.dtype)
-        for i, layer in enumerate(self.layers):
-            x = layer(ACTIVATIONS[self.activation](x) if i else x)
+        for i in range(start, stop):
+            x = self.layers[i](ACTIVATIONS[self.activation](x) if i else x)
         return x
+
+
+class Together(nn.Module):
+    """Two networks that see the same, in one call: [K, B, in] -> [K, B, out + other's out].
+
+    Args:
+        one: the first network.
+        other: the second; its first `shared` layers become those of the first.
+        shared: number of layers both have in common, of those before the last one.
+
+    Raises:
+        Refused: if they have not that many.
+    """
+
+    def __init__(self, one: nn.Module, other: nn.Module, shared: int) -> None:
+        super().__init__()
+        self.nets, self.shared = nn.ModuleList([one, other]), shared
+        if shared:
+            layers = [net.layers if isinstance(net, Layers) else [] for net in (one, other)]
+            most = max(min(map(len, layers)) - 1, 0)
+            if shared > most:
+                raise Refused(f"shared: {shared} layers of networks with {most} hidden ones")
+            for i in range(shared):
+                layers[1][i] = layers[0][i]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[K, B, in] -> [K, B, out + other's out]."""
+        nets: Any = self.nets
+        if not self.shared:
+            return torch.cat([net(x) for net in nets], -1)
+        x = nets[0].between(x, 0, self.shared)
+        return torch.cat([net.between(x, self.shared, len(net.layers)) for net in nets], -1)
 
 
 class Bets(nn.Module):

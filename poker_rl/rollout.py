@@ -90,6 +90,8 @@ class Rollout:
         hidden: record the hidden cards too, for a perfect-information critic.
         observe: what the networks see of some tables, [B] to [B, W]; None: the game's observation.
         copies: which copy of the networks decides at some rows, [B] int64; None: there is only one.
+        ask_forced: whether a move that is the only legal one is a decision; if not it is played
+            unasked, and is in no row.
 
     Attributes:
         dealt: called with the tables [B] where a hand begins, if set.
@@ -106,9 +108,11 @@ class Rollout:
         hidden: bool = False,
         observe: Callable[[np.ndarray], np.ndarray] | None = None,
         copies: Callable[[Rows], np.ndarray] | None = None,
+        ask_forced: bool = True,
     ) -> None:
         self.game, self.opponent, self.seating = game, opponent, seating
         self.hidden, self.observe, self.copies = hidden, observe, copies
+        self.ask_forced = ask_forced
         streams = np.random.SeedSequence(seed).generate_state(2)
         self.tables = Tables(game, count, int(streams[0]))
         self.generator = np.random.Generator(np.random.PCG64(int(streams[1])))
@@ -200,6 +204,12 @@ class Rollout:
         agent = self.agent[rows, seat]
         mask = tables.legal(rows)
         learns = np.full(len(rows), True) if self.opponent is None else agent == 0
+        others = ~learns
+        action = mask.argmax(1)
+        if not self.ask_forced:
+            chosen = mask.sum(1) > 1
+            learns &= chosen
+            others &= chosen
         mine = rows[learns]
         seen = (
             tables.observe(mine)
@@ -211,13 +221,12 @@ class Rollout:
         )
         if self.copies is not None:
             asked.copy = self.copies(asked)
-        action = np.zeros(len(rows), np.int64)
         log_prob = np.zeros(0, np.float32)
         if len(mine):
             action[learns], log_prob = act(asked)
-        if self.opponent is not None and len(mine) < len(rows):
-            chances = self.opponent.probabilities(tables.records.take(rows[~learns]))
-            action[~learns] = draw(chances, self.generator.random(len(chances)))
+        if self.opponent is not None and others.any():
+            chances = self.opponent.probabilities(tables.records.take(rows[others]))
+            action[others] = draw(chances, self.generator.random(len(chances)))
         hidden = tables.reveal(mine) if self.hidden else np.empty((len(mine), 0), np.uint8)
         tables.step(action, rows)
         return Batch(

@@ -10,6 +10,7 @@ import torch
 from poker_rl.nets import (
     MLP,
     BetWeight,
+    Together,
     WeightAverage,
     clip_gradients,
     copies_of,
@@ -227,3 +228,31 @@ def test_weight_average():
     again = WeightAverage(module, 0.9)
     again.load_state_dict(average.state_dict())
     assert torch.equal(again.module.layers[0].weight, average.module.layers[0].weight)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told_to(copies):
+    generator = torch.Generator().manual_seed(0)
+    net = MLP(hidden=[6, 5, 4], activation="tanh", init="torch", features="observation")
+    one, other = net.module(7, 3, copies, generator), net.module(7, 1, copies, generator)
+    x = torch.rand(copies, 9, 7)
+    apart = Together(one, other, 0)
+    torch.testing.assert_close(apart(x), torch.cat([one(x), other(x)], -1))
+    weights = sum(weight.numel() for weight in apart.parameters())
+    both = Together(one, other, 2)
+    assert weights - sum(weight.numel() for weight in both.parameters()) == copies * (
+        7 * 6 + 6 + 6 * 5 + 5
+    )
+    torch.testing.assert_close(both(x), torch.cat([one(x), other(x)], -1))
+    both(x)[..., -1].sum().backward()
+    assert one.layers[1].weight.grad.any()
+    assert one.layers[2].weight.grad is None or not one.layers[2].weight.grad.any()
+
+
+def test_networks_share_no_more_layers_than_they_have():
+    generator = torch.Generator().manual_seed(0)
+    net = MLP(hidden=[6], activation="tanh", init="torch", features="observation")
+    one, other = net.module(7, 3, 1, generator), net.module(7, 1, 1, generator)
+    Together(one, other, 1)
+    with pytest.raises(Refused, match="shared: 2 layers of networks with 1 hidden"):
+        Together(one, other, 2)

@@ -14,11 +14,11 @@ policy gradient methods for imperfect-information games"). An iteration:
         minimise  - min(ratio A, clip(ratio, 1 - c, 1 + c) A)  + value (V - target)^2 / 2
                   - entropy H(pi) + magnet KL(pi, magnet) + last KL(pi, pi before the iteration)
 
-Deviations from the papers: actor and critic are networks of their own with one optimiser; values
-are estimated once a batch, not while playing; a decision whose agent has not decided again when
-the batch ends only serves as a value to bootstrap from, and is learnt from in the next batch; the
-critic may see the hidden cards beside the information state (arXiv:2105.11674); weights, and
-policies in a network, are averaged beside the current policy.
+Deviations from the papers: actor and critic are networks of their own with one optimiser, or share
+their first layers; values are estimated once a batch, not while playing; a decision whose agent has
+not decided again when the batch ends only serves as a value to bootstrap from, and is learnt from
+in the next batch; the critic may see the hidden cards beside the information state
+(arXiv:2105.11674); weights, and policies in a network, are averaged beside the current policy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from poker_rl.advantages import gae
 from poker_rl.agents import Agents
@@ -37,12 +37,12 @@ from poker_rl.average import AveragePolicy, AverageSettings
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.minibatches import Inputs, minibatches
-from poker_rl.nets import Net, WeightAverage, clip_gradients, masked_log_softmax
+from poker_rl.nets import Net, Together, WeightAverage, clip_gradients, masked_log_softmax
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import OPEN, Batch, Rows, Seating, sample
 from poker_rl.schedules import Schedule
-from poker_rl.settings import Count, NonNegative, Positive, Probability
+from poker_rl.settings import Count, Natural, NonNegative, Positive, Probability, Refused
 
 METRICS = (
     "loss/policy",
@@ -82,12 +82,14 @@ class PPO:
     normalise: bool
     reward_scale: Positive
     critic: Literal["own", "perfect_information"]
+    shared: Natural
     last_scale: NonNegative
     weight_average: Probability
     average: AverageSettings | None
     members: Members
     instances: Count
     seating: Seating
+    ask_forced: bool
     game: InitVar[Game]
     net: InitVar[Net]
     device: InitVar[torch.device]
@@ -97,6 +99,9 @@ class PPO:
     def __post_init__(
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
     ) -> None:
+        perfect = self.critic == "perfect_information"
+        if perfect and self.shared:
+            raise Refused("shared: a critic that sees more than the actor shares no layer: 0")
         self.progress = Progress()
         self._agents = Agents(
             game,
@@ -108,11 +113,12 @@ class PPO:
             members=self.members,
             instances=self.instances,
             seating=self.seating,
-            hidden=self.critic == "perfect_information",
+            hidden=perfect,
+            ask_forced=self.ask_forced,
         )
         self._actor = self._agents.network(game.actions, self.last_scale)
         self._critic = self._agents.critic(1)
-        self._both = nn.ModuleList([self._actor, self._critic])
+        self._both = Together(self._actor, self._critic, self.shared)
         self._optimiser = torch.optim.Adam(
             self._both.parameters(), eps=self.adam_epsilon, fused=True
         )
@@ -167,8 +173,12 @@ class PPO:
             ):
                 part = {name: values[index] for name, values in data.items()}
                 with self._clock.networks():
-                    logits = seen.some(self._actor, index)
-                    value = known.some(self._critic, index)[..., 0]
+                    if known is seen:
+                        both = seen.some(self._both, index)  # [K, B, A + 1]
+                        logits, value = both[..., :-1], both[..., -1]
+                    else:
+                        logits = seen.some(self._actor, index)
+                        value = known.some(self._critic, index)[..., 0]
                     sums += self._update(logits, value, part, weight, now)
                 updates += 1
         # at first iteration t weighs as t^2, so that the average soon forgets where it began
