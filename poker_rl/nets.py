@@ -176,7 +176,7 @@ class Together(nn.Module):
         super().__init__()
         self.nets, self.shared = nn.ModuleList([one, other]), shared
         if shared:
-            layers = [net.layers if isinstance(net, Layers) else [] for net in (one, other)]
+            layers: list[Any] = [net.layers if isinstance(net, Layers) else [] for net in self.nets]
             most = max(min(map(len, layers)) - 1, 0)
             if shared > most:
                 raise Refused(f"shared: {shared} layers of networks with {most} hidden ones")
