@@ -198,7 +198,9 @@ def option(group: str, name: str) -> dict[str, Any]:
     options = [path.stem for path in (CONF / group).glob("*.yaml")]
     if name not in options:
         raise Refused(f"no {group} is called {name}; {allowed(name, options)}")
-    return read(CONF / group / f"{name}.yaml")
+    settings = read(CONF / group / f"{name}.yaml")
+    own: dict[str, Any] = settings.get(group, settings)  # under its key, beside what else it sets
+    return own
 
 
 def _annotation(target: type[Any], name: str) -> Any:

@@ -305,7 +305,7 @@ def main() -> None:
     works = {"ours": counted(lambda: nash_conv(tree, uniform))}
     report("NashConv of a Leduc policy", works | (open_spiel_nash_conv() if open_spiel else {}))
 
-    settings = {**option("algo", "cfr")["algo"], **option("algo", "cfr_plus")["algo"]}
+    settings = {**option("algo", "cfr"), **option("algo", "cfr_plus")}
     solver = build({**settings, "iterations_per_step": CFR_STEP}, "algo", game=leduc)
     works = {"ours": counted(solver.learn, CFR_STEP)}
     report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))

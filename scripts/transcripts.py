@@ -14,45 +14,56 @@ import numpy as np
 
 from poker_rl.config import CONF, build, option
 from poker_rl.games.cards import card_name
-from poker_rl.games.drawn_seats import DrawnSeats
-from poker_rl.games.poker import Poker
+from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "transcripts"
-HANDS = 12
-WEIGHTS = np.array([1, 3, 3])  # fold, call, raise: most hands get far
+HANDS, DECISIONS = 12, 500
 
+# By the field of a table that says how its seats stand: what an information set's name holds after
+# the seat and its cards, and what the field counts.
+STANDING = {
+    "paid": ("board, actions so far", "chips put in by each seat"),
+    "left": ("hand to beat|cards the others have left", "cards left in each hand"),
+}
 HEADER = """\
-# {name}: a line a decision. What the seat to act knows (seat, own cards|board, actions so far);
-# chips put in by each seat; what it may do; the ones of its observation; what it does.
+# {name}: a line a decision. What the seat to act knows (seat, own cards|{known});
+# {standing}; what it may do; the ones of its observation; what it does.
 """
 
 
-def transcript(game: Poker | DrawnSeats, hands: int, seed: int) -> str:
-    """Some random hands, each decision on a line."""
+def transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
+    """Some random hands, each decision on a line; none begins after so many decisions."""
     generator = np.random.default_rng(seed)
     tables = Tables(game, 1, seed)
-    lines = []
+    (standing,) = STANDING.keys() & set(game.table.names or ())
+    # Folds are rare: most hands get far.
+    weights = np.array([1 if game.action_name(a) == "fold" else 3 for a in range(game.actions)])
+    lines: list[str] = []
     for _ in range(hands):
+        if len(lines) > decisions:
+            break
         tables.deal()
         (definition,) = tables.definitions()
         deck = tables.records["deck"][0, : definition["dealt"]]
         cards = [card_name(int(card), game.ranks, game.suits) for card in deck]
         lines += ["", "hand " + " ".join(cards)]
         while not tables.records["over"][0]:
+            record = tables.records[0]
             legal = tables.legal()[0]
-            action = generator.choice(len(legal), p=legal * WEIGHTS / (legal @ WEIGHTS))
+            action = generator.choice(len(legal), p=legal * weights / (legal @ weights))
             columns = [
-                game.infoset_name(tables.records[0]),
-                " ".join(map(str, tables.records["paid"][0, : definition["seats"]])),
-                " ".join(map(game.action_name, np.flatnonzero(legal))),
+                game.infoset_name(record),
+                " ".join(map(str, record[standing][: definition["seats"]])),
+                " ".join(game.move_name(record, int(a)) for a in np.flatnonzero(legal)),
                 " ".join(map(str, np.flatnonzero(tables.observe()[0]))),
-                game.action_name(action),
+                game.move_name(record, action),
             ]
             lines.append(" | ".join(columns))
             tables.step(np.array([action]))
         lines.append("won " + " ".join(map(str, tables.payoffs()[0, : definition["seats"]])))
-    return HEADER.format(name=game.name) + "\n".join(lines) + "\n"
+    known, counted = STANDING[standing]
+    return HEADER.format(name=game.name, known=known, standing=counted) + "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -60,7 +71,7 @@ def main() -> None:
     for name in names:
         game = build(option("game", name), "game")
         path = FOLDER / f"{name}.txt"
-        path.write_text(transcript(game, HANDS, seed=1))
+        path.write_text(transcript(game, HANDS, DECISIONS, seed=1))
         print(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config import CONF, build, option
+from poker_rl.games import betting
 from poker_rl.games.cards import RANKS
 from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.game import Game
@@ -22,6 +23,9 @@ DECK = "23456789TJQKA"
 def game(name: str) -> Any:
     """The game of `conf/game/<name>.yaml`."""
     return build(option("game", name), "game")
+
+
+POKER = [name for name in NAMES if game(name).rules is betting]
 
 
 def variants(game: Poker | DrawnSeats) -> list[Poker]:

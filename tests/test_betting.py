@@ -6,7 +6,7 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from random_games import NAMES, definition, drawn, game, play, variants
+from random_games import POKER, definition, drawn, game, play, variants
 from small_games import kuhn, label, leduc
 
 from poker_rl.config import build, option
@@ -93,7 +93,7 @@ def check_ends(game: Poker, records: np.ndarray, won: np.ndarray) -> None:
     assert ((paid == price[:, None]) | folded | (records["live"] == 1)[:, None]).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", POKER)
 def test_invariants(name):
     check_hands(game(name), hands=2000, seed=3)
 
@@ -104,7 +104,7 @@ def test_invariants_of_any_definition(definition, seed):
     check_hands(definition, hands=20, seed=seed)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", POKER)
 def test_an_illegal_action_raises_and_changes_nothing(name):
     _, moves = play(game(name), 200, seed=4)
     for move in moves:
@@ -311,7 +311,7 @@ def test_observations_are_as_fine_as_infosets(game):
     assert len(np.unique(tree.infoset_of(tree.records))) == tree.size
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", POKER)
 def test_observations_of_random_hands(name):
     _, moves = play(game(name), 3000, seed=6)
     check_observations(game(name), np.concatenate([move.records for move in moves]))

@@ -21,8 +21,8 @@ SOLVERS = [*VARIANTS, "mccfr"]
 
 def solver(name, game, seed=0, **settings):
     """A solver as configured in conf/algo."""
-    node = {} if name == "mccfr" else option("algo", "cfr")["algo"]
-    return build({**node, **option("algo", name)["algo"], **settings}, "algo", game=game, seed=seed)
+    node = {} if name == "mccfr" else option("algo", "cfr")
+    return build({**node, **option("algo", name), **settings}, "algo", game=game, seed=seed)
 
 
 def trajectory(algorithm, game, iterations):

@@ -156,7 +156,7 @@ def test_advance_is_step_payoffs_and_deal(name):
     tables = Tables(game(name), 100, seed=13)
     tables.deal()
     hands = 0
-    for _ in range(60):
+    for _ in range(120):
         actions = (generator.random(stream.masks.shape) * stream.masks).argmax(1)
         stream.advance(actions)
         tables.step(actions)

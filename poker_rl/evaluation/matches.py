@@ -24,6 +24,7 @@ from poker_rl.settings import Refused
 
 FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
 MOST_TABLES = 16_384  # played at once; a table takes 0.8 kB
+MOST_CHANCES = 2**22  # probabilities of all their actions; a few arrays of 8 bytes each
 
 Watch = Callable[[Tables, np.ndarray], None]
 """Is given finished tables and, of each, the rotation: the seat of the first player, [B]."""
@@ -48,7 +49,7 @@ def play(
     """
     cards, *streams = np.random.SeedSequence(seed).spawn(1 + game.seats)
     generators = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
-    size = max(1, MOST_TABLES // game.seats)
+    size = max(1, min(MOST_TABLES, MOST_CHANCES // game.actions) // game.seats)
     dealer = Tables(game, min(size, deals), int(cards.generate_state(1, np.uint64)[0]))
     blocks = []
     for first in range(0, deals, size):

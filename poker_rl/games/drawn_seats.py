@@ -140,6 +140,10 @@ class DrawnSeats:
         """What a person calls this action."""
         return self.games[-1].action_name(action)
 
+    def move_name(self, record: np.void, action: int) -> str:
+        """The same at every table."""
+        return self.action_name(action)
+
     def infoset_name(self, record: np.void) -> str:
         """As in a `Poker` with the table's number of seats."""
         return self.games[int(record["variant"])].infoset_name(record)

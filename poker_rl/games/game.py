@@ -45,11 +45,13 @@ class Game(Protocol):
 
     @property
     def record(self) -> np.ndarray:
-        """The definitions the rules read, usually an array of one record."""
+        """The definitions the rules read, usually an array of one record; `seats` and `dealt`,
+        the seats and cards of a hand, are among the fields."""
 
     @property
     def table(self) -> np.dtype[np.void]:
-        """The dtype of a table."""
+        """The dtype of a table; of its fields all programs know `key`, `draws`, `deck`, `variant`,
+        `to_act`, `over` and `error`."""
 
     @property
     def actions(self) -> int:
@@ -74,10 +76,13 @@ class Game(Protocol):
         """Every deal once: the first cards of the deck, [deals, dealt] int8."""
 
     def action_name(self, action: int) -> str:
-        """What a person calls this action."""
+        """What a person calls this action, whatever the cards."""
+
+    def move_name(self, record: np.void, action: int) -> str:
+        """What the seat to act at a table calls this action, which it may take."""
 
     def infoset_name(self, record: np.void) -> str:
-        """What the seat to act knows, for people: its cards, the board and the actions so far."""
+        """What the seat to act knows, for people: its cards and what it needs of the rest."""
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values: two games are the same if these are equal."""

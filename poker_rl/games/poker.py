@@ -221,6 +221,10 @@ class Poker:
         """What a person calls this action."""
         return ("fold", "call", "raise")[action]
 
+    def move_name(self, record: np.void, action: int) -> str:
+        """The same at every table."""
+        return self.action_name(action)
+
     def infoset_name(self, record: np.void) -> str:
         """The seat to act, its cards, the visible board and the actions, as in `1 Ks|Qh rc`."""
         seat, hole = int(record["to_act"]), self.hole_cards

@@ -212,8 +212,10 @@ def row_count(game: Game, most: int = MOST_ROWS) -> int:
     tables = Tables(game, 1, 0)
     tables.deal()
     deals, lines = game.deal_count(), 0
-    while len(tables.records) and lines * deals <= most:
+    while len(tables.records):
         lines += len(tables.records)
+        if lines * deals > most:
+            break
         live = np.flatnonzero(tables.records["over"] == 0)
         row, action = np.nonzero(tables.legal(live))
         below = Tables(game, 0, 0)
@@ -225,7 +227,7 @@ def row_count(game: Game, most: int = MOST_ROWS) -> int:
 
 def describe_rows(game: Game) -> str:
     """How large the game's tree is, for people."""
-    most = 10**6 * game.deal_count()
+    most = 10**5 * game.deal_count()
     rows = row_count(game, most)
     return f"{'more than ' if rows > most else ''}{rows:.3g} nodes"
 

@@ -11,6 +11,8 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.settings import Refused
 
+FEW = 9  # of a game's actions, named in a message
+
 
 @dataclass(kw_only=True)
 class Bot:
@@ -70,7 +72,8 @@ class FirstLegal(Bot):
         names = [game.action_name(action) for action in range(game.actions)]
         for name in self.prefer:
             if name not in names:
-                raise Refused(f"prefer: {name} is no action of {game.name}: {', '.join(names)}")
+                few = ", ".join(names[:FEW]) + (", ..." if len(names) > FEW else "")
+                raise Refused(f"prefer: {name} is no action of {game.name}: {few}")
         first = [names.index(name) for name in self.prefer]
         self._order = np.array(first + [a for a in range(game.actions) if a not in first])
 
