@@ -118,7 +118,7 @@ def test_every_option_builds(choice: str, asked: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("name", groups([CONF])["player"])
 def test_every_player_can_be_the_opponent(name: str, asked: list[dict[str, Any]]) -> None:
-    game = "limit_holdem" if name == "tight" else "kuhn"  # it plays nothing else
+    game = "kuhn" if name == "equilibrium" else "limit_holdem"  # it plays nothing else
     assert code("train", "algo=ppo", f"game={game}", f"opponent={name}") == 0
     assert asked[0]["opponent"] == name
 
@@ -262,7 +262,10 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("list -x", "unrecognized arguments: -x"),
         ("train -x", "unrecognized arguments: -x"),
         ("train --cfg jbo", "argument -c/--cfg: invalid choice: 'jbo'"),
-        ("train game=khun", "game=khun: no such option; did you mean kuhn? allowed: big2, kuhn, kuhn_3p"),
+        (
+            "train game=khun",
+            "game=khun: no such option; did you mean kuhn? allowed: big2, kuhn, kuhn_3p",
+        ),
         ("train game=", "game=: no such option; allowed: big2, kuhn"),
         ("train game", "game: can't be read; write key=value"),
         ("train game.ranks=[J", "game.ranks=[J: can't be read; write key=value"),

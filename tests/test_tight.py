@@ -1,4 +1,4 @@
-"""The bot that plays its own hand: Chen's points, shares counted by another evaluator, results."""
+"""The bot that plays its own hand: shares counted by another evaluator, results."""
 
 from __future__ import annotations
 
@@ -6,26 +6,22 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from holdem_bots import bot, cards, hand
 from phevaluator import evaluate_cards
 from random_games import game, play
 
 from poker_rl.config import build, option
 from poker_rl.evaluation.matches import against
 from poker_rl.games.betting import CALL, FOLD, RAISE
-from poker_rl.games.cards import parse_cards
 from poker_rl.games.tables import Tables
-from poker_rl.players.tight import Tight, chance_of_best, chen, chen_order
+from poker_rl.players.tight import chance_of_best, chen_order
 from poker_rl.settings import Refused
 
 HOLDEM, RING, DRAWN = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))
 
 
-def cards(text):
-    return parse_cards(text, "23456789TJQKA", "cdhs")
-
-
 def tight(game=HOLDEM, **settings):
-    return build({**option("player", "tight"), **settings}, "player", game=game)
+    return bot("tight", game, **settings)
 
 
 def chances(game, records):
@@ -34,29 +30,6 @@ def chances(game, records):
     out = np.empty(len(records))
     chance_of_best(tables.definitions(), records, chen_order(), out)
     return out
-
-
-def hand(deck, *actions, game=HOLDEM):
-    """The table after these cards, own ones first in every seat, and actions."""
-    tables = Tables(game, 1, 0)
-    tables.deal(decks=np.array([cards(deck)]))
-    for action in actions:
-        tables.step(np.array([action]))
-    return tables.records
-
-
-CHEN = {
-    **{"AsAh": 20, "KsKh": 16, "QsQh": 14, "JsJh": 12, "TsTh": 10, "6s6h": 6, "5s5h": 6, "2s2h": 5},
-    **{"AsKs": 12, "AsKh": 10, "AsQh": 9, "AsJh": 8, "JsTs": 9, "QsJs": 9, "QsTs": 8, "9s8s": 8},
-    **{"Ts8s": 7, "Ks9s": 6, "Js9h": 6, "5s4s": 6, "As5h": 5, "As2h": 5, "Js8h": 4, "Js7h": 2},
-    **{"7s3h": 0, "7s2h": -1},
-}
-
-
-@pytest.mark.parametrize(("text", "points"), CHEN.items())
-def test_chen(text, points):
-    first, second = cards(text)
-    assert chen(first, second) == chen(second, first) == points
 
 
 def test_chen_order():
@@ -120,28 +93,6 @@ def test_what_it_does():
     middling = does(f"2c7d Js8h {flop}")  # .52 of the holdings come later
     assert middling == [0, 1, 0]
     assert tight(raise_from=0.4).probabilities(hand(f"2c7d Js8h {flop}"))[0, RAISE] == 1
-
-
-@pytest.mark.parametrize("name", ["limit_holdem_3p", "limit_holdem_9p", "limit_holdem_2to9"])
-def test_only_legal_actions_have_a_chance(name):
-    definition = game(name)
-    _, moves = play(definition, 100, seed=4)
-    records = np.concatenate([move.records for move in moves])
-    legal = np.concatenate([move.legal for move in moves])
-    player = tight(definition)
-    found = player.probabilities(records)
-    assert (found.sum(1) == 1).all()
-    assert not found[~legal].any()
-    assert (found.sum(0) > 0).all()
-    again = Tight.from_state(player.state(), definition, "cpu")
-    assert (again.probabilities(records) == found).all()
-
-
-@pytest.mark.parametrize("name", ["kuhn", "leduc"])
-def test_other_games_are_refused(name):
-    with pytest.raises(Refused, match=rf"thirteen ranks and four suits, not {name}$") as refused:
-        tight(game(name))
-    assert "\n" not in str(refused.value)
 
 
 def test_thresholds_are_in_order():

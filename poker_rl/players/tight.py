@@ -14,17 +14,16 @@ from itertools import combinations
 
 import numpy as np
 
-from poker_rl.games.betting import BOARD, CALL, CARDS, FOLD, HOLE, RAISE
-from poker_rl.games.cards import RANKS, SUITS, strength
-from poker_rl.games.drawn_seats import DrawnSeats
+from poker_rl.games.betting import BOARD, CALL, CARDS, FOLD, HOLE
+from poker_rl.games.cards import SUITS, strength
 from poker_rl.games.game import Game, rule
-from poker_rl.games.poker import Poker
-from poker_rl.players.bots import Bot
+from poker_rl.players.chen import chen
+from poker_rl.players.holdem import BET, HoldemBot, certain
 from poker_rl.settings import Probability, Refused
 
 
 @dataclass(kw_only=True)
-class Tight(Bot):
+class Tight(HoldemBot):
     """Raises a hand that is best with a chance of `raise_from`, calls from `call_from` on.
 
     Raises:
@@ -38,26 +37,14 @@ class Tight(Bot):
         super().__post_init__(game)
         if self.call_from > self.raise_from:
             raise Refused(f"call_from: {self.call_from} is more than raise_from, {self.raise_from}")
-        if not (
-            isinstance(game, Poker | DrawnSeats)
-            and (len(game.ranks), len(game.suits), game.hole_cards) == (RANKS, SUITS, HOLE)
-        ):
-            raise Refused(
-                f"a hand-strength bot needs two hole cards of thirteen ranks and four suits,"
-                f" not {game.name}"
-            )
         self._order = chen_order()
 
-    def probabilities(self, records: np.ndarray) -> np.ndarray:
-        """Tables [B] -> [B, A]."""
-        legal = self.legal(records)
+    def wishes(self, records: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Tables [B] and their legal actions [B, A] -> chances of fold, call and bet [B, 3]."""
         best = np.empty(len(records))
         chance_of_best(self._tables.definitions(), records, self._order, best)
-        out = np.zeros(legal.shape)
-        raises = legal[:, RAISE] & (best >= self.raise_from)
-        folds = legal[:, FOLD] & (best < self.call_from)
-        out[np.arange(len(out)), np.select([raises, folds], [RAISE, FOLD], CALL)] = 1
-        return out
+        bets, calls = best >= self.raise_from, best >= self.call_from
+        return certain(np.select([bets, calls], [BET, CALL], FOLD))
 
 
 @rule
@@ -106,17 +93,3 @@ def chen_order() -> np.ndarray:
     order = np.zeros((CARDS, CARDS))
     order[pairs[:, 0], pairs[:, 1]] = (lower + not_higher) / 2 / len(pairs)
     return order + order.T
-
-
-def chen(first: int, second: int) -> int:
-    """Chen's points for two cards, from 20 for two aces to -1."""
-    low, high = sorted((first // SUITS, second // SUITS))
-    points = {12: 10.0, 11: 8.0, 10: 7.0, 9: 6.0}.get(high, (high + 2) / 2)
-    gap = high - low - 1  # ranks between
-    if gap < 0:
-        points = max(5, 2 * points)
-        return 6 if high + 2 == 5 else int(points)
-    points -= (0, 1, 2, 4, 5)[min(gap, 4)]
-    points += gap <= 1 and high < 10
-    points += 2 * (first % SUITS == second % SUITS)
-    return int(np.ceil(points))
