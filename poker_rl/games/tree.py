@@ -227,7 +227,7 @@ def row_count(game: Game, most: int = MOST_ROWS) -> int:
 
 def describe_rows(game: Game) -> str:
     """How large the game's tree is, for people."""
-    most = 10**5 * game.deal_count()
+    most = 3 * 10**4 * game.deal_count()
     rows = row_count(game, most)
     return f"{'more than ' if rows > most else ''}{rows:.3g} nodes"
 

@@ -1,0 +1,125 @@
+"""Tables of Big 2 in states of choice, moves by their cards, and the rules once more, plainly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+from random_games import game
+
+from poker_rl.games.cards import parse_cards
+from poker_rl.games.tables import Tables
+
+BIG2 = game("big2")
+ORDER = "3456789TJQKA2"
+Strength = tuple[int, int, tuple[int, ...]]  # number of cards, category, what decides within it
+
+
+def cards(text: str) -> list[int]:
+    """The cards of `3d3c`, ascending."""
+    return sorted(parse_cards(text, ORDER, "dchs"))
+
+
+def placed(hands: Sequence[Sequence[int]]) -> np.void:
+    """A table at which seat 0 leads, with hands of any size; nothing was played before."""
+    tables = Tables(BIG2, 1, 0)
+    tables.deal()
+    record = tables.records[0]
+    record["hand"], record["turn"] = -1, 0
+    record["played"], record["shown"], record["turns"] = 0, 0, 0
+    record["size"], record["strength"], record["passes"], record["to_act"] = 0, -1, 0, 0
+    for seat, hand in enumerate(hands):
+        record["hand"][seat, : len(hand)] = sorted(hand)
+        record["left"][seat] = len(hand)
+    return record
+
+
+def at(*hands: str) -> Tables:
+    """Such a table by the names of the cards; the seats left out have the three of spades."""
+    tables = Tables(BIG2, 0, 0)
+    rest = ["3s"] * (4 - len(hands))
+    tables.use(np.array([placed([cards(hand) for hand in (*hands, *rest)])]))
+    return tables
+
+
+def moves(tables: Tables) -> dict[str, int]:
+    """The legal moves at the only table, by name."""
+    record = tables.records[0]
+    return {BIG2.move_name(record, int(a)): int(a) for a in np.flatnonzero(tables.legal()[0])}
+
+
+def do(tables: Tables, *names: str) -> Tables:
+    """Make some moves at the only table, each a hand or `pass`."""
+    for name in names:
+        tables.step(np.array([moves(tables)[name]]))
+    return tables
+
+
+def strength(hand: Sequence[int]) -> Strength | None:
+    """What a hand is, in an order among hands of as many cards; None if it is no hand."""
+    hand = sorted(hand)
+    ranks, suits = [card // 4 for card in hand], {card % 4 for card in hand}
+    most = Counter(ranks).most_common()
+    groups = sorted(count for _, count in most)
+    size, top = len(hand), (max(hand),)
+    if size <= 3 and len(most) == 1:
+        return size, 0, top if size < 3 else (ranks[0],)
+    if size == 4 and groups in ([4], [2, 2]):
+        return size, int(groups == [4]), top
+    if size == 5:
+        straight = ranks == list(range(ranks[0], ranks[0] + 5))
+        if straight and len(suits) == 1:
+            return size, 3, top
+        if groups == [2, 3]:
+            return size, 2, (most[0][0],)
+        if straight or len(suits) == 1:
+            return size, int(not straight), top
+    return None
+
+
+def followers(own: Sequence[int], previous: Sequence[int]) -> set[tuple[int, ...]]:
+    """Every set of own cards that may be played on the previous hand, () being a pass."""
+    beat = strength(previous) if len(previous) else None
+    sizes = [len(previous)] if len(previous) else range(1, 6)
+    found: set[tuple[int, ...]] = {()} if len(previous) else set()
+    for size in sizes:
+        for hand in combinations(sorted(own), size):
+            what = strength(hand)
+            if what is not None and (beat is None or what > beat):
+                found.add(hand)
+    return found
+
+
+def played(record: np.void) -> list[int]:
+    """The hand to beat, ascending; none if the seat to act leads."""
+    if record["size"] == 0:
+        return []
+    at_turn = int(record["turns"]) - int(record["passes"])
+    return [card for card in range(52) if record["turn"][card] == at_turn]
+
+
+def own(record: np.void) -> list[int]:
+    """The cards of the seat to act."""
+    return [int(card) for card in record["hand"][record["to_act"]] if card >= 0]
+
+
+def hard_hands(count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Hands of up to 13 cards full of combinations, and something valid to beat, at random.
+
+    The cards are of a few ranks or suits alone, so that four of a kind and straight flushes abound.
+    """
+    generator = np.random.default_rng(seed)
+    for _ in range(count):
+        low = int(generator.integers(0, 13 - 6))
+        ranks, suits = ((low, low + 7), 4) if generator.integers(2) else ((0, 13), 2)
+        deck = generator.permutation([4 * r + s for r in range(*ranks) for s in range(suits)])
+        held = sorted(deck[: int(generator.integers(4, 14))].tolist())
+        rest = [card for card in range(52) if card not in held]
+        possible: list[tuple[int, ...]] = []
+        size = int(generator.integers(1, 6))
+        while not possible:
+            some = generator.choice(rest, 13, replace=False).tolist()
+            possible = [hand for hand in followers(some, ()) if len(hand) == size]
+        yield held, list(possible[generator.integers(len(possible))])
