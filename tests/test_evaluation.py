@@ -237,9 +237,11 @@ def test_a_report_in_three_forms(run, capsys):
     assert kuhn["equilibrium"]["after check-bet"] == pytest.approx({"J": 0, "Q": 2 / 3, "K": 1})
 
     rows = list(csv.DictReader((run / "evaluation.csv").open()))
-    assert len(rows) == 2 * 5 + 4
+    assert len(rows) == 2 * 5 + 2 * 4
     assert float(rows[0]["value"]) == pytest.approx(11 / 24)
-    assert rows[-1]["measure"] == f"against/{run}:average"
+    assert [row["measure"].partition("/")[::2] for row in rows[-2:]] == [
+        *(("against", f"{run}:average"), ("hands_won", f"{run}:average")),
+    ]
     assert (rows[-1]["deals"], rows[-1]["kind"]) == ("1000", f"against {run}:average")
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.matches import against, exact, unit_of
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
 from poker_rl.folder import FIGURES, METRICS, write_text
@@ -24,6 +26,9 @@ from poker_rl.players.load import earlier as snapshots_before
 from poker_rl.players.load import itself, load_players, parse
 from poker_rl.players.player import Player
 from poker_rl.settings import Refused, about
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FEW_SNAPSHOTS = 5
 
@@ -90,6 +95,7 @@ def evaluate_run(
         folder.mkdir(exist_ok=True)
         drawn = evaluation.figures(players, run / METRICS)
         drawn |= evaluation.networks(run / METRICS, selves(report.matches))
+        drawn |= distributions(report.matches)
         for name, figure in drawn.items():
             figure.savefig(folder / f"{name}.png", dpi=150)
         print(f"\nfigures: {folder}")
@@ -175,11 +181,11 @@ def match_all(
                 policies = [one.probabilities(tree.records) for one in (player, opponent)]
                 seats = [policies[0]] + [policies[1]] * (game.seats - 1)
                 truth = float(exact(tree, seats)[0]) * scale
-            count = StyleCount(game) if is_holdem(game) else None
-            watch = None if count is None else count.add
+            ended, count = OutcomeCount(game), StyleCount(game) if is_holdem(game) else None
+            watch = [ended.add] if count is None else [ended.add, count.add]
             won = against(game, player, opponent, other, deals, seed, watch)
             styles = [] if count is None else count.styles(name, other)
-            found.append(Match(name, other, deals, won, truth, styles))
+            found.append(Match(name, other, deals, won, truth, ended.outcomes(other), styles))
     return found
 
 
@@ -190,6 +196,16 @@ def selves(matches: Sequence[Match]) -> dict[str, list[tuple[int, Measurement]]]
         if match.itself_at is not None:
             met.setdefault(match.player, []).append((match.itself_at, match.won))
     return met
+
+
+def distributions(matches: Sequence[Match]) -> dict[str, Figure]:
+    """A figure of how hands ended in every match, if there is one, by name."""
+    from poker_rl.evaluation import figures  # matplotlib takes a while to import
+
+    drawn = figures.outcomes(
+        [(f"{match.player} against {match.against}", match.outcomes) for match in matches]
+    )
+    return {} if drawn is None else {"outcomes": drawn}
 
 
 def kuhn_bets(evaluation: Evaluation, players: Mapping[str, Player]) -> dict[str, np.ndarray]:

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.outcomes import Outcomes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
 INK, PALE = "#333333", "#E4E4E4"
@@ -216,6 +217,27 @@ def networks(
             ax.axhline(0, color=INK, linewidth=0.8)
             label(ax, title, axis, f"won ({unit})")
         row[-1].set_xlabel("decisions of the earlier self", color=INK)
+    return figure
+
+
+def outcomes(matches: Sequence[tuple[str, Outcomes]]) -> Figure | None:
+    """How often each result of a hand was, in percent: a panel for each match and its title."""
+    if not matches:
+        return None
+    columns = min(len(matches), 3)
+    rows = ceil(len(matches) / columns)
+    figure, axes = canvas(1 + 3.8 * columns, 3.2 * rows, rows, columns)
+    for ax in axes[len(matches) :]:
+        ax.set_visible(False)
+    for ax, (title, ended) in zip(axes, matches, strict=False):
+        results, hands = np.array(ended.results), np.array(ended.hands)
+        share = 100 * hands / hands.sum()
+        width = 0.9 * float(np.diff(results).min(initial=1))
+        ax.bar(results, share, width, color=COLOURS[0])
+        mean = float(results @ hands / hands.sum())
+        ax.axvline(mean, color=COLOURS[1], label=f"mean {mean:.2f}")
+        ax.legend(frameon=False, fontsize=9, labelcolor=INK)
+        label(ax, title, f"won in a hand ({ended.unit})", "hands (%)")
     return figure
 
 

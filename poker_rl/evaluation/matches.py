@@ -31,7 +31,7 @@ Watch = Callable[[Tables, np.ndarray], None]
 
 
 def play(
-    game: Game, players: Sequence[Player], deals: int, seed: int, watch: Watch | None = None
+    game: Game, players: Sequence[Player], deals: int, seed: int, watch: Sequence[Watch] = ()
 ) -> np.ndarray:
     """Play random deals, each in every rotation: chips won a hand by each player.
 
@@ -39,7 +39,7 @@ def play(
     Where the number of seats is drawn, a deal of n seats is played by the first n players.
 
     Args:
-        watch: is shown the hands when they are over.
+        watch: are shown the hands when they are over.
 
     Returns:
         Means over the rotations, [deals, players] float64; each row sums to zero.
@@ -63,7 +63,7 @@ def _rotations(
     deals: int,
     players: Sequence[Player],
     generators: list[np.random.Generator],
-    watch: Watch | None,
+    watch: Sequence[Watch],
 ) -> np.ndarray:
     game, seats = dealer.game, dealer.definitions()["seats"][:deals].astype(np.int64)
     deal = np.repeat(np.arange(deals), seats)  # of each table [B]
@@ -83,8 +83,8 @@ def _rotations(
             actions[mine] = draw(chances, generators[i].random(len(chances)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]
-    if watch is not None:
-        watch(tables, rotation)
+    for each in watch:
+        each(tables, rotation)
     place = np.arange(game.seats)  # of a player; those beyond the seats of a deal win nothing there
     at = seats[deal][:, None]
     seat = np.where(place < at, (place + rotation[:, None]) % at, place)
@@ -99,12 +99,12 @@ def against(
     name: str,
     deals: int,
     seed: int,
-    watch: Watch | None = None,
+    watch: Sequence[Watch] = (),
 ) -> Measurement:
     """What `player` wins a hand from `other`, called `name`, in every other seat.
 
     Args:
-        watch: is shown the hands, as `play` does.
+        watch: are shown the hands, as `play` does.
 
     Raises:
         Refused: if there are too few deals for an interval.

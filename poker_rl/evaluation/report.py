@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from poker_rl.evaluation import outcomes
 from poker_rl.evaluation.equilibrium import CARDS, SITUATIONS, member
 from poker_rl.evaluation.evaluation import Measures
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.outcomes import Outcomes
 from poker_rl.evaluation.style import Style, rows_of, table_of
 
 LEVEL = re.compile(r"/p\d+$")  # of a percentile's tag
@@ -30,6 +32,7 @@ class Match:
     deals: int
     won: Measurement
     exact: float | None
+    outcomes: Outcomes  # of the player's hands
     style: list[Style]  # of both, in hold'em
     itself_at: int | None = None  # decisions of the opponent, if that is the player's earlier self
 
@@ -66,11 +69,15 @@ class Report:
             deals, unit = self.matches[0].deals, self.matches[0].won.unit
             head = f"{deals:,} deals, each played in every seat; {unit}, 95 % interval"
             exactly = self.matches[0].exact is not None
-            rows = [["player", "against", "won", *["exact"] * exactly]]
+            rows = [["player", "against", "won", *["exact"] * exactly, "hands won"]]
             for match in self.matches:
                 row = [match.player, match.against, number(match.won.value, match.won.half_width)]
-                rows.append(row if match.exact is None else [*row, number(match.exact)])
+                row += [] if match.exact is None else [number(match.exact)]
+                rows.append([*row, percent(match.outcomes.hands_won)])
             parts.append(f"{head}\n{aligned(rows)}")
+            ended = [(match.player, match.against, match.outcomes) for match in self.matches]
+            head = f"what a hand won, {ended[0][2].unit}: least, percentiles, most"
+            parts.append(f"{head}\n{aligned(outcomes.table_of(ended))}")
         if styles := [style for match in self.matches for style in match.style]:
             parts.append(f"how they played\n{aligned(table_of(styles))}")
         for name, own in self.kuhn.items():
@@ -119,6 +126,8 @@ class Report:
             measure = {"player": match.player, "measure": f"against/{match.against}"}
             known = {"deals": match.deals, "exact": match.exact}
             writer.writerow(measure | asdict(match.won) | known)
+            measure["measure"] = f"hands_won/{match.against}"
+            writer.writerow(measure | asdict(match.outcomes.hands_won) | {"deals": match.deals})
             writer.writerows(rows_of(match.style))
         return file.getvalue()
 
@@ -137,6 +146,12 @@ def number(value: float, half_width: float | None = None) -> str:
         return f"{value if abs(value) > 1e-12 else 0:.4g}"
     decimals = max(0, 1 - int(np.floor(np.log10(half_width))))
     return f"{value:.{decimals}f} ± {half_width:.{decimals}f}"
+
+
+def percent(share: Measurement) -> str:
+    """A share and its interval in percent."""
+    wide = None if share.half_width is None else 100 * share.half_width
+    return f"{number(100 * share.value, wide)} %"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
