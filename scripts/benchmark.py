@@ -20,8 +20,7 @@ import torch
 from poker_rl.config import build, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.games.cards import strength
-from poker_rl.games.game import rule
-from poker_rl.games.poker import Poker
+from poker_rl.games.game import Game, rule
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 
@@ -60,7 +59,7 @@ def rates(works: dict[str, Work]) -> dict[str, float]:
     return best
 
 
-def game(name: str) -> Poker:
+def game(name: str) -> Game:
     return build(option("game", name), "game")
 
 
@@ -81,10 +80,32 @@ def draw(masks, state, actions):  # type: ignore[no-untyped-def]
     state[0] = bits
 
 
+@rule
+def draw_any(masks, state, actions):  # type: ignore[no-untyped-def]
+    """The same of many, eight actions at a glance; the rows together are a multiple of eight."""
+    bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
+    words = masks.reshape(-1).view(np.uint64)
+    for place in range(len(words)):
+        if words[place]:
+            for cell in range(8 * place, 8 * place + 8):
+                at = cell // width
+                if masks[at, cell - at * width]:
+                    if at != row:
+                        row, seen = at, np.uint64(0)
+                    seen += np.uint64(1)
+                    bits ^= bits << np.uint64(13)
+                    bits ^= bits >> np.uint64(7)
+                    bits ^= bits << np.uint64(17)
+                    if (bits >> np.uint64(32)) * seen >> np.uint64(32) == 0:  # one in `seen`
+                        actions[at] = cell - at * width
+    state[0] = bits
+
+
 class RandomPlay:
     """Hand after hand at a batch of tables."""
 
-    def __init__(self, game: Poker, seed: int) -> None:
+    def __init__(self, game: Game, seed: int) -> None:
+        self.draw = draw if game.actions == 3 else draw_any
         self.tables = Tables(game, BATCH, seed)
         self.tables.deal()
         self.masks = self.tables.legal()
@@ -99,12 +120,21 @@ class RandomPlay:
 
     def __call__(self) -> int:
         for _ in range(100):
-            draw(self.masks, self.state, self.actions)
+            self.draw(self.masks, self.state, self.actions)
             self.tables.advance(self.actions, *self.arrays)
         return 100 * BATCH
 
+    def hands(self) -> int:
+        """The same, returning how many hands ended."""
+        ended = 0
+        for _ in range(100):
+            self.draw(self.masks, self.state, self.actions)
+            self.tables.advance(self.actions, *self.arrays)
+            ended += int(self.arrays[-1].sum())
+        return ended
 
-def two_threads(game: Poker) -> Work:
+
+def two_threads(game: Game) -> Work:
     """The same by two threads, a batch each."""
     plays = [RandomPlay(game, seed) for seed in (1, 2)]
     pool = ThreadPoolExecutor(2)
@@ -292,6 +322,12 @@ def main() -> None:
     if rlcard:
         works["RLCard"] = rlcard_rules()
     report("Heads-up limit hold'em, decisions", works)
+
+    big2 = game("big2")
+    report(
+        "Big 2, decisions", {"ours": RandomPlay(big2, 0), "ours, two threads": two_threads(big2)}
+    )
+    report("Big 2, games", {"ours": RandomPlay(big2, 0).hands})
 
     hands = random_hands()
     works = {"ours": counted(lambda: strongest(hands), len(hands))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
 
 from poker_rl.evaluation import matches
@@ -83,6 +84,21 @@ def test_everybody_has_every_seat():
     load = loader(KUHN_3P)
     blocks = play(KUHN_3P, [load("raise"), load("fold"), load("fold")], 50, seed=0)
     np.testing.assert_allclose(blocks, np.tile([2, -1, -1], (50, 1)))
+
+
+def test_each_deal_of_four_is_played_in_each_of_the_seats():
+    seen = []
+    load = loader(BIG2)
+    players = [load("lowest"), *[load("uniform")] * 3]
+    blocks = play(BIG2, players, 40, seed=0, watch=[lambda *hands: seen.append(hands)])
+    ((tables, rotation),) = seen
+    assert rotation.tolist() == [0, 1, 2, 3] * 40
+    decks = tables.records["deck"].reshape(40, 4, 52)
+    assert (decks == decks[:, :1]).all()
+    assert len(np.unique(decks[:, 0], axis=0)) == 40
+    won = tables.payoffs()[np.arange(160), rotation].reshape(40, 4)
+    np.testing.assert_allclose(blocks[:, 0], won.mean(1))
+    assert won.sum() > 0  # the player of these seats is the one that beats uniform play
 
 
 def test_folding_loses_750_mbb_a_hand():
