@@ -89,7 +89,8 @@ class Agents:
         return self._network(self._features.size + self._hidden, outputs, 1.0)
 
     def _network(self, inputs: int, outputs: int, last_scale: float) -> nn.Module:
-        net = self._net.module(inputs, outputs, self.copies, self._weights, last_scale)
+        steps = self._features.steps
+        net = self._net.module(inputs, outputs, self.copies, self._weights, last_scale, steps)
         return net.to(self.device)
 
     def player(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:

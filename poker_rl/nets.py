@@ -8,6 +8,7 @@ gradient clipping are each copy's own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -19,10 +20,11 @@ from torch import Tensor, nn
 
 from poker_rl.settings import Count, NonNegative, Refused
 
-FeatureKind = Literal["observation", "rank", "infoset"]
+FeatureKind = Literal["observation", "rank", "infoset", "history"]
 Init = Literal["orthogonal", "torch"]
 Activation = Literal["relu", "tanh"]
 
+NO_STEPS = 0, 0  # of a history
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
 
@@ -40,10 +42,14 @@ class Net(Protocol):
         copies: int,
         generator: torch.Generator,
         last_scale: float = 1.0,
+        steps: tuple[int, int] = NO_STEPS,
     ) -> nn.Module:
         """K = `copies` networks, [K, B, inputs] -> [K, B, outputs], weights drawn from `generator`.
 
-        The weights of the last layer are scaled by `last_scale`.
+        Args:
+            last_scale: of the weights of the last layer.
+            steps: the first L x F inputs are a sequence of L steps of width F, oldest first; what
+                is shorter ends in zeros.
         """
 
 
@@ -67,15 +73,13 @@ class MLP:
         copies: int,
         generator: torch.Generator,
         last_scale: float = 1.0,
+        steps: tuple[int, int] = NO_STEPS,
     ) -> nn.Module:
         """See `Net.module`."""
-        sizes = list(pairwise([inputs, *self.hidden, outputs]))
-        scales = [1.0] * len(self.hidden) + [last_scale]
-        gains = [sqrt(2)] * len(self.hidden) + [1.0]
-        layers = [Layer(*size, copies) for size in sizes]
-        for layer, gain, scale in zip(layers, gains, scales, strict=True):
-            layer.initialise(self.init, gain, scale, generator)
-        return Layers(layers, self.activation)
+        widths = [inputs, *self.hidden, outputs]
+        return dense(
+            widths, copies, self.activation, self.init, generator, gain=1.0, scale=last_scale
+        )
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -99,6 +103,7 @@ class BetWeight:
         copies: int,
         generator: torch.Generator,
         last_scale: float = 1.0,
+        steps: tuple[int, int] = NO_STEPS,
     ) -> nn.Module:
         """See `Net.module`; `last_scale` scales the spread.
 
@@ -158,6 +163,24 @@ class Layers(nn.Module):
         for i in range(start, stop):
             x = self.layers[i](ACTIVATIONS[self.activation](x) if i else x)
         return x
+
+
+def dense(
+    widths: Sequence[int],
+    copies: int,
+    activation: Activation,
+    init: Init,
+    generator: torch.Generator,
+    *,
+    gain: float = sqrt(2),
+    scale: float = 1.0,
+) -> Layers:
+    """New layers from each width to the next; gain (if orthogonal) and scale are the last one's."""
+    layers = [Layer(*size, copies) for size in pairwise(widths)]
+    for layer in layers[:-1]:
+        layer.initialise(init, sqrt(2), 1.0, generator)
+    layers[-1].initialise(init, gain, scale, generator)
+    return Layers(layers, activation)
 
 
 class Together(nn.Module):

@@ -107,9 +107,8 @@ class NetworkPlayer:
         """The player whose state this was."""
         net: Net = built(state["net"])
         copies = state["instances"] * member_count(game, state["members"])
-        module = net.module(
-            Features(game, net.features).size, game.actions, copies, torch.Generator()
-        )
+        seen = Features(game, net.features)
+        module = net.module(seen.size, game.actions, copies, torch.Generator(), steps=seen.steps)
         module.load_state_dict(state["weights"])
         return cls(game, net, module.to(device), state["members"], state["instances"])
 
