@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "evaluation": {"evaluation", "folder", "games", "players", "rollout", "settings"},
     "folder": {"settings"},
     "games": {"games", "settings"},
+    "history": {"nets", "settings"},
     "job": EVERYTHING,
     "listing": set(),
     "memory": {"settings"},

@@ -37,7 +37,14 @@ from poker_rl.average import AveragePolicy, AverageSettings
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.minibatches import Inputs, minibatches
-from poker_rl.nets import Net, Together, WeightAverage, clip_gradients, masked_log_softmax
+from poker_rl.nets import (
+    Net,
+    Together,
+    WeightAverage,
+    clip_gradients,
+    masked_log_softmax,
+    masked_softmax,
+)
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import OPEN, Batch, Rows, Seating, sample
@@ -264,7 +271,7 @@ class PPO:
         """
         clip = now["clip"]
         log_policy = masked_log_softmax(logits, rows["mask"])  # [K, B, A]
-        policy = log_policy.exp()
+        policy = masked_softmax(logits, rows["mask"])  # exp is slow where it underflows
         log_prob = log_policy.gather(2, rows["action"][..., None])[..., 0]  # [K, B]
         log_ratio = log_prob - rows["log_prob"]
         ratio = log_ratio.exp()

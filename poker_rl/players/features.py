@@ -10,7 +10,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
-from poker_rl.nets import FeatureKind
+from poker_rl.nets import NO_STEPS, FeatureKind
 from poker_rl.settings import Refused
 
 Rows = Callable[[np.ndarray], np.ndarray]
@@ -34,6 +34,7 @@ class Features:
     def __init__(self, game: Game, kind: FeatureKind) -> None:
         self.size, self._rows = FEATURES[kind](game)
         self.bits = kind != "rank"
+        self.steps = NO_STEPS
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, W]."""
