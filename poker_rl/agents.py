@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
 from poker_rl.memory import Column
 from poker_rl.minibatches import Inputs
 from poker_rl.nets import Net, take
@@ -79,6 +80,7 @@ class Agents:
         self._game, self._net = game, net
         self._tables, self._members, self._instances = tables, members, instances
         self._hidden = game.hidden_size if hidden else 0
+        self._looked_at = Tables(game, 0, 0)
 
     def network(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
         """K new networks of what a player sees, [K, B, W] -> [K, B, outputs]."""
@@ -101,6 +103,10 @@ class Agents:
         """The policy of the first network alone, in every seat."""
         return kind(self._game, self._net, take(module, slice(1)), "shared")
 
+    def each(self, module: nn.Module) -> Player:
+        """The policies of each network alone, in every seat, as so many instances."""
+        return NetworkPlayer(self._game, self._net, module, "shared", self.copies)
+
     def logits(self, module: nn.Module, rows: Rows) -> Tensor:
         """What the networks say of some rows, each through its copy, [B, outputs]."""
         # rows of every table lie in equal blocks, a copy's each, and need no sorting
@@ -115,6 +121,12 @@ class Agents:
         instance = np.arange(self._instances)[:, None]
         copy = (instance * (self.copies // self._instances) + member).ravel()
         return self.tensor(seen).float(), self.tensor(copy)
+
+    def known(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What a player sees of tables [B], [B, W], and what a critic does besides, [B, H]."""
+        self._looked_at.use(records)
+        hidden = self._looked_at.reveal() if self._hidden else np.empty((len(records), 0), np.uint8)
+        return self._features(records), hidden
 
     def seed(self) -> int:
         """A seed for a part with generators of its own, another one at each call."""

@@ -233,14 +233,19 @@ def copies_of(module: nn.Module) -> int:
     return next(module.parameters()).shape[0]
 
 
-def take(module: nn.Module, copies: slice) -> nn.Module:
-    """Some copies of a network as a network of its own, with memory of its own."""
-    # deepcopy takes what its memo holds, so only the wanted copies are ever copied
+def part(module: nn.Module, copies: slice) -> nn.Module:
+    """Some copies of a network as a network of its own, with the same memory."""
+    # deepcopy takes what its memo holds, so no weight is copied
     memo: dict[int, Any] = {
-        id(whole): nn.Parameter(whole.detach()[copies].clone(), requires_grad=whole.requires_grad)
+        id(whole): nn.Parameter(whole.detach()[copies], requires_grad=whole.requires_grad)
         for whole in module.parameters()
     }
     return deepcopy(module, memo)
+
+
+def take(module: nn.Module, copies: slice) -> nn.Module:
+    """Some copies of a network as a network of its own, with memory of its own."""
+    return deepcopy(part(module, copies))
 
 
 def routed(module: nn.Module, x: Tensor, copy: Tensor | None) -> Tensor:

@@ -15,7 +15,7 @@ PACKAGE = Path(poker_rl.__file__).parent
 # What a learner is made of, besides its own file.
 PARTS = {
     *("advantages", "agents", "average", "clock", "descent", "memory", "minibatches", "nets"),
-    *("rollout", "schedules"),
+    *("rollout", "schedules", "soft_targets"),
 }
 EVERYTHING = {""}
 
@@ -52,6 +52,7 @@ MAY_IMPORT = {
     },
     "schedules": {"settings"},
     "settings": set(),
+    "soft_targets": {"memory"},
     "stop": set(),
     "sweep": {"folder"},
 }

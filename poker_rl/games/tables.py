@@ -48,6 +48,16 @@ def step_loop(game, tables, rows, actions):
     return illegal
 
 
+def replay_loop(game, tables, rows, lines, counts):
+    illegal = 0
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        for j in range(counts[i]):
+            step(game[table.variant], table, lines[i, j])
+        illegal += table.error != 0
+    return illegal
+
+
 def observe_loop(game, tables, rows, out):
     for i in prange(len(rows)):
         table = tables[rows[i]]
@@ -110,8 +120,8 @@ class Tables:
         seed: start of the tables' random states; table i of a seed always sees the same cards.
 
     Raises:
-        ValueError: from `step` and `advance`, if an action was illegal or the hand was over; that
-            table is left as it was.
+        ValueError: from `step`, `replay` and `advance`, if an action was illegal or the hand was
+            over; that table is left as it was then.
     """
 
     def __init__(self, game: Game, count: int, seed: int) -> None:
@@ -191,6 +201,11 @@ class Tables:
         if len(actions) != self.count(rows):
             raise ValueError(f"{len(actions)} actions for {self.count(rows)} tables")
         if self.run(step_loop, rows, np.ascontiguousarray(actions, np.int64)):
+            raise self._illegal()
+
+    def replay(self, lines: np.ndarray, counts: np.ndarray) -> None:
+        """Play the first counts [B] of the actions in lines [B, L] at each table."""
+        if self.run(replay_loop, None, lines.astype(np.int64), counts.astype(np.int64)):
             raise self._illegal()
 
     def _illegal(self) -> ValueError:

@@ -1,0 +1,302 @@
+"""Actor-critic for six players: the actor sees its own cards, the critic all of them.
+
+The reference work's method on six-player limit hold'em, with its four ways of who learns:
+
+    apu            an actor-critic an agent, one of which learns at a time
+    dual_apu       one learner; a copy of its actor, renewed every so often, plays for the others
+    apu_ctrl       an actor-critic an agent, and all learn at once
+    dual_apu_ctrl  one actor-critic plays and learns for all
+
+An iteration:
+
+    play `episodes` of them: who learns now takes with chance epsilon any legal action, else samples
+        pi(s); the others sample theirs
+    put (w, a, r, w') of each decision of those who learn into their memory; w is the table with
+        all its cards, s what its player sees of it, w' the table at his next decision in the hand
+    for each update due:
+        y = r + gamma sum_a' pi'(a' | s') Q'(w', a'), r alone where the hand ended
+        minimise  (Q(w, a) - y)^2 - sum_a pi(a | s) Q(w, a)  on a batch, the second in pi alone
+        move the target networks pi', Q' by `soft_target` towards pi, Q
+
+The published reward of a decision is minus the chips put in with it, and at the end of a hand the
+square of the pot's share won, both in the game's unit; it wants large pots. `payoff` is the chips
+won, at the end of the hand.
+
+An episode is as many hands as the game has seats. Deviations: the seats are drawn for each hand,
+where the published button goes round; episodes are played side by side; odd chips of a split pot
+belong to the shares. Nothing is learnt before a learner has a batch of transitions, and what would
+have been is not made up for.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import InitVar, dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.agents import Agents
+from poker_rl.algos.algorithm import Progress, Stateful, restore, states
+from poker_rl.clock import Clock
+from poker_rl.games.game import Game
+from poker_rl.games.hands import Hands
+from poker_rl.memory import Circular, Column, Memory
+from poker_rl.nets import Net, masked_softmax, part
+from poker_rl.players.player import Player
+from poker_rl.rollout import ENDED, Batch, Rows, draw
+from poker_rl.schedules import Schedule
+from poker_rl.settings import Count, Positive, Probability, Range, Refused
+from poker_rl.soft_targets import Learner
+
+Share = Annotated[float, Range(0, 1, open_low=True)]
+
+
+@dataclass(kw_only=True)
+class APU:
+    """The learner; `progress.updates` are gradient steps, whoever takes them.
+
+    Args:
+        game: the game played, a poker game.
+        net: shape of the actor, and of the critic but for its input.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+
+    Raises:
+        Refused: if the game keeps no actions, a period is no whole number of iterations, or there
+            is an opponent where several agents are to learn.
+    """
+
+    update: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
+    episodes: Count
+    updates: Count
+    training_period: Count
+    agent_period: Count
+    update_period: Count
+    batch: Count
+    replay: Count
+    gamma: Probability
+    epsilon: Schedule
+    actor_lr: Schedule
+    critic_lr: Schedule
+    soft_target: Share
+    reward: Literal["published", "payoff"]
+    reward_scale: Positive
+    game: InitVar[Game]
+    net: InitVar[Net]
+    device: InitVar[torch.device]
+    seed: InitVar[int]
+    opponent: InitVar[Player | None] = None
+
+    def __post_init__(
+        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
+    ) -> None:
+        if opponent is not None and self.update != "dual_apu_ctrl":
+            raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
+        self._hands = Hands(game)
+        self._episode = game.seats  # hands
+        period = {"apu": "agent_period", "dual_apu": "update_period"}.get(self.update, "episodes")
+        if getattr(self, period) % self.episodes:
+            whole = f"{period}, {getattr(self, period)}"
+            raise Refused(f"episodes: {self.episodes} at once do not divide {whole}")
+        self._unit = game.unit_chips
+        self.progress = Progress()
+        many = self.update in ("apu", "apu_ctrl")
+        self._agents = Agents(
+            game,
+            net,
+            device,
+            seed,
+            opponent,
+            tables=self.episodes * game.seats,
+            members="agent" if many else "shared",
+            instances=1,
+            seating="shuffled",
+            hidden=True,
+        )
+        copies = self._agents.copies
+        networks = [self._agents.network(game.actions), self._agents.critic(game.actions)]
+        networks += deepcopy(networks)
+        names = ("actor", "critic", "target_actor", "target_critic")
+        self._networks = dict(zip(names, networks, strict=True))
+        self._actor = networks[0]
+        self._learners: list[Learner] = []
+        at_once = 1 if self.update == "apu" else copies
+        for first in range(0, copies, at_once):
+            memory = Memory(
+                "replay",
+                self.replay,
+                Circular(),
+                {
+                    "hand": Column(torch.uint8, self._hands.width),
+                    "moves": Column(torch.uint8),  # of the hand before the decision
+                    "next": Column(torch.uint8),  # before the next one, or all of them
+                    "reward": Column(torch.float32),
+                },
+                torch.device("cpu"),  # where the rules are
+                self._agents.seed(),
+                copies=at_once,
+                beside=[learner.memory for learner in self._learners],
+            )
+            own = slice(first, first + at_once)
+            self._learners.append(Learner(own, [part(net, own) for net in networks], memory))
+        self._others: nn.Module | None = None  # the actor of those who do not learn
+        if self.update == "dual_apu":
+            self._others = deepcopy(self._actor).requires_grad_(False)
+            self._agents.rollout.opponent = self._agents.player(self._others)
+        self._clock = Clock()
+        self._seen: list[np.ndarray] = []  # of this iteration's rows: moves and chips paid, [B, 2]
+
+    def learn(self) -> dict[str, float]:
+        """Play some episodes and make the updates that are due."""
+        self._clock.start()
+        self._seen.clear()
+        self._epsilon = self.epsilon.value(self.progress.hands // self._episode)
+        learner = self._learner
+        due = -self._updates_by(self.progress.hands)
+        batch = self._agents.rollout.play_out(self._act)
+        self._remember(batch, learner)
+        self.progress.hands = self._agents.rollout.hands
+        due += self._updates_by(self.progress.hands)
+        told = []
+        if learner.memory.fewest >= self.batch:
+            told = [self._update(learner) for _ in range(due)]
+        if self._others is not None and not self._before(self.update_period):
+            torch._foreach_copy_(list(self._others.parameters()), list(self._actor.parameters()))
+        self.progress.decisions += len(batch)
+        self.progress.updates += len(told)
+        self.progress.iterations += 1
+        return self._metrics(told, learner) | {
+            "time/outside_networks": self._clock.outside_networks()
+        }
+
+    def players(self) -> dict[str, Player]:
+        """The actors, each alone in any seat: six copies where there is one an agent."""
+        return {"current": self._agents.each(self._actor)}
+
+    @property
+    def _learner(self) -> Learner:
+        """Who learns in the hands that come next."""
+        turn = self.progress.hands // (self.agent_period * self._episode)
+        return self._learners[turn % len(self._learners)]
+
+    def _before(self, period: int) -> int:
+        """Hands since a period of so many episodes was over."""
+        return self.progress.hands % (period * self._episode)
+
+    def _updates_by(self, hands: int) -> int:
+        return hands * self.updates // (self.training_period * self._episode)
+
+    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        with self._clock.networks(), torch.no_grad():
+            logits = self._agents.logits(self._actor, rows)
+            policy = masked_softmax(logits, self._agents.tensor(rows.mask)).cpu().numpy()
+        explores = self._epsilon * self._learner.owns(rows.copy)[:, None]
+        policy = (1 - explores) * policy + explores * rows.mask / rows.mask.sum(1, keepdims=True)
+        tables = rows.tables.records
+        paid = tables["paid"][rows.table, rows.seat]
+        self._seen.append(np.stack([tables["moves"][rows.table], paid], 1, dtype=np.int64))
+        action = draw(policy, self._agents.generator.random(len(policy)))
+        return action, np.log(policy[np.arange(len(action)), action])
+
+    def _remember(self, batch: Batch, learner: Learner) -> None:
+        """Keep the learner's decisions in hands that are over."""
+        records = self._agents.rollout.tables.records
+        moves, paid = np.concatenate(self._seen).T  # [N]
+        ended = batch.next == ENDED
+        end = records["moves"][batch.table]
+        if self.reward == "published":
+            reward = published(batch, paid, records["paid"], self._unit)
+        else:
+            reward = batch.reward / self._unit
+        own = np.flatnonzero(learner.owns(batch.copy))
+        learner.memory.add(
+            batch.copy[own] - learner.copies.start,
+            hand=self._hands.pack(records)[batch.table[own]],
+            moves=moves[own],
+            next=np.where(ended, end, moves[batch.next])[own],
+            reward=(reward / self.reward_scale)[own],
+        )
+
+    def _update(self, learner: Learner) -> Tensor:
+        """One gradient step; the sums over copies of critic's and actor's loss and entropy."""
+        told = self._losses(learner)
+        with self._clock.networks():
+            step = learner.updates
+            learner.step(told[0] + told[1], self.actor_lr.value(step), self.critic_lr.value(step))
+            learner.follow(self.soft_target)
+        return told.detach()
+
+    def _losses(self, learner: Learner) -> Tensor:
+        """The critic's loss, the actor's and its entropy on a batch, sums over the copies, [3]."""
+        drawn = learner.memory.sample(self.batch)
+        shape = drawn["reward"].shape  # K, B
+        hand = drawn["hand"].flatten(0, 1).numpy()
+        moves = drawn["moves"].flatten().numpy()
+        both = np.concatenate([moves, drawn["next"].flatten().numpy()])
+        tables = self._hands.tables(np.concatenate([hand, hand]), both)  # now, then next: [2 K B]
+        seen, hidden = self._agents.known(tables.records)
+        action = self._agents.tensor(self._hands.action(hand, moves)).view(*shape, 1)
+        goes_on = self._agents.tensor(tables.records["over"] == 0)[len(hand) :].view(shape)
+        s, s_next = self._halves(seen, shape)  # [K, B, W] each
+        w, w_next = self._halves(np.concatenate([seen, hidden], 1), shape)
+        legal, legal_next = self._halves(tables.legal(), shape)
+        reward = drawn["reward"].to(self._agents.device)
+        actor, critic, target_actor, target_critic = learner.networks
+        with self._clock.networks():
+            with torch.no_grad():
+                pi = masked_softmax(target_actor(s_next), legal_next)
+                goal = reward + self.gamma * goes_on * (pi * target_critic(w_next)).sum(2)
+            q = critic(w)  # [K, B, A]
+            error = (q.gather(2, action)[..., 0] - goal).square()
+            pi = masked_softmax(actor(s), legal)
+            gain = (pi * q.detach()).sum(2)
+            parts = torch.stack([error, -gain, torch.special.entr(pi.detach()).sum(2)])
+            return parts.mean(2).sum(1)
+
+    def _halves(self, rows: np.ndarray, shape: torch.Size) -> tuple[Tensor, Tensor]:
+        now, then = self._agents.tensor(rows).view(2, *shape, -1)
+        return now, then
+
+    def _metrics(self, told: list[Tensor], learner: Learner) -> dict[str, float]:
+        metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.memory.fill}
+        if told:
+            names = ("loss/critic", "loss/actor", "policy/entropy")
+            means = torch.stack(told).mean(0) / learner.memory.copies
+            metrics |= dict(zip(names, means.tolist(), strict=True))
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """Networks, optimisers, memories, tables, generators and counters."""
+        return states(self._parts())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        restore(self._parts(), state)
+
+    def _parts(self) -> dict[str, Stateful]:
+        parts: dict[str, Stateful] = {"progress": self.progress, "agents": self._agents}
+        parts |= self._networks
+        parts |= {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
+        return parts if self._others is None else parts | {"others": self._others}
+
+
+def published(batch: Batch, paid: np.ndarray, end: np.ndarray, unit: int) -> np.ndarray:
+    """Reward of each decision: minus the chips put in, and the square of the share of the pot won.
+
+    Args:
+        batch: hands that are over.
+        paid: chips the player had put in before each decision, [N].
+        end: chips every seat had put in at the end, [tables, seats].
+        unit: chips to one in which both are counted.
+
+    Returns:
+        [N] float64.
+    """
+    ended = batch.next == ENDED
+    last = end[batch.table, batch.seat]
+    put_in = np.where(ended, last, paid[batch.next]) - paid
+    share = np.where(ended, batch.reward + last, 0.0)  # what came back
+    reward: np.ndarray = (share / unit) ** 2 - put_in / unit
+    return reward
