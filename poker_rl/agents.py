@@ -62,6 +62,8 @@ class Agents:
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._features = Features(game, net.features)
         kept = torch.bool if self._features.bits else torch.float32
+        if kept == torch.float32 and net.features == "observation":
+            kept = torch.float16  # tells chips apart to 1/2,048 of a stack
         self.column = Column(kept, self._features.size)
         self.copies = instances * member_count(game, members)
         self.rollout = Rollout(

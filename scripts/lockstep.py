@@ -3,16 +3,21 @@
     python scripts/lockstep.py [--hands 100000] [--seed 0] [game ...]
 
 Each hand is played here, then again there with the same cards and actions. Seat to act, legal
-actions and chips won have to be the same; the first difference is told, with exit code 1.
+actions, in no-limit the chips they are to, and chips won have to be the same; the first difference
+is told, with exit code 1. The game `stacks` is no-limit hold'em with two to nine seats and stacks
+of their own, drawn for every few hands.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +26,17 @@ from poker_rl.config import build, option
 from poker_rl.games.betting import CALL, FOLD, RAISE
 from poker_rl.games.cards import card_name
 from poker_rl.games.drawn_seats import DrawnSeats
+from poker_rl.games.no_limit import NoLimit
 from poker_rl.games.poker import Poker
+from poker_rl.games.poker_game import PokerGame
 from poker_rl.games.tables import Tables
+from poker_rl.settings import Refused
 
 GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
 GAMES += ["limit_holdem_2to9"]
+STACKS = "stacks"
 BATCH = 1000  # hands played here before they are played there
+HANDS_OF_STACKS = 10  # before new ones are drawn
 TIES = 5  # of so many hands of hold'em, one whose showdown is a tie of all who are left
 ROYAL = range(32, 52, 4)
 WEIGHTS = np.array([[1, 1, 1], [1, 8, 4]])  # of fold, call, raise, by turns: most of these get far
@@ -38,14 +48,17 @@ class Difference(Exception):
 
 class Decision(NamedTuple):
     seat: int
-    legal: list[int]
+    legal: list[int]  # of fold, call, raise
     action: int
+    raises: Sequence[int] = ()  # no-limit: the legal actions that are raises
+    chosen: int = 0  # the action among them, if it is one
+    to: int = 0  # and the chips it is to
 
 
 class Hand(NamedTuple):
     """One that was played here."""
 
-    game: Poker
+    game: PokerGame
     deck: list[int]  # the cards dealt: hole cards seat by seat, then the board
     decisions: list[Decision]
     paid: list[int]  # chips put in, by seat
@@ -59,9 +72,11 @@ class Hand(NamedTuple):
             Difference: if they differ.
         """
         if ours != theirs:
-            moves = "".join("fcr"[decision.action] for decision in self.decisions)
+            moves = "".join("fcr"[d.action] + (f"{d.to}" if d.to else "") for d in self.decisions)
             cards = " ".join(card_name(c, self.game.ranks, self.game.suits) for c in self.deck)
             where = f"{self.game.name}, cards {cards}, actions {moves}"
+            if isinstance(self.game, NoLimit):
+                where += f", stacks {self.game.stack_of}, ante {self.game.ante}"
             raise Difference(f"{where}: {what} {ours} here, {theirs} there")
 
 
@@ -69,7 +84,7 @@ Engine = Callable[[Hand], None]
 """Plays a hand again; raises Difference."""
 
 
-def play(game: Poker | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
+def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
     """So many random hands."""
     generator = np.random.default_rng(seed)
     tables = Tables(game, min(BATCH, hands), seed)
@@ -81,14 +96,25 @@ def play(game: Poker | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
         decisions: list[list[Decision]] = [[] for _ in tables.records]
         while len(rows := np.flatnonzero(tables.records["over"] == 0)):
             legal = tables.legal(rows)
-            chances = (legal * weights[rows]).cumsum(1)
+            kinds = np.c_[legal[:, :RAISE], legal[:, RAISE:].any(1)]
+            chances = (kinds * weights[rows]).cumsum(1)
             drawn = generator.random((len(rows), 1)) * chances[:, -1:]
-            actions = (drawn < chances).argmax(1)
+            kind = (drawn < chances).argmax(1)
+            actions = kind.copy()
+            for i in np.flatnonzero(kind == RAISE):
+                if isinstance(game, NoLimit):
+                    raises = RAISE + np.flatnonzero(legal[i, RAISE:])
+                    actions[i] = some_raise(raises, tables.records[rows[i]], generator)
             seats = tables.records["to_act"][rows]
-            for row, seat, mask, action in zip(rows, seats, legal, actions, strict=True):
-                here = Decision(int(seat), np.flatnonzero(mask).tolist(), int(action))
-                decisions[row].append(here)
             tables.step(actions, rows)
+            put = tables.records["paid"][rows, seats]
+            for i, row in enumerate(rows):
+                here = Decision(int(seats[i]), np.flatnonzero(kinds[i]).tolist(), int(kind[i]))
+                if isinstance(game, NoLimit):
+                    raises = (RAISE + np.flatnonzero(legal[i, RAISE:])).tolist()
+                    to = int(put[i]) if kind[i] == RAISE else 0
+                    here = here._replace(raises=raises, chosen=int(actions[i]), to=to)
+                decisions[row].append(here)
         won = tables.payoffs()
         for row, record in enumerate(tables.records[: hands - first]):
             each = variant(game, record)
@@ -102,7 +128,43 @@ def play(game: Poker | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
             )
 
 
-def put_royal_flush_on_board(record: np.void, game: Poker | DrawnSeats) -> None:
+def some_raise(raises: np.ndarray, record: np.void, generator: np.random.Generator) -> int:
+    """One of the legal raises: often the smallest, one of about the pot or all-in, else any."""
+    pot = 2 * record["price"] - record["paid"][record["to_act"]] + record["paid"].sum()
+    kinds = [raises[0], raises[np.abs(raises - pot).argmin()], raises[-1], generator.choice(raises)]
+    return int(generator.choice(kinds, p=[0.4, 0.2, 0.1, 0.3]))
+
+
+def games_of_stacks(count: int, seed: int) -> Iterator[NoLimit]:
+    """No-limit hold'em with two to nine seats by turns; stacks, ante and bet sizes are drawn."""
+    generator = np.random.default_rng(seed)
+    for i in range(count):
+        while (game := game_of_stacks(2 + i % 8, generator)) is None:
+            pass
+        yield game
+
+
+def game_of_stacks(seats: int, generator: np.random.Generator) -> NoLimit | None:
+    """One of them; None where the blinds leave nobody a decision."""
+    blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
+    ante = int(generator.integers(2))
+    stacks = np.exp(generator.uniform(0, np.log(generator.choice([10, 60, 300])), seats))
+    settings = {
+        **option("game", "nolimit_holdem"),
+        "name": STACKS,
+        "seats": seats,
+        "blinds": blinds,
+        "openers": [1 if seats == 2 else 2 % seats, 0, 0, 0],
+        "ante": ante,
+        "stacks": np.maximum(stacks.round().astype(int), np.array(blinds) + ante).clip(1).tolist(),
+        "bet_sizes": [0.33, 0.5, 1.0, 2.5, "all_in"] if generator.random() < 0.25 else [],
+    }
+    with suppress(Refused):
+        return build(settings, "game")
+    return None
+
+
+def put_royal_flush_on_board(record: np.void, game: PokerGame | DrawnSeats) -> None:
     """Change the deck of a table just dealt, if its deck and its board have room for it."""
     each = variant(game, record)
     if each.cards == 52 and sum(each.board_cards) == 5:
@@ -111,9 +173,9 @@ def put_royal_flush_on_board(record: np.void, game: Poker | DrawnSeats) -> None:
             record["deck"][at], record["deck"][place] = record["deck"][place], card
 
 
-def variant(game: Poker | DrawnSeats, record: np.void) -> Poker:
+def variant(game: PokerGame | DrawnSeats, record: np.void) -> PokerGame:
     """The game a table plays."""
-    return game if isinstance(game, Poker) else game.games[record["variant"]]
+    return game if isinstance(game, PokerGame) else game.games[record["variant"]]
 
 
 # PokerKit
@@ -130,41 +192,98 @@ def pokerkit(hand: Hand) -> None:
 
     def deal_board() -> None:
         nonlocal board, street
-        while state.can_deal_board():
-            street += 1
-            count = game.board_cards[street]
-            state.deal_board("".join(board[:count]))
-            board = board[count:]
+        while state.can_deal_board() or state.can_show_or_muck_hole_cards():
+            if state.can_deal_board():
+                street += 1
+                count = game.board_cards[street]
+                state.deal_board("".join(board[:count]))
+                board = board[count:]
+            else:
+                state.show_or_muck_hole_cards(True)
 
     for decision in hand.decisions:
         deal_board()
         hand.expect("seat to act", decision.seat, state.actor_index)
+        add_up_all_ins(state)
         legal = [state.can_fold(), state.can_check_or_call(), state.can_complete_bet_or_raise_to()]
         hand.expect("legal actions", decision.legal, np.flatnonzero(legal).tolist())
+        to = None
+        if isinstance(game, NoLimit):
+            seat = decision.seat
+            before = game.stack_of[seat] - state.stacks[seat] - state.bets[seat]
+            amounts = raise_amounts(game, state, before) if legal[RAISE] else []
+            if game.bet_sizes:
+                hand.expect("number of raises", len(decision.raises), len(amounts))
+            else:
+                hand.expect("raises", decision.raises, amounts)
+            if decision.to:
+                place = decision.raises.index(decision.chosen)
+                hand.expect("chips raised to", decision.to, amounts[place])
+                to = decision.to - before
         if decision.action == FOLD:
             state.fold()
         elif decision.action == CALL:
             state.check_or_call()
         else:
-            state.complete_bet_or_raise_to()
+            state.complete_bet_or_raise_to(to)
+    deal_board()
+    told = shares(state) if sum(state.statuses) > 1 else None
+    while state.can_kill_hand():
+        state.kill_hand()
+    while state.can_push_chips():
+        state.push_chips()
     hand.expect("the hand is over", True, not state.status)
+    pushed = [int(chips) for chips in state.payoffs]
+    won = told or pushed
+    hand.expect("chips won", hand.won, won)
+    apart = max(abs(ours - theirs) for ours, theirs in zip(won, pushed, strict=True))
+    hand.expect("but for odd chips, chips won", True, apart < 2 * game.seats)
+
+
+def add_up_all_ins(state: Any) -> None:
+    """Let all-ins short of a raise open the betting to whom they come to a full one together.
+
+    PokerKit forgets them once they have added up to one, and another short one then closes the
+    betting again to all who have acted, though they face more than a full raise.
+    """
+    if (state.checking_or_calling_amount or 0) >= state.completion_betting_or_raising_amount:
+        state.consecutive_short_all_in_amounts.clear()
+
+
+def raise_amounts(game: NoLimit, state: Any, before: int) -> list[int]:
+    """The chips that legal raises are to, over the whole hand; `before` were put in before."""
+    low = state.min_completion_betting_or_raising_to_amount
+    high = state.max_completion_betting_or_raising_to_amount
+    if not game.bet_sizes:
+        return list(range(low + before, high + before + 1))
+    pot = state.total_pot_amount + state.checking_or_calling_amount
+    amounts = {high if size == "all_in" else 0 for size in game.bet_sizes}
+    for size in game.bet_sizes:
+        if size != "all_in":
+            by = math.floor(Fraction(str(size)) * pot + Fraction(1, 2))
+            amounts.add(max(low, min(high, max(state.bets) + by)))
+    return [amount + before for amount in sorted(amounts - {0})]
+
+
+def shares(state: Any) -> list[int]:
+    """Chips won by its pots and hands before any hand is killed.
+
+    It gives a pot's odd chips to the first winner, where ours gives one each to the first; and it
+    joins pots once the hands that made them two have lost, where ours splits each by itself.
+    """
     won = [int(chips) for chips in state.payoffs]
-    hand.expect("chips won", hand.won, odd_chips_apart(won, hand))
+    for pot in state.pots:
+        inside = pot.player_indices
+        if len(inside) > 1:
+            hands = {seat: state.get_hand(seat, 0, 0) for seat in inside}
+            inside = [seat for seat in inside if hands[seat] == max(hands.values())]
+        share, odd = divmod(pot.amount, len(inside))
+        for place, seat in enumerate(inside):
+            won[seat] += share + (place < odd)
+    return won
 
 
-def odd_chips_apart(won: list[int], hand: Hand) -> list[int]:
-    """Theirs gives all odd chips to the first winner, where ours gives one each to the first."""
-    received = [chips + put for chips, put in zip(won, hand.paid, strict=True)]
-    winners = [seat for seat, chips in enumerate(received) if chips > 0]
-    share, odd = divmod(sum(received), len(winners))
-    hand.expect("a split pot", [share] * (len(winners) - 1), [received[s] for s in winners[1:]])
-    told = [-put for put in hand.paid]
-    for place, seat in enumerate(winners):
-        told[seat] += share + (place < odd)
-    return told
-
-
-def pokerkit_state(game: Poker) -> Any:
+def pokerkit_state(game: PokerGame) -> Any:
     """A hand there. Its ready-made fixed-limit game allows a raise more before the flop."""
     from pokerkit import (
         Automation,
@@ -176,24 +295,34 @@ def pokerkit_state(game: Poker) -> Any:
         Street,
     )
 
-    dealt = Automation.HOLE_DEALING, Automation.BOARD_DEALING, Automation.CARD_BURNING
-    streets = zip(game.board_cards, game.raise_sizes, game.max_raises, strict=True)
+    by_hand = {
+        *(Automation.HOLE_DEALING, Automation.BOARD_DEALING, Automation.CARD_BURNING),
+        *(Automation.HOLE_CARDS_SHOWING_OR_MUCKING, Automation.HAND_KILLING),
+        Automation.CHIPS_PUSHING,
+    }
+    raises: list[tuple[int, int | None]]
+    if isinstance(game, NoLimit):
+        structure, stacks = BettingStructure.NO_LIMIT, game.stack_of
+        raises = [(game.min_bet, None)] * len(game.board_cards)
+    else:
+        structure, stacks = BettingStructure.FIXED_LIMIT, [game.most_chips + 1] * game.seats
+        raises = list(zip(game.raise_sizes, game.max_raises, strict=True))
     return State(
-        tuple(automation for automation in Automation if automation not in dealt),
+        tuple(automation for automation in Automation if automation not in by_hand),
         Deck.STANDARD,
         (StandardHighHand,),
         tuple(
             Street(
                 False, (False, False) if i == 0 else (), count, False, Opening.POSITION, size, most
             )
-            for i, (count, size, most) in enumerate(streets)
+            for i, (count, (size, most)) in enumerate(zip(game.board_cards, raises, strict=True))
         ),
-        BettingStructure.FIXED_LIMIT,
+        structure,
         True,
-        0,
+        game.ante,
         (min(filter(None, game.blinds)), max(game.blinds)),
         0,
-        game.most_chips + 1,
+        stacks,
         game.seats,
     )
 
@@ -223,7 +352,7 @@ def open_spiel(other: Any, names: Names = same_action) -> Engine:
             while state.is_chance_node():
                 state.apply_action(next(deck))
 
-        for seat, legal, action in hand.decisions:
+        for seat, legal, action, *_ in hand.decisions:
             deal()
             hand.expect("seat to act", seat, state.current_player())
             hand.expect("legal actions", sorted(names(legal).values()), state.legal_actions())
@@ -263,7 +392,14 @@ def universal_poker(game: Poker) -> Any:
     )
 
 
-def compare(game: Poker | DrawnSeats, engine: Engine, hands: int, seed: int) -> Counter[str]:
+def all_ins(hand: Hand) -> int:
+    """How many seats put in all they had."""
+    if not isinstance(hand.game, NoLimit):
+        return 0
+    return sum(put == stack for put, stack in zip(hand.paid, hand.game.stack_of, strict=True))
+
+
+def compare(game: PokerGame | DrawnSeats, engine: Engine, hands: int, seed: int) -> Counter[str]:
     """Play hands here and there; what was compared.
 
     Raises:
@@ -279,7 +415,8 @@ def compare(game: Poker | DrawnSeats, engine: Engine, hands: int, seed: int) -> 
                 "decisions": len(hand.decisions),
                 "showdowns": int(hand.showdown),
                 "split pots": int(winners > 1),
-                "odd chips": sum(hand.paid) % winners,
+                "odd chips": sum(hand.paid) % winners if isinstance(hand.game, Poker) else 0,
+                "all-ins": all_ins(hand),
             }
         )
     return told
@@ -292,20 +429,30 @@ def main() -> None:
     parser.add_argument("games", nargs="*", default=GAMES, metavar="game")
     given = parser.parse_args()
     for name in given.games:
+        hands = given.hands // len(given.games)
+        if name == STACKS:
+            games: list[Any] = list(games_of_stacks(hands // HANDS_OF_STACKS, given.seed))
+            report(name, "PokerKit", games, pokerkit, HANDS_OF_STACKS, given.seed)
+            continue
         game = build(option("game", name), "game")
-        engines: dict[str, tuple[Engine, int]] = {"PokerKit": (pokerkit, len(given.games))}
-        if game.seats == 2:
-            engines["OpenSpiel"] = open_spiel(universal_poker(game)), 1
-        for other, (engine, share) in engines.items():
-            start = time.perf_counter()
-            try:
-                told = compare(game, engine, given.hands // share, given.seed)
-            except Difference as difference:
-                print(difference)
-                sys.exit(1)
-            counts = ", ".join(f"{count:,} {what}" for what, count in told.items())
-            seconds = time.perf_counter() - start
-            print(f"{name} beside {other}: {counts}; no difference; {seconds:.0f} s", flush=True)
+        report(name, "PokerKit", [game], pokerkit, hands, given.seed)
+        if game.seats == 2 and isinstance(game, Poker):
+            engine = open_spiel(universal_poker(game))
+            report(name, "OpenSpiel", [game], engine, given.hands, given.seed)
+
+
+def report(name: str, other: str, games: list[Any], engine: Engine, hands: int, seed: int) -> None:
+    """Compare so many hands of each game and print what was compared, or end at a difference."""
+    start, told = time.perf_counter(), Counter[str]()
+    for i, game in enumerate(games):
+        try:
+            told += compare(game, engine, hands, seed + i)
+        except Difference as difference:
+            print(difference)
+            sys.exit(1)
+    counts = ", ".join(f"{count:,} {what}" for what, count in told.items())
+    seconds = time.perf_counter() - start
+    print(f"{name} beside {other}: {counts}; no difference; {seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

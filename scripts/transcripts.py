@@ -15,10 +15,13 @@ import numpy as np
 from poker_rl.config import CONF, build, option
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game
+from poker_rl.games.no_limit import NoLimit
+from poker_rl.games.poker_table import RAISE
 from poker_rl.games.tables import Tables
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "transcripts"
 HANDS, DECISIONS = 12, 500
+MOST_RAISES = 5  # told one by one
 
 # By the field of a table that says how its seats stand: what an information set's name holds after
 # the seat and its cards, and what the field counts.
@@ -38,7 +41,9 @@ def transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
     tables = Tables(game, 1, seed)
     (standing,) = STANDING.keys() & set(game.table.names or ())
     # Folds are rare: most hands get far.
-    weights = np.array([1 if game.action_name(a) == "fold" else 3 for a in range(game.actions)])
+    weights = np.array([1.0 if game.action_name(a) == "fold" else 3.0 for a in range(game.actions)])
+    if isinstance(game, NoLimit):
+        weights[RAISE:] /= np.arange(1, game.actions - 1)  # small raises more often
     lines: list[str] = []
     for _ in range(hands):
         if len(lines) > decisions:
@@ -55,7 +60,7 @@ def transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
             columns = [
                 game.infoset_name(record),
                 " ".join(map(str, record[standing][: definition["seats"]])),
-                " ".join(game.move_name(record, int(a)) for a in np.flatnonzero(legal)),
+                moves_told([game.move_name(record, int(a)) for a in np.flatnonzero(legal)]),
                 " ".join(map(str, np.flatnonzero(tables.observe()[0]))),
                 game.move_name(record, action),
             ]
@@ -64,6 +69,14 @@ def transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
         lines.append("won " + " ".join(map(str, tables.payoffs()[0, : definition["seats"]])))
     known, counted = STANDING[standing]
     return HEADER.format(name=game.name, known=known, standing=counted) + "\n".join(lines) + "\n"
+
+
+def moves_told(names: list[str]) -> str:
+    """Legal moves in a row; of many raises the first and the last: `call raise_4..raise_40`."""
+    raises = [name for name in names if name.startswith("raise_")]
+    if len(raises) > MOST_RAISES:
+        names = [name for name in names if name not in raises] + [f"{raises[0]}..{raises[-1]}"]
+    return " ".join(names)
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from poker_rl.games import betting
 from poker_rl.games.cards import RANKS
 from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.game import Game
+from poker_rl.games.no_limit import NoLimit
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
 
@@ -26,6 +27,8 @@ def game(name: str) -> Any:
 
 
 POKER = [name for name in NAMES if game(name).rules is betting]
+NO_LIMIT = [name for name in POKER if isinstance(game(name), NoLimit)]
+LIMIT = [name for name in POKER if name not in NO_LIMIT]
 
 
 def variants(game: Poker | DrawnSeats) -> list[Poker]:

@@ -6,15 +6,15 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from random_games import POKER, definition, drawn, game, play, variants
+from random_games import LIMIT, definition, drawn, game, play, variants
 from small_games import kuhn, label, leduc
 
 from poker_rl.config import build, option
-from poker_rl.games import betting
 from poker_rl.games.betting import CALL, FOLD, RAISE
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.poker import Poker
+from poker_rl.games.poker_table import MOVES
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, row_count
 
@@ -52,7 +52,7 @@ def check_hands(game: Poker | DrawnSeats, hands: int, seed: int) -> None:
     for move in moves:
         assert (move.records["moves"] == played[move.rows]).all()
         played[move.rows] += 1
-    assert (played <= betting.MOVES).all()
+    assert (played <= MOVES).all()
     won, variant = tables.payoffs(), tables.records["variant"]
     assert set(variant) == set(range(len(variants(game))))
     for i, each in enumerate(variants(game)):
@@ -93,7 +93,7 @@ def check_ends(game: Poker, records: np.ndarray, won: np.ndarray) -> None:
     assert ((paid == price[:, None]) | folded | (records["live"] == 1)[:, None]).all()
 
 
-@pytest.mark.parametrize("name", POKER)
+@pytest.mark.parametrize("name", LIMIT)
 def test_invariants(name):
     check_hands(game(name), hands=2000, seed=3)
 
@@ -104,7 +104,7 @@ def test_invariants_of_any_definition(definition, seed):
     check_hands(definition, hands=20, seed=seed)
 
 
-@pytest.mark.parametrize("name", POKER)
+@pytest.mark.parametrize("name", LIMIT)
 def test_an_illegal_action_raises_and_changes_nothing(name):
     _, moves = play(game(name), 200, seed=4)
     for move in moves:
@@ -311,7 +311,7 @@ def test_observations_are_as_fine_as_infosets(game):
     assert len(np.unique(tree.infoset_of(tree.records))) == tree.size
 
 
-@pytest.mark.parametrize("name", POKER)
+@pytest.mark.parametrize("name", LIMIT)
 def test_observations_of_random_hands(name):
     _, moves = play(game(name), 3000, seed=6)
     check_observations(game(name), np.concatenate([move.records for move in moves]))

@@ -5,6 +5,7 @@ Same seat to act, same legal actions, same payoffs; run as a script it plays 100
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pyspiel
@@ -13,6 +14,7 @@ from lockstep import (
     GAMES,
     Difference,
     compare,
+    games_of_stacks,
     open_spiel,
     pass_or_bet,
     play,
@@ -59,6 +61,17 @@ def test_holdem_beside_pokerkit(name):
     assert told["split pots"] > 50
     if game(name).seats > 2:  # heads-up whoever stays has paid the same
         assert told["odd chips"] > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
+    """2,000 hands in all; two seats to nine by turns."""
+    told: Counter[str] = Counter()
+    for i, each in enumerate(games_of_stacks(40, seed)):
+        told += compare(each, pokerkit, hands=10, seed=i)
+    assert told["hands"] == 400
+    assert told["all-ins"] > 400
+    assert told["split pots"] > 40
 
 
 def test_a_difference_is_found():

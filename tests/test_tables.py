@@ -140,7 +140,7 @@ class Stream:
         self.tables = Tables(game(name), count, seed)
         self.tables.deal()
         shape = self.tables.game
-        self.observations = np.zeros((count, shape.observation_size), np.uint8)
+        self.observations = np.zeros((count, shape.observation_size), shape.observation_dtype)
         self.masks = self.tables.legal()
         self.won = np.zeros((count, shape.seats), np.int64)
         self.over = np.zeros(count, np.uint8)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from random_games import NAMES, game
+from transcripts import moves_told
 
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.tables import Tables
@@ -45,10 +46,10 @@ def test_replay(name):
             (field,) = {"paid", "left"} & set(definition.table.names)
             assert record[field][: len(count)].tolist() == count
             moves = {definition.move_name(record, a): a for a in np.flatnonzero(tables.legal()[0])}
-            assert list(moves) == legal.split()
+            assert moves_told(list(moves)) == legal
             assert np.flatnonzero(tables.observe()[0]).tolist() == [int(n) for n in ones.split()]
             tables.step(np.array([moves[action]]))
             taken.add(definition.action_name(moves[action]))
     assert hands >= 5
     actions = {definition.action_name(action) for action in range(definition.actions)}
-    assert taken == actions or len(taken) > 30
+    assert taken == actions or len(taken) > 12

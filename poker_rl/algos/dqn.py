@@ -98,7 +98,7 @@ class DQN:
             Circular(),
             {
                 "observation": self._agents.column,
-                "action": Column(torch.uint8),
+                "action": Column(torch.uint8 if game.actions <= 256 else torch.int16),
                 "reward": Column(torch.float32),
                 "next": self._agents.column,
                 "legal": Column(torch.bool, game.actions),  # next; none if the hand ended

@@ -21,7 +21,7 @@ import numpy as np
 from poker_rl.games.betting import CALL, RAISE, SEATS, can_fold, start, step
 from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.game import Game, rule
-from poker_rl.games.poker import Poker
+from poker_rl.games.poker_game import PokerGame
 from poker_rl.games.tables import Tables
 
 HANDS, VPIP, PFR, RAISES, CALLS, SHOWDOWNS = range(6)
@@ -84,7 +84,7 @@ class StyleCount:
 def is_holdem(game: Game) -> bool:
     """Whether there are two hole cards, and a flop to play before."""
     return (
-        isinstance(game, Poker | DrawnSeats)
+        isinstance(game, PokerGame | DrawnSeats)
         and game.hole_cards == 2
         and len(game.board_cards) > 1
         and game.board_cards[0] == 0
@@ -143,7 +143,7 @@ def _count(games, tables, rotation, counts):  # type: ignore[no-untyped-def]
         start(game, table)
         for move in range(moves):
             seat, action = table.to_act, table.line[move]
-            raises = action == RAISE
+            raises = action >= RAISE
             calls = action == CALL and can_fold(table)
             if table.street == 0:
                 seen[seat, VPIP] |= raises or calls

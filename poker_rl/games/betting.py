@@ -1,10 +1,17 @@
-"""One betting engine for every poker variant: Kuhn, Leduc, limit hold'em, 2-9 seats.
+"""One betting engine for every poker variant: Kuhn, Leduc, limit and no-limit hold'em, 2-9 seats.
 
-A variant is a record of GAME; a table is a record of TABLE. The rules below are functions of both.
-Betting order, fold only when facing a bet, and raises counted without the blinds follow the ACPC
-conventions (OpenSpiel's `universal_poker`); heads-up, seat 1 is the button with the small blind.
+A variant is a record of GAME; a table is a record of TABLE, or of NO_LIMIT_TABLE. The rules below
+are functions of both. Betting order, fold only when facing a bet, and raises counted without the
+blinds follow the ACPC conventions (OpenSpiel's `universal_poker`); heads-up, seat 1 is the button
+with the small blind.
 
-Actions: 0 fold, 1 check or call, 2 bet or raise.
+Actions: 0 fold, 1 check or call, 2 bet or raise. No-limit: k >= 2 is a raise to k chips, counted
+over the whole hand as ACPC does, or the raise of place k - 2 in the game's list of bet sizes.
+
+A no-limit raise is at least as large as the largest on its street and as the smallest bet; less is
+only a whole stack. Who faces less than the largest raise has acted since, and may not raise again:
+all-ins short of a raise open the betting once they add up to one (TDA rules 2024, 43 and 47). The
+first bet of a street counts as a raise of its size, as in PokerKit.
 """
 
 # Records have no static type: numba gives the compiled functions theirs.
@@ -14,64 +21,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.cards import strength
 from poker_rl.games.game import rule, shuffle
-
-SEATS, STREETS, HOLE, BOARD, CARDS, MOVES = 9, 4, 2, 5, 52, 192
-CHIPS = 2**31 - 1  # in a pot
-FOLD, CALL, RAISE = 0, 1, 2
-
-GAME = np.dtype(
-    [
-        ("seats", "i1"),
-        ("suits", "i1"),
-        ("cards", "i1"),  # in the deck
-        ("dealt", "i1"),  # hole and board cards of a whole hand
-        ("hole", "i1"),
-        ("streets", "i1"),
-        ("board", "i1", STREETS),  # board cards that open each street
-        ("shown", "i1", STREETS),  # board cards seen by then
-        ("ante", "i4"),
-        ("post", "i4", SEATS),  # ante and blind of each seat
-        ("price", "i4"),  # the highest of them
-        ("opener", "i1", STREETS),
-        ("raise_size", "i4", STREETS),
-        ("max_raises", "i1", STREETS),  # the big blind counted where it is the first bet
-        ("forced_raises", "i1"),  # 1 if it is
-        ("levels", "i1"),  # raise counts told apart by the observation
-        ("kinds", "i1"),  # actions told apart: raise, call and, with three seats or more, fold
-        ("plane", "i2"),  # cells of a seat in the observation's betting block
-        ("room", "i1"),  # seats in that block, some of them empty where the number is drawn
-        ("own_plane", "i2"),  # where it ends and the own cards start
-        ("card_plane", "i2", BOARD),  # where the cards of each board card's street start
-    ]
+from poker_rl.games.poker_pots import payoffs
+from poker_rl.games.poker_sight import history, infoset, observe, reveal
+from poker_rl.games.poker_table import (
+    BOARD,
+    CALL,
+    CARDS,
+    FOLD,
+    HOLE,
+    MOVES,
+    RAISE,
+    SEATS,
+    no_limit,
 )
 
-TABLE = np.dtype(  # what a move touches lies together, fields aligned, 12 cache lines in all
-    [
-        ("key", "u8"),  # random state: a key and a counter
-        ("draws", "u8"),
-        ("price", "i4"),  # chips a seat must have put in to stay
-        ("paid", "i4", SEATS),  # chips put in by each seat
-        ("moves", "u2"),
-        ("marks", "u2"),
-        ("street", "i1"),
-        ("to_act", "u1"),
-        ("raises", "i1"),  # on this street, the big blind counted
-        ("live", "i1"),  # seats that have not folded
-        ("pending", "i1"),  # seats still to act on this street
-        ("over", "i1"),
-        ("error", "i1"),  # 1 + the illegal action; checked after the loop
-        ("variant", "u1"),  # which of the game's definitions it plays
-        ("folded", "i1", SEATS),
-        ("deck", "i1", CARDS),
-        ("hand", "i1", HOLE + BOARD),  # room for `payoffs`
-        ("rank", "i4", SEATS),  # room for `payoffs`
-        ("mark", "i2", MOVES + SEATS),  # cells of the actions in the betting block, by seat
-        ("line", "u1", MOVES),  # actions so far
-        ("spare", "u1", 2),
-    ]
-)
+__all__ = [  # the rules that stand in other files, and the names of what they are about
+    "BOARD",
+    "CALL",
+    "CARDS",
+    "FOLD",
+    "HOLE",
+    "MOVES",
+    "RAISE",
+    "SEATS",
+    "can_fold",
+    "deal",
+    "history",
+    "infoset",
+    "legal",
+    "observe",
+    "payoffs",
+    "reveal",
+    "start",
+    "step",
+]
 
 
 @rule
@@ -99,9 +83,19 @@ def start(game, table):
         for seat in range(game.seats):
             table.to_act = seat
             if game.post[seat] > game.ante:
+                if no_limit(table):
+                    table.chips[table.marks] = game.post[seat]
                 note(game, table, RAISE if game.post[seat] == game.price else CALL)
     table.raises = game.forced_raises
     table.to_act = game.opener[0]
+    if no_limit(table):
+        able = 0
+        for seat in range(game.seats):
+            able += has_chips(game, table, seat)
+        table.able[0] = able
+        table.pending = able
+        table.raise_by[0] = 0
+        table.to_act = next_seat(game, table, table.to_act)
 
 
 @rule
@@ -121,16 +115,97 @@ def can_fold(table):
 
 @rule
 def can_raise(game, table):
-    """Until the street's bets are capped."""
-    return table.raises < game.max_raises[table.street]
+    """In limit games until the street's bets are capped.
+
+    In no-limit with chips over the price, against somebody who has some, and facing a full raise if
+    any; and not in the last moves that a record has room for.
+    """
+    if not no_limit(table):
+        return table.raises < game.max_raises[table.street]
+    seat = table.to_act
+    facing = table.price - table.paid[seat]
+    if game.stack[seat] <= table.price or facing < table.raise_by[0]:
+        return False
+    if table.moves >= game.last_raise:
+        return False
+    for other in range(game.seats):
+        if other != seat and game.stack[other] > table.price and not table.folded[other]:
+            return True
+    return False
+
+
+@rule
+def has_chips(game, table, seat):
+    """Whether a seat of a no-limit table has not put in all it has."""
+    return table.paid[seat] < game.stack[seat]
+
+
+@rule
+def least_raise(game, table):
+    """The fewest chips that a no-limit raise can be to, if there can be one."""
+    by = max(table.raise_by[0], game.min_bet)
+    return min(table.price + by, game.stack[table.to_act])
+
+
+@rule
+def pot_after_calling(game, table):
+    """Chips in the middle once the seat to act has called."""
+    pot = table.price - table.paid[table.to_act]
+    for seat in range(game.seats):
+        pot += table.paid[seat]
+    return pot
+
+
+@rule
+def sized(game, table, size, pot):
+    """The chips that a raise of a listed size is to, within what is legal."""
+    seat = table.to_act
+    to = min(table.price + game.size[size] * pot + 0.5, np.float64(game.stack[seat]))
+    return max(np.int64(to), np.int64(least_raise(game, table)))
+
+
+@rule
+def raise_to(game, table, action):
+    """The chips that an action is a raise to in no-limit; 0 if it is no legal raise.
+
+    Of listed sizes that come to the same only the first is legal.
+    """
+    if action < RAISE or not can_raise(game, table):
+        return 0
+    if game.sizes == 0:
+        legal = least_raise(game, table) <= action <= game.stack[table.to_act]
+        return action if legal else 0
+    size = action - RAISE
+    if size >= game.sizes:
+        return 0
+    pot = pot_after_calling(game, table)
+    to = sized(game, table, size, pot)
+    if size > 0 and sized(game, table, size - 1, pot) == to:
+        return 0
+    return to
 
 
 @rule
 def legal(game, table, mask):
-    """Write which of the three actions the seat to act may take."""
+    """Write which actions the seat to act may take."""
     mask[FOLD] = can_fold(table)
     mask[CALL] = True
-    mask[RAISE] = can_raise(game, table)
+    if not no_limit(table):
+        mask[RAISE] = can_raise(game, table)
+        return
+    for action in range(RAISE, len(mask)):
+        mask[action] = False
+    if can_raise(game, table):
+        if game.sizes == 0:
+            for to in range(least_raise(game, table), game.stack[table.to_act] + 1):
+                mask[to] = True
+        else:
+            pot = pot_after_calling(game, table)
+            last = 0
+            for size in range(game.sizes):
+                to = sized(game, table, size, pot)
+                mask[RAISE + size] = to != last
+                last = to
 
 
 @rule
@@ -141,28 +216,49 @@ def step(game, table, action):
     mispredict.
     """
     folds = (action == FOLD) & can_fold(table)
-    raises = (action == RAISE) & can_raise(game, table)
+    to = 0
+    if no_limit(table):
+        to = raise_to(game, table, action)
+        raises = to > 0
+    else:
+        raises = (action == RAISE) & can_raise(game, table)
     if table.over or not (folds | raises | (action == CALL)):
-        table.error = 1 + action if FOLD <= action <= RAISE else 127
+        table.error = 1
         return
-    note(game, table, action)
+    if no_limit(table):
+        note(game, table, min(action, RAISE))
+    else:
+        note(game, table, action)
     table.line[table.moves] = action
     table.moves += 1
 
     seat, street = table.to_act, table.street
     live = table.live - folds
+    staying = live  # seats that answer a raise, and the one that makes it
     price = table.price + raises * game.raise_size[street]
+    put = price
+    done = street + 1 == game.streets
+    if no_limit(table):
+        price = max(table.price, to)
+        put = min(price, game.stack[seat])
+        staying = table.able[0]
+        able = staying - (folds | (put == game.stack[seat]))
+        done |= able < 2
+        table.able[0] = able
+        table.raise_by[0] = max(table.raise_by[0], price - table.price)
     pending = table.pending
     if raises:
-        pending = live
+        pending = staying
     pending -= 1
     closed = pending == 0
     table.live = live
     table.price = price
     table.folded[seat] = folds
     paid = table.paid[seat]
-    table.paid[seat] = paid if folds else price
-    table.over = (live == 1) | (closed & (street + 1 == game.streets))
+    table.paid[seat] = paid if folds else put
+    table.over = (live == 1) | (closed & done)
+    if no_limit(table):
+        table.chips[table.marks - 1] = table.paid[seat]
     if not table.over:
         street += closed
         count = table.raises + raises
@@ -170,6 +266,11 @@ def step(game, table, action):
         seat += 1
         if closed:
             seat, count, pending = opener, 0, live
+        if no_limit(table):
+            count = min(count, game.levels - 1)
+            if closed:
+                pending = table.able[0]
+                table.raise_by[0] = 0
         table.street = street
         table.raises = count
         table.pending = pending
@@ -178,138 +279,11 @@ def step(game, table, action):
 
 @rule
 def next_seat(game, table, seat):
-    """The first seat at or after this one that has not folded."""
+    """The first seat at or after this one that can act."""
     if seat == game.seats:
         seat = 0
-    while table.folded[seat]:
+    while table.folded[seat] or (no_limit(table) and not has_chips(game, table, seat)):
         seat += 1
         if seat == game.seats:
             seat = 0
     return seat
-
-
-@rule
-def card_at(table, place):
-    """A card of the deck; an unsigned index spares the test for one that counts from the end."""
-    return table.deck[np.uint64(place)]
-
-
-@rule
-def payoffs(game, table, out):
-    """Write the chips won by each seat, summing to zero.
-
-    Best hands share the pot; its odd chips go one each to the first winners left of the button.
-    """
-    pot = 0
-    best = -1
-    winners = 0
-    first = game.seats * game.hole
-    board = game.dealt - first
-    if table.live > 1:
-        for i in range(board):
-            table.hand[game.hole + i] = card_at(table, first + i)
-    for seat in range(game.seats):
-        pot += table.paid[seat]
-        rank = -1
-        if not table.folded[seat]:
-            rank = 0
-            if table.live > 1:
-                for i in range(game.hole):
-                    table.hand[i] = card_at(table, seat * game.hole + i)
-                rank = strength(table.hand, game.hole + board, game.suits)
-            if rank > best:
-                best = rank
-                winners = 1
-            elif rank == best:
-                winners += 1
-        table.rank[seat] = rank
-    share = pot // winners
-    odd = pot - share * winners
-    for seat in range(game.seats):
-        won = -table.paid[seat]
-        if table.rank[seat] == best:
-            won += share
-            if odd > 0:
-                won += 1
-                odd -= 1
-        out[seat] = won
-    for seat in range(game.seats, len(out)):
-        out[seat] = 0
-
-
-@rule
-def observe(game, table, seat, out):
-    """Write what a seat sees as 0/1 features.
-
-    [room, streets, levels, kinds]  actions so far by seat relative to the observer, street, raises
-                                    before the action, and kind (raise, call, fold); blinds that
-                                    differ stand as a call (small) and a raise (big), and an empty
-                                    seat as a fold before any raise, which nobody else can make
-    [cards]                         own hole cards
-    [cards] for each street that deals board cards
-    """
-    clear(out)
-    block = game.seats * game.plane
-    own = seat * game.plane
-    marks = table.marks  # read once: for all the compiler knows, `out` lies over the table
-    for i in range(marks):
-        cell = table.mark[i] - own
-        out[np.uint64(cell if cell >= 0 else cell + block)] = 1
-    for i in range(game.seats, game.room):
-        out[np.uint64(i * game.plane + RAISE - FOLD)] = 1
-    first = seat * game.hole
-    last = first + game.hole
-    for i in range(first, last):
-        out[np.uint64(game.own_plane + card_at(table, i))] = 1
-    first = game.seats * game.hole
-    shown = game.shown[table.street]
-    for i in range(shown):
-        out[np.uint64(game.card_plane[i] + card_at(table, first + i))] = 1
-
-
-@rule
-def clear(out):
-    """Zero an array; a plain loop compiles sooner than a slice."""
-    for i in range(len(out)):
-        out[i] = 0
-
-
-@rule
-def reveal(game, table, seat, out):
-    """Write the others' hole cards, [seats - 1, cards], in order from the observer's left."""
-    clear(out)
-    for other in range(1, game.seats):
-        first = (seat + other) % game.seats * game.hole
-        for i in range(first, first + game.hole):
-            out[(other - 1) * game.cards + table.deck[i]] = 1
-
-
-@rule
-def infoset(game, table, seat, out):
-    """Write the key of what a seat knows: seat, of how many, actions, own cards, visible board.
-
-    Cards that came together are sorted, since their order means nothing.
-    """
-    clear(out)
-    out[0] = game.seats << 4 | seat
-    out[1] = table.moves
-    for i in range(table.moves):
-        out[2 + i] = table.line[i]
-    at = write_sorted(table, seat * game.hole, game.hole, out, 2 + table.moves)
-    dealt = game.seats * game.hole
-    for street in range(table.street + 1):
-        at = write_sorted(table, dealt, game.board[street], out, at)
-        dealt += game.board[street]
-
-
-@rule
-def write_sorted(table, first, count, out, at):
-    """Write `count` cards of the deck from `first` on in ascending order; return the next place."""
-    for i in range(count):
-        card = card_at(table, first + i)
-        place = at + i
-        while place > at and out[place - 1] > card:
-            out[place] = out[place - 1]
-            place -= 1
-        out[place] = card
-    return at + count

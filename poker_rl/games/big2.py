@@ -28,6 +28,8 @@ class Big2:
     seats = climbing.SEATS
     actions = ACTIONS
     observation_size = climbing.OBSERVATION
+    observation_dtype = np.dtype(np.uint8)
+    history_size = 0
     hidden_size = (climbing.SEATS - 1) * CARDS
     infoset_size = climbing.INFOSET
     table = climbing.TABLE

@@ -11,9 +11,10 @@ import numpy as np
 
 from poker_rl.games import betting
 from poker_rl.games.poker import Poker
+from poker_rl.games.poker_table import SEATS
 from poker_rl.settings import Count, Natural, Range, Refused
 
-Seats = Annotated[int, Range(2, betting.SEATS)]
+Seats = Annotated[int, Range(2, SEATS)]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -97,7 +98,7 @@ class DrawnSeats:
     @property
     def table(self) -> np.dtype[np.void]:
         """The dtype of a table."""
-        return betting.TABLE
+        return self.games[-1].table
 
     @property
     def record(self) -> np.ndarray:
@@ -113,6 +114,16 @@ class DrawnSeats:
     def observation_size(self) -> int:
         """Width of an observation."""
         return self.games[-1].observation_size
+
+    @property
+    def observation_dtype(self) -> np.dtype[np.uint8]:
+        """0/1 features."""
+        return self.games[-1].observation_dtype
+
+    @property
+    def history_size(self) -> int:
+        """Width of a step of the history."""
+        return self.games[-1].history_size
 
     @property
     def hidden_size(self) -> int:

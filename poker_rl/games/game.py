@@ -10,6 +10,7 @@ that describes it to the rest of the program.
     step(game, table, action)       an illegal action sets table.error
     payoffs(game, table, out)       chips won per seat, summing to zero
     observe(game, table, seat, out) network features
+    history(game, table, seat, out) the actions so far as a sequence; returns its length
     reveal(game, table, seat, out)  the hidden cards, for a perfect-information critic only
     infoset(game, table, seat, out) key of the information set as bytes
 
@@ -60,6 +61,14 @@ class Game(Protocol):
     @property
     def observation_size(self) -> int:
         """Width of an observation, W."""
+
+    @property
+    def observation_dtype(self) -> np.dtype[Any]:
+        """Of an observation: uint8 if all of it is 0 or 1, else float32."""
+
+    @property
+    def history_size(self) -> int:
+        """Width of a step of `history`, F; 0 if the rules have no `history`."""
 
     @property
     def hidden_size(self) -> int:

@@ -10,6 +10,7 @@ threads costs more than a short loop saves, so the parallel one is for calls wor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ import numba
 import numpy as np
 
 from poker_rl.games.game import Game, choose
+from poker_rl.settings import Refused
 
 PARALLEL_ROWS = 16_384
 
@@ -62,6 +64,12 @@ def observe_loop(game, tables, rows, out):
     for i in prange(len(rows)):
         table = tables[rows[i]]
         observe(game[table.variant], table, table.to_act, out[i])
+
+
+def history_loop(game, tables, rows, out, lengths):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        lengths[i] = history(game[table.variant], table, table.to_act, out[i])
 
 
 def reveal_loop(game, tables, rows, out):
@@ -173,10 +181,30 @@ class Tables:
         return definitions
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """What each seat to act sees, [B, W] uint8."""
-        out = np.empty((self.count(rows), self.game.observation_size), np.uint8)
+        """What each seat to act sees, [B, W] of the game's dtype."""
+        shape = self.count(rows), self.game.observation_size
+        out = np.empty(shape, self.game.observation_dtype)
         self.run(observe_loop, rows, out)
         return out
+
+    def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The actions so far as each seat to act sees them, oldest first.
+
+        Returns:
+            steps [B, L, F] float32, L being the length of the longest, and lengths [B] int64; a
+            shorter one ends in zeros.
+
+        Raises:
+            Refused: if the game's rules tell no history.
+        """
+        if not self.game.history_size:
+            raise Refused(f"game: {self.game.name} tells no history of actions")
+        count, width = self.count(rows), self.game.history_size
+        lengths = np.empty(count, np.int64)
+        self.run(history_loop, rows, np.empty((count, 0, width), np.float32), lengths)
+        out = np.zeros((count, int(lengths.max(initial=0)), width), np.float32)
+        self.run(history_loop, rows, out, lengths)
+        return out, lengths
 
     def reveal(self, rows: np.ndarray | None = None) -> np.ndarray:
         """What is hidden from each seat to act, [B, H] uint8."""
@@ -201,18 +229,17 @@ class Tables:
         if len(actions) != self.count(rows):
             raise ValueError(f"{len(actions)} actions for {self.count(rows)} tables")
         if self.run(step_loop, rows, np.ascontiguousarray(actions, np.int64)):
-            raise self._illegal()
+            raise self._illegal(actions, self._all if rows is None else rows)
 
     def replay(self, lines: np.ndarray, counts: np.ndarray) -> None:
         """Play the first counts [B] of the actions in lines [B, L] at each table."""
         if self.run(replay_loop, None, lines.astype(np.int64), counts.astype(np.int64)):
-            raise self._illegal()
+            raise self._illegal(["of a line"] * len(lines), self._all)
 
-    def _illegal(self) -> ValueError:
-        row = int(np.flatnonzero(self.records["error"])[0])
-        record = self.records[row]
-        where = self.game.infoset_name(record)
-        return ValueError(f"illegal action {int(record['error']) - 1} at table {row}: {where}")
+    def _illegal(self, actions: Sequence[object] | np.ndarray, rows: np.ndarray) -> ValueError:
+        first = int(np.flatnonzero(self.records["error"][rows])[0])
+        where = self.game.infoset_name(self.records[rows[first]])
+        return ValueError(f"illegal action {actions[first]} at table {rows[first]}: {where}")
 
     def payoffs(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Chips won by each seat of finished hands, [B, seats] int64, each row summing to zero."""
@@ -230,10 +257,11 @@ class Tables:
     ) -> None:
         """Play one action [B] at every table, redeal those that end, and look at all of them.
 
-        Writes in place: observations [B, W] uint8 and masks [B, A] of the seats now to act, and,
+        Writes in place: observations [B, W], of the game's dtype, and masks [B, A] of the seats now
+        to act, and,
         where over [B] is 1, the chips won [B, seats] int64 in the hand that ended.
         """
         parallel = len(actions) >= PARALLEL_ROWS and numba.get_num_threads() > 1
         loop = compiled(advance_loop, self.game.rules, parallel)
         if loop(self._record, self.records, actions, observations, masks, won, over):
-            raise self._illegal()
+            raise self._illegal(actions, self._all)

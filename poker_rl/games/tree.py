@@ -235,9 +235,9 @@ def describe_rows(game: Game) -> str:
 def _line_keys(records: np.ndarray) -> np.ndarray:
     longest = int(records["moves"].max(initial=0))
     moves = records["line"][:, :longest].copy()
-    moves[np.arange(longest) >= records["moves"][:, None]] = 255
-    key = np.c_[records["to_act"].astype(np.uint8), moves]
-    lines: np.ndarray = key.view(f"S{longest + 1}")[:, 0]
+    moves[np.arange(longest) >= records["moves"][:, None]] = np.iinfo(moves.dtype).max
+    key = np.c_[records["to_act"].astype(moves.dtype), moves]
+    lines: np.ndarray = key.view(f"S{key.itemsize * key.shape[1]}")[:, 0]
     return lines
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from poker_rl.games import betting
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.settings import Refused
@@ -61,6 +62,8 @@ class Uniform(Bot):
 class FirstLegal(Bot):
     """Takes the first action of `prefer` that is legal; actions left out come last, in their order.
 
+    `raise` stands for all raises of a no-limit game, the smallest first.
+
     Raises:
         Refused: if the game has no action of such a name.
     """
@@ -70,11 +73,12 @@ class FirstLegal(Bot):
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         names = [game.action_name(action) for action in range(game.actions)]
-        for name in self.prefer:
-            if name not in names:
+        called = [(name, name.partition("_")[0]) for name in names]  # raise_12 is a raise
+        for word in self.prefer:
+            if not any(word in each for each in called):
                 few = ", ".join(names[:FEW]) + (", ..." if len(names) > FEW else "")
-                raise Refused(f"prefer: {name} is no action of {game.name}: {few}")
-        first = [names.index(name) for name in self.prefer]
+                raise Refused(f"prefer: {word} is no action of {game.name}: {few}")
+        first = [a for word in self.prefer for a, each in enumerate(called) if word in each]
         self._order = np.array(first + [a for a in range(game.actions) if a not in first])
 
     def probabilities(self, records: np.ndarray) -> np.ndarray:
@@ -83,4 +87,26 @@ class FirstLegal(Bot):
         choice = self._order[legal[:, self._order].argmax(1)]  # [B]
         out = np.zeros(legal.shape)
         out[np.arange(len(out)), choice] = 1
+        return out
+
+
+@dataclass(kw_only=True)
+class AllIn(Bot):
+    """Raises as much as it may: all its chips in no-limit. Calls where it may not raise.
+
+    Raises:
+        Refused: if the game is not poker.
+    """
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        if game.rules is not betting:
+            raise Refused(f"a bot that bets all its chips, which {game.name} is played without")
+
+    def probabilities(self, records: np.ndarray) -> np.ndarray:
+        """Tables [B] -> [B, A]."""
+        legal = self.legal(records)
+        last = legal.shape[1] - 1 - legal[:, ::-1].argmax(1)  # raises come last, by size
+        out = np.zeros(legal.shape)
+        out[np.arange(len(out)), last] = 1
         return out

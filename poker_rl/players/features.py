@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from poker_rl.games.game import Game
-from poker_rl.games.poker import Poker
+from poker_rl.games.poker_game import PokerGame
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import NO_STEPS, FeatureKind
@@ -19,7 +19,7 @@ Rows = Callable[[np.ndarray], np.ndarray]
 class Features:
     """Rows of numbers that show tables as the seats to act see them.
 
-    `observation`  the game's own features, uint8
+    `observation`  the game's own features, uint8; float32 where they hold chips
     `rank`         rank of the own card, evenly spaced from -1 (lowest) to 1 (highest), float32
     `infoset`      one-hot over the information sets of an enumerated game, uint8
 
@@ -33,7 +33,9 @@ class Features:
 
     def __init__(self, game: Game, kind: FeatureKind) -> None:
         self.size, self._rows = FEATURES[kind](game)
-        self.bits = kind != "rank"
+        self.bits = kind == "infoset" or (
+            kind == "observation" and game.observation_dtype == np.uint8
+        )
         self.steps = NO_STEPS
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
@@ -52,7 +54,7 @@ def _observation(game: Game) -> tuple[int, Rows]:
 
 
 def _rank(game: Game) -> tuple[int, Rows]:
-    if not isinstance(game, Poker) or game.hole_cards != 1:
+    if not isinstance(game, PokerGame) or game.hole_cards != 1:
         raise Refused(f"net.features: rank needs a game with one hole card, not {game.name}")
     suits, middle = len(game.suits), (len(game.ranks) - 1) / 2
 
