@@ -43,8 +43,10 @@ def apu(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> APU
         "epsilon": Linear(start=0.5, end=0.1, horizon=100),
         "actor_lr": Constant(start=1e-3),
         "critic_lr": Constant(start=1e-2),
+        "entropy": Constant(start=0.0),
         "soft_target": 0.1,
         "reward": "published",
+        "reward_unit": 1.0,
         "reward_scale": 1.0,
     }
     net = MLP(hidden=[16], activation="relu", init="torch", features="observation")
@@ -154,6 +156,17 @@ def test_the_next_table_is_the_one_at_ones_own_next_decision() -> None:
         for move, seat in enumerate(seats):
             later = [then for then in range(move + 1, len(seats)) if seats[then] == seat]
             assert after[move] == (later or [len(seats)])[0]
+
+
+def test_the_published_reward_counts_in_its_unit_before_the_square() -> None:
+    learner = apu(
+        game_of("limit_holdem_6p"), update="dual_apu_ctrl", episodes=1, batch=100, reward_unit=4.0
+    )
+    scripted(learner)
+    learner.learn()
+    rewards = stored(learner)["reward"].tolist()
+    assert max(rewards) == pytest.approx(-2 / 4 + (12 / 4) ** 2)
+    assert min(rewards) == pytest.approx(-2 / 4)
 
 
 def test_the_other_reward_is_the_chips_won() -> None:
@@ -317,7 +330,7 @@ def test_losses_against_plain_loops(update: str) -> None:
         weight = np.where(legal, np.exp(through(net, row, k)), 0)
         return weight / weight.sum()
 
-    errors, gains, ends = 0.0, 0.0, 0
+    errors, gains, entropy, ends = 0.0, 0.0, 0.0, 0
     for k in range(copies):
         for i in range(40):
             hand = batch["hand"][k, i].numpy()
@@ -330,12 +343,25 @@ def test_losses_against_plain_loops(update: str) -> None:
                 goal += 0.9 * pi @ through(target_critic, w_next, k)
             q = through(critic, w, k)
             errors += (q[hand[game.dealt + 1 + moves]] - goal) ** 2 / 40
-            gains += policy(actor, s, legal, k) @ q / 40
+            pi = policy(actor, s, legal, k)
+            gains += pi @ q / 40
+            entropy -= pi[legal] @ np.log(pi[legal]) / 40
             ends += over
     assert 20 < ends < 40 * copies - 20 or copies == 1
     told = learner._losses(one)
     assert told[0].item() == pytest.approx(errors, rel=1e-4)
     assert told[1].item() == pytest.approx(-gains, rel=1e-4)
+    assert told[2].item() == pytest.approx(entropy, rel=1e-4)
+
+
+def test_a_weight_of_entropy_keeps_the_actor_from_making_up_its_mind() -> None:
+    spread = []
+    for weight in (0.0, 10.0):
+        learner = apu(game_of("leduc"), update="dual_apu_ctrl", entropy=Constant(start=weight))
+        for _ in range(20):
+            metrics = learner.learn()
+        spread.append(metrics["policy/entropy"])
+    assert spread[0] < 0.6 < spread[1] < np.log(3)
 
 
 def test_targets_follow_softly() -> None:

@@ -16,11 +16,12 @@ An iteration:
     for each update due:
         y = r + gamma sum_a' pi'(a' | s') Q'(w', a'), r alone where the hand ended
         minimise  (Q(w, a) - y)^2 - sum_a pi(a | s) Q(w, a)  on a batch, the second in pi alone
+            less `entropy` times the entropy of pi(s), which as published is nothing
         move the target networks pi', Q' by `soft_target` towards pi, Q
 
 The published reward of a decision is minus the chips put in with it, and at the end of a hand the
-square of the pot's share won, both in the game's unit; it wants large pots. `payoff` is the chips
-won, at the end of the hand.
+square of the pot's share won, in units of `reward_unit`: a share of more than one unit is worth
+more than its chips, a smaller one less. `payoff` is the chips won, at the end of the hand.
 
 An episode is as many hands as the game has seats. Deviations: the seats are drawn for each hand,
 where the published button goes round; episodes are played side by side; odd chips of a split pot
@@ -44,7 +45,7 @@ from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.games.hands import Hands
 from poker_rl.memory import Circular, Column, Memory
-from poker_rl.nets import Net, masked_softmax, part
+from poker_rl.nets import Net, masked_log_softmax, masked_softmax, part
 from poker_rl.players.player import Player
 from poker_rl.rollout import ENDED, Batch, Rows, draw
 from poker_rl.schedules import Schedule
@@ -80,8 +81,10 @@ class APU:
     epsilon: Schedule
     actor_lr: Schedule
     critic_lr: Schedule
+    entropy: Schedule
     soft_target: Share
     reward: Literal["published", "payoff"]
+    reward_unit: Positive
     reward_scale: Positive
     game: InitVar[Game]
     net: InitVar[Net]
@@ -100,7 +103,7 @@ class APU:
         if getattr(self, period) % self.episodes:
             whole = f"{period}, {getattr(self, period)}"
             raise Refused(f"episodes: {self.episodes} at once do not divide {whole}")
-        self._unit = game.unit_chips
+        self._unit = game.unit_chips * self.reward_unit
         self.progress = Progress()
         many = self.update in ("apu", "apu_ctrl")
         self._agents = Agents(
@@ -224,7 +227,8 @@ class APU:
         told = self._losses(learner)
         with self._clock.networks():
             step = learner.updates
-            learner.step(told[0] + told[1], self.actor_lr.value(step), self.critic_lr.value(step))
+            loss = told[0] + told[1] - self.entropy.value(step) * told[2]
+            learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
             learner.follow(self.soft_target)
         return told.detach()
 
@@ -250,9 +254,10 @@ class APU:
                 goal = reward + self.gamma * goes_on * (pi * target_critic(w_next)).sum(2)
             q = critic(w)  # [K, B, A]
             error = (q.gather(2, action)[..., 0] - goal).square()
-            pi = masked_softmax(actor(s), legal)
-            gain = (pi * q.detach()).sum(2)
-            parts = torch.stack([error, -gain, torch.special.entr(pi.detach()).sum(2)])
+            log_pi = masked_log_softmax(actor(s), legal)
+            pi = log_pi.exp()
+            entropy = -(pi * log_pi.masked_fill(~legal, 0.0)).sum(2)
+            parts = torch.stack([error, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
 
     def _halves(self, rows: np.ndarray, shape: torch.Size) -> tuple[Tensor, Tensor]:
@@ -282,14 +287,14 @@ class APU:
         return parts if self._others is None else parts | {"others": self._others}
 
 
-def published(batch: Batch, paid: np.ndarray, end: np.ndarray, unit: int) -> np.ndarray:
+def published(batch: Batch, paid: np.ndarray, end: np.ndarray, unit: float) -> np.ndarray:
     """Reward of each decision: minus the chips put in, and the square of the share of the pot won.
 
     Args:
         batch: hands that are over.
         paid: chips the player had put in before each decision, [N].
         end: chips every seat had put in at the end, [tables, seats].
-        unit: chips to one in which both are counted.
+        unit: chips to one.
 
     Returns:
         [N] float64.
