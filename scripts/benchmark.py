@@ -19,8 +19,10 @@ import torch
 
 from poker_rl.config import build, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.games.betting import deal, legal, payoffs, start, step
 from poker_rl.games.cards import strength
 from poker_rl.games.game import Game, rule
+from poker_rl.games.no_limit import NoLimit
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 
@@ -101,18 +103,53 @@ def draw_any(masks, state, actions):  # type: ignore[no-untyped-def]
     state[0] = bits
 
 
+@rule
+def draw_raise(masks, state, actions):  # type: ignore[no-untyped-def]
+    """Fold, call or raise in a no-limit game of equal stacks; of raises the next from anywhere."""
+    bits, width = state[0], masks.shape[1]
+    for i in range(len(actions)):
+        bits ^= bits << np.uint64(13)
+        bits ^= bits >> np.uint64(7)
+        bits ^= bits << np.uint64(17)
+        raises = masks[i, 2] or masks[i, width - 1]
+        legal = np.uint64(1) + np.uint64(masks[i, 0]) + np.uint64(raises)
+        chosen = np.int64(((bits >> np.uint64(32)) * legal) >> np.uint64(32)) + (not masks[i, 0])
+        if chosen == 2:
+            some = np.uint64(width - 2) * (bits & np.uint64(0xFFFFFFFF)) >> np.uint64(32)
+            chosen = 2 + np.int64(some)
+            while not masks[i, chosen]:
+                chosen = chosen + 1 if chosen + 1 < width else 2
+        actions[i] = chosen
+    state[0] = bits
+
+
+@rule
+def rules_only(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
+    """Play an action at each table, redeal those that end, and write what is legal then."""
+    for i in range(len(tables)):
+        game, table = definitions[0], tables[i]
+        step(game, table, actions[i])
+        if table.over:
+            payoffs(game, table, won)
+            deal(game, table)
+            start(game, table)
+        legal(game, table, masks[i])
+
+
 class RandomPlay:
     """Hand after hand at a batch of tables."""
 
     def __init__(self, game: Game, seed: int) -> None:
         self.draw = draw if game.actions == 3 else draw_any
-        self.tables = Tables(game, BATCH, seed)
+        if isinstance(game, NoLimit):
+            self.draw = draw_raise
+        self.record, self.tables = game.record, Tables(game, BATCH, seed)
         self.tables.deal()
         self.masks = self.tables.legal()
         self.state = np.array([seed + 1], np.uint64)
         self.actions = np.zeros(BATCH, np.int64)
         self.arrays = (
-            np.zeros((BATCH, game.observation_size), np.uint8),
+            np.zeros((BATCH, game.observation_size), game.observation_dtype),
             self.masks,
             np.zeros((BATCH, game.seats), np.int64),
             np.zeros(BATCH, np.uint8),
@@ -122,6 +159,14 @@ class RandomPlay:
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
             self.tables.advance(self.actions, *self.arrays)
+        return 100 * BATCH
+
+    def unseen(self) -> int:
+        """The same without observations."""
+        won = self.arrays[2][0]
+        for _ in range(100):
+            self.draw(self.masks, self.state, self.actions)
+            rules_only(self.record, self.tables.records, self.actions, self.masks, won)
         return 100 * BATCH
 
     def hands(self) -> int:
@@ -322,6 +367,10 @@ def main() -> None:
     if rlcard:
         works["RLCard"] = rlcard_rules()
     report("Heads-up limit hold'em, decisions", works)
+
+    for name in ("nolimit_holdem_sizes", "nolimit_holdem", "nolimit_holdem_6p"):
+        play = RandomPlay(game(name), 0)
+        report(f"{name}, decisions", {"ours": play, "ours, without observations": play.unseen})
 
     big2 = game("big2")
     report(

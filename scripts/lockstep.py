@@ -392,11 +392,12 @@ def universal_poker(game: Poker) -> Any:
     )
 
 
-def all_ins(hand: Hand) -> int:
-    """How many seats put in all they had."""
+def counts_of(hand: Hand, winners: int) -> dict[str, int]:
+    """Odd chips in a limit game, which has one pot; in no-limit the seats that were all-in."""
     if not isinstance(hand.game, NoLimit):
-        return 0
-    return sum(put == stack for put, stack in zip(hand.paid, hand.game.stack_of, strict=True))
+        return {"odd chips": sum(hand.paid) % winners}
+    stacks = zip(hand.paid, hand.game.stack_of, strict=True)
+    return {"all-ins": sum(put == stack for put, stack in stacks)}
 
 
 def compare(game: PokerGame | DrawnSeats, engine: Engine, hands: int, seed: int) -> Counter[str]:
@@ -415,8 +416,7 @@ def compare(game: PokerGame | DrawnSeats, engine: Engine, hands: int, seed: int)
                 "decisions": len(hand.decisions),
                 "showdowns": int(hand.showdown),
                 "split pots": int(winners > 1),
-                "odd chips": sum(hand.paid) % winners if isinstance(hand.game, Poker) else 0,
-                "all-ins": all_ins(hand),
+                **counts_of(hand, winners),
             }
         )
     return told

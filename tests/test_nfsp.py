@@ -359,8 +359,9 @@ def test_the_average_policy_comes_closer_to_equilibrium() -> None:
 
 
 @pytest.mark.parametrize("members", ["shared", "seat", "agent"])
-@pytest.mark.parametrize("game", [kuhn(3), game_of("limit_holdem")], ids=lambda game: game.name)
-def test_plays_any_poker(game: Poker, members: str) -> None:
+@pytest.mark.parametrize("name", ["kuhn_3p", "limit_holdem", "nolimit_holdem_20"])
+def test_plays_any_poker(name: str, members: str) -> None:
+    game = game_of(name)
     learner = nfsp(game, seating="shuffled", members=members, average=average(updates=2))
     for _ in range(12):
         metrics = learner.learn()

@@ -7,15 +7,18 @@ import hypothesis.strategies as st
 import numpy as np
 import pyspiel
 import pytest
+import torch
 from random_games import NO_LIMIT, game, play
 
+from poker_rl.agents import Agents
 from poker_rl.config import build, option
-from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.evaluation.exploitability import exploitability, nash_conv
 from poker_rl.games.betting import CALL, FOLD, RAISE
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.no_limit import NoLimit
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, tree_of
+from poker_rl.memory import Circular, Memory
 from poker_rl.settings import Refused
 
 BOARD = "2c 7d 9h Js 4c"
@@ -326,6 +329,43 @@ def test_uniform_play_as_open_spiel_has_it():
     )
     theirs = pyspiel.nash_conv(other, pyspiel.UniformRandomPolicy(other))
     assert nash_conv(tree, tree.uniform()) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_cfr_plus_solves_a_small_game():
+    """0.175 after 20 iterations, where uniform play is at 1.665."""
+    definition = game("nolimit_leduc")
+    settings = {**option("algo", "cfr"), **option("algo", "cfr_plus")}
+    solver = build({**settings, "iterations_per_step": 20}, "algo", game=definition)
+    solver.learn()
+    tree = tree_of(definition)
+    policy = solver.players()["average"].probabilities(tree.records)
+    assert exploitability(tree, policy) < 0.2
+
+
+def test_memories_keep_chips():
+    """What PPO's average policy remembers of a decision is what the network saw, to 1/2,048."""
+    definition = game("nolimit_holdem_sizes")
+    _, moves = play(definition, 100, seed=6)
+    tables = Tables(definition, 0, 0)
+    tables.use(moves[1].records)
+    seen = tables.observe()
+    net = build(option("net", "mlp_small"), "net")
+    agents = Agents(
+        definition,
+        net,
+        torch.device("cpu"),
+        0,
+        None,
+        tables=4,
+        members="shared",
+        instances=1,
+        seating="fixed",
+    )
+    memory = Memory("m", 1, Circular(), {"seen": agents.column}, torch.device("cpu"), 0)
+    memory.add(np.zeros(1, np.int64), seen=seen[:1])
+    kept = memory.sample(1)["seen"][0, 0].float().numpy()
+    assert np.abs(kept - seen[0]).max() <= 1 / 2048
+    assert len(np.unique(kept)) > 3
 
 
 # Definitions

@@ -194,18 +194,18 @@ def legal(game, table, mask):
         mask[RAISE] = can_raise(game, table)
         return
     for action in range(RAISE, len(mask)):
-        mask[action] = False
-    if can_raise(game, table):
-        if game.sizes == 0:
-            for to in range(least_raise(game, table), game.stack[table.to_act] + 1):
-                mask[to] = True
-        else:
-            pot = pot_after_calling(game, table)
-            last = 0
-            for size in range(game.sizes):
-                to = sized(game, table, size, pot)
-                mask[RAISE + size] = to != last
-                last = to
+        mask[np.uint64(action)] = False
+    if not can_raise(game, table):
+        return
+    if game.sizes == 0:
+        for to in range(least_raise(game, table), game.stack[table.to_act] + 1):
+            mask[np.uint64(to)] = True  # unsigned, it is a run of bytes to the compiler
+    else:
+        pot, last = pot_after_calling(game, table), 0
+        for size in range(game.sizes):
+            to = sized(game, table, size, pot)
+            mask[RAISE + size] = to != last
+            last = to
 
 
 @rule
