@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from math import sqrt
 from typing import Any, Literal, Protocol
@@ -339,4 +339,7 @@ class WeightAverage:
 def net_state(net: Any) -> dict[str, Any]:
     """The settings of a network's shape as its YAML would have them."""
     kind = type(net)
-    return {"_target_": f"{kind.__module__}.{kind.__qualname__}", **asdict(net)}
+    settings = {field.name: getattr(net, field.name) for field in fields(net)}
+    return {"_target_": f"{kind.__module__}.{kind.__qualname__}"} | {
+        name: net_state(value) if is_dataclass(value) else value for name, value in settings.items()
+    }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from averages import average
+from ppo_settings import ppo_settings
 from small_games import kuhn
 
 from poker_rl.advantages import gae
@@ -33,37 +34,9 @@ def game_of(name: str) -> Poker:
 
 
 def ppo(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO:
-    settings: dict[str, Any] = {
-        "tables": 64,
-        "steps": 8,
-        "epochs": 2,
-        "minibatches": 2,
-        "gamma": 1.0,
-        "gae_lambda": 0.95,
-        "clip": Constant(start=0.2),
-        "lr": Constant(start=3e-3),
-        "adam_epsilon": 1e-5,
-        "gradient_norm": 0.5,
-        "entropy": Constant(start=0.1),
-        "magnet": None,
-        "magnet_every": 100,
-        "last": None,
-        "value": 0.5,
-        "clip_value": False,
-        "normalise": False,
-        "reward_scale": 2.0,
-        "critic": "own",
-        "shared": 0,
-        "last_scale": 0.01,
-        "weight_average": 0.95,
-        "average": None,
-        "members": "shared",
-        "instances": 1,
-        "seating": "fixed",
-        "ask_forced": True,
-    }
     net = MLP(hidden=[32], activation="relu", init="orthogonal", features="observation")
-    return PPO(**(settings | changed), game=game, net=net, device=CPU, seed=seed, opponent=opponent)
+    parts = {"game": game, "net": net, "device": CPU, "seed": seed, "opponent": opponent}
+    return PPO(**ppo_settings(**changed), **parts)
 
 
 def everything_on() -> dict[str, Any]:

@@ -24,7 +24,7 @@ in the next batch; the critic may see the hidden cards beside the information st
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -103,6 +103,8 @@ class PPO:
     seed: InitVar[int]
     opponent: InitVar[Player | None] = None
 
+    taken: ClassVar[bool] = False  # whether the average network learns actions, not probabilities
+
     def __post_init__(
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
     ) -> None:
@@ -143,6 +145,7 @@ class PPO:
                 game.actions,
                 self._agents.seed(),
                 self._clock,
+                taken=self.taken,
             )
 
     def learn(self) -> dict[str, float]:
@@ -166,7 +169,8 @@ class PPO:
             else Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._agents.device)
         )
         data = self._data(batch, seen, known)
-        rows = np.flatnonzero(batch.next != OPEN)
+        decided = np.flatnonzero(batch.next != OPEN)
+        rows = decided[self._learns(batch)[decided]]
         self._optimiser.param_groups[0]["lr"] = now["lr"]
         sums, updates = torch.zeros(len(METRICS), device=self._agents.device), 0
         for _ in range(self.epochs):
@@ -197,7 +201,7 @@ class PPO:
             self._average.add(
                 batch.observation[rows],
                 batch.mask[rows],
-                data["last"].exp().cpu().numpy()[rows],
+                self._taught(batch, data)[rows],
                 batch.copy[rows],
                 self.progress.iterations + 1,
             )
@@ -206,7 +210,7 @@ class PPO:
 
         self.progress.updates += updates
         self.progress.hands = self._agents.rollout.hands
-        self.progress.decisions += len(rows)
+        self.progress.decisions += len(decided)
         self.progress.iterations += 1
         target, error = data["target"][rows], (data["target"] - data["value"])[rows]
         return metrics | {
@@ -228,6 +232,14 @@ class PPO:
             logits = self._agents.logits(self._actor, rows)
         return sample(logits, rows.mask, self._agents.generator)
 
+    def _learns(self, batch: Batch) -> np.ndarray:
+        """Which rows the actor and the critic learn from, [N] bool."""
+        return np.full(len(batch), True)
+
+    def _taught(self, batch: Batch, data: dict[str, Tensor]) -> np.ndarray:
+        """What the average network is shown of each row, [N, A]."""
+        return data["last"].exp().cpu().numpy()
+
     @torch.no_grad()
     def _data(self, batch: Batch, seen: Inputs, known: Inputs) -> dict[str, Tensor]:
         """What the loss needs of each of N decisions, [N] or [N, A]."""
@@ -237,7 +249,7 @@ class PPO:
             value = known.all(self._critic, copy)[:, 0]
             if self.magnet is not None:
                 references["magnet"] = masked_log_softmax(seen.all(self._magnet.module, copy), mask)
-            if self.last is not None or self._average is not None:
+            if self.last is not None or (self._average is not None and not self.taken):
                 references["last"] = masked_log_softmax(seen.all(self._actor, copy), mask)
         reward = batch.reward / np.float32(self.reward_scale)
         advantage = self._agents.tensor(

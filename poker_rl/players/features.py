@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from poker_rl.games import betting
 from poker_rl.games.game import Game
 from poker_rl.games.poker_game import PokerGame
 from poker_rl.games.tables import Tables
@@ -15,6 +16,8 @@ from poker_rl.settings import Refused
 
 Rows = Callable[[np.ndarray], np.ndarray]
 
+STEPS = 48  # of a history
+
 
 class Features:
     """Rows of numbers that show tables as the seats to act see them.
@@ -22,10 +25,13 @@ class Features:
     `observation`  the game's own features, uint8; float32 where they hold chips
     `rank`         rank of the own card, evenly spaced from -1 (lowest) to 1 (highest), float32
     `infoset`      one-hot over the information sets of an enumerated game, uint8
+    `history`      the newest STEPS actions of poker, oldest first, then the cards and the chips on
+                   the table, without how they came there, float32
 
     Attributes:
         size: width of a row, W.
         bits: whether all of it is 0 or 1.
+        steps: number and width of the steps that a row begins with, L x F.
 
     Raises:
         Refused: if the game has no such features.
@@ -36,7 +42,7 @@ class Features:
         self.bits = kind == "infoset" or (
             kind == "observation" and game.observation_dtype == np.uint8
         )
-        self.steps = NO_STEPS
+        self.steps = (STEPS, game.history_size) if kind == "history" else NO_STEPS
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, W]."""
@@ -77,8 +83,62 @@ def _infoset(game: Game) -> tuple[int, Rows]:
     return tree.size, rows
 
 
+def _history(game: Game) -> tuple[int, Rows]:
+    """Steps [STEPS, F], own cards and board, and of each seat from the observer on: chips put in,
+    chips left, whether it can win; the pot, the price of staying in and what the seat has to add.
+    Chips are shares of the most that a seat can put in.
+    """
+    if game.rules is not betting:
+        raise Refused(f"net.features: history needs a game of betting, not {game.name}")
+    tables = Tables(game, 0, 0)
+    first = int(game.record[0]["own_plane"])  # the cards, and after them what chips it shows
+    shows_chips = game.observation_dtype != np.uint8
+    chips_size = 0 if shows_chips else 3 * int(game.record[0]["room"]) + 3
+    width = STEPS * game.history_size
+
+    def rows(records: np.ndarray) -> np.ndarray:
+        tables.use(records)
+        steps, lengths = tables.history()
+        out = np.zeros((len(records), size), np.float32)
+        out[:, :width] = newest(steps, lengths).reshape(len(records), width)
+        end = size - chips_size
+        out[:, width:end] = tables.observe()[:, first:]
+        if chips_size:
+            out[:, end:] = chips_of(records, tables.definitions())
+        return out
+
+    size = width + game.observation_size - first + chips_size
+    return size, rows
+
+
+def newest(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The last STEPS of sequences [B, L, F] of these lengths [B], -> [B, STEPS, F]."""
+    skipped = np.maximum(lengths - STEPS, 0)[:, None]
+    place = (skipped + np.arange(STEPS))[..., None]  # [B, STEPS, 1]
+    room = max(0, int(place.max(initial=0)) + 1 - steps.shape[1])
+    padded = np.pad(steps, ((0, 0), (0, room), (0, 0)))
+    return np.take_along_axis(padded, place, 1)
+
+
+def chips_of(records: np.ndarray, definitions: np.ndarray) -> np.ndarray:
+    """Chips of the seats and of the pot in a limit game, which shows actions alone."""
+    room = int(definitions["room"].max(initial=0))
+    seats = definitions["seats"][:, None].astype(np.int64)
+    chip = definitions["chip"][:, None]
+    offset = np.arange(room)
+    there = offset < seats  # [B, room]
+    seat = (records["to_act"][:, None] + offset) % seats
+    paid = np.take_along_axis(records["paid"], seat, 1) * chip * there
+    in_hand = (np.take_along_axis(records["folded"], seat, 1) == 0) & there
+    price = records["price"][:, None] * chip
+    of_seats = np.stack([paid, (1 - paid) * there, in_hand], -1).reshape(len(records), -1)
+    pot = paid.sum(1, keepdims=True)
+    return np.concatenate([of_seats, pot, price, price - paid[:, :1]], 1)
+
+
 FEATURES: dict[FeatureKind, Callable[[Game], tuple[int, Rows]]] = {
     "observation": _observation,
     "rank": _rank,
     "infoset": _infoset,
+    "history": _history,
 }

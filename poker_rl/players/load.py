@@ -125,8 +125,12 @@ def load_players(
 
 
 def built(state: dict[str, Any]) -> Any:
-    """The object of plain settings a state describes, by its `_target_`."""
-    settings = {key: value for key, value in state.items() if key != "_target_"}
+    """The object of plain settings a state describes, by its `_target_`, and of those in it."""
+    settings = {
+        key: built(value) if isinstance(value, dict) else value
+        for key, value in state.items()
+        if key != "_target_"
+    }
     return class_of(state["_target_"])(**settings)
 
 

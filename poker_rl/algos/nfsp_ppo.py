@@ -1,0 +1,95 @@
+"""Neural fictitious self-play whose best responses are learnt by PPO.
+
+As in arXiv:1603.01121, Algorithm 1, each agent draws for each hand whether it plays its best
+response (chance eta) or its average policy, and the average network learns what the best response
+did. But the best response is an actor and a critic, not a Q network: of no-limit hold'em's hundreds
+of actions it learns a density over amounts (`amounts.AmountNet`), which has no largest value to
+look for. A policy gradient needs the chances its own policy gives to the actions it took, and those
+change with every step; PPO asks for them anew in each pass over a batch, and so is fit for a game
+in which only one hand in 1 / eta is its own. An iteration is that of `ppo` but for the rows of
+average play, which only show the best response whom it plays against.
+
+Deviation: what the best response did is kept as PPO drew it, exploration included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from poker_rl.algos.ppo import PPO
+from poker_rl.games.game import Game
+from poker_rl.nets import Net
+from poker_rl.players.player import Player
+from poker_rl.rollout import OPEN, Batch, Rows, sample
+from poker_rl.settings import Probability, Refused
+
+
+@dataclass(kw_only=True)
+class PolicyNFSP(PPO):
+    """The learner; see `PPO`. An average network is needed."""
+
+    eta: Probability
+
+    taken: ClassVar[bool] = True
+
+    def __post_init__(
+        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
+    ) -> None:
+        if self.average is None:
+            raise Refused("average: null, but fictitious self-play needs an average network")
+        super().__post_init__(game, net, device, seed, opponent)
+        assert self._average is not None
+        self._averaged = self._average.module
+        tables = self.instances * self.tables
+        self._responds = np.zeros((tables, game.seats), bool)  # in this hand, by seat
+        self._agents.rollout.dealt = self._draw_modes
+        self._responses = [np.zeros(0, bool)]  # of the next batch's rows so far, [B] bool each
+
+    def players(self) -> dict[str, Player]:
+        """The average policy, the one that approaches equilibrium, and PPO's."""
+        players = super().players()
+        return {"average": players.pop("average")} | players
+
+    def _draw_modes(self, tables: np.ndarray) -> None:
+        shape = (len(tables), self._responds.shape[1])
+        self._responds[tables] = self._agents.generator.random(shape) < self.eta
+
+    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        responds = self._responds[rows.table, rows.seat]
+        self._responses.append(responds)
+        action, log_prob = np.empty(len(responds), np.int64), np.empty(len(responds), np.float32)
+        for module, part in ((self._actor, responds), (self._averaged, ~responds)):
+            if part.any():
+                own = rows.pick(part)
+                with self._clock.networks(), torch.no_grad():
+                    logits = self._agents.logits(module, own)
+                action[part], log_prob[part] = sample(logits, own.mask, self._agents.generator)
+        return action, log_prob
+
+    def _learns(self, batch: Batch) -> np.ndarray:
+        """The rows of best responses; those of them that are open begin the next batch."""
+        responds = np.concatenate(self._responses)
+        self._responses = [responds[batch.next == OPEN]]
+        return responds
+
+    def _taught(self, batch: Batch, data: dict[str, Tensor]) -> np.ndarray:
+        """The action taken, one-hot [N, A]."""
+        taken: np.ndarray = batch.action[:, None] == np.arange(batch.mask.shape[1])
+        return taken
+
+    def state_dict(self) -> dict[str, Any]:
+        """That of `PPO`, who plays which policy in the open hands, and their rows so far."""
+        responds = {"hands": self._responds, "rows": np.concatenate(self._responses)}
+        kept = {name: torch.from_numpy(part.copy()) for name, part in responds.items()}
+        return super().state_dict() | {"responds": kept}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        super().load_state_dict(state)
+        self._responds = state["responds"]["hands"].numpy().copy()
+        self._responses = [state["responds"]["rows"].numpy().copy()]
