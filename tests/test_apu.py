@@ -19,6 +19,7 @@ from poker_rl.games.cards import parse_cards
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
+from poker_rl.history import HistoryNet
 from poker_rl.nets import MLP
 from poker_rl.players.table import TablePlayer
 from poker_rl.schedules import Constant, Linear
@@ -29,7 +30,13 @@ WAYS = ["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
 FOLD, CALL, RAISE = 0, 1, 2
 
 
-def apu(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> APU:
+MLP_16 = MLP(hidden=[16], activation="relu", init="torch", features="observation")
+LSTM = HistoryNet(
+    history="lstm", units=8, hidden=[16], merged=16, activation="relu", init="orthogonal"
+)
+
+
+def apu(game: Poker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **changed: Any) -> APU:
     settings: dict[str, Any] = {
         "update": "apu",
         "episodes": 4,
@@ -49,13 +56,21 @@ def apu(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> APU
         "reward_unit": 1.0,
         "reward_scale": 1.0,
     }
-    net = MLP(hidden=[16], activation="relu", init="torch", features="observation")
     return APU(**settings | changed, game=game, net=net, device=CPU, seed=seed, opponent=opponent)
 
 
 def stored(learner: APU, copy: int = 0) -> dict[str, np.ndarray]:
     items = learner._learners[0].memory.state_dict()["items"]
     return {name: parts[copy].numpy() for name, parts in items.items()}
+
+
+def copied(state: dict[str, Any]) -> dict[str, Any]:
+    """A state as it comes back from a file."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    again: dict[str, Any] = torch.load(file, weights_only=True)
+    return again
 
 
 def weights(learner: APU) -> list[torch.Tensor]:
@@ -386,9 +401,10 @@ def hidden_changed(records: np.ndarray, seats: int) -> np.ndarray:
     return records
 
 
-def test_the_actor_does_not_see_the_others_cards_and_the_critic_does() -> None:
+@pytest.mark.parametrize("net", [MLP_16, LSTM], ids=["mlp", "lstm"])
+def test_the_actor_does_not_see_the_others_cards_and_the_critic_does(net: Any) -> None:
     game = game_of("limit_holdem_6p")
-    learner = apu(game, update="apu")
+    learner = apu(game, update="apu", net=net)
     tables, generator = Tables(game, 40, 3), np.random.default_rng(0)
     tables.deal()
     streets = set()
@@ -425,11 +441,8 @@ def test_resumed_equals_uninterrupted_to_the_bit(update: str) -> None:
     whole = apu(game, **changed)
     for _ in range(9):
         whole.learn()
-    file = io.BytesIO()
-    torch.save(whole.state_dict(), file)
-    file.seek(0)
     resumed = apu(game, seed=1, **changed)
-    resumed.load_state_dict(torch.load(file, weights_only=True))
+    resumed.load_state_dict(copied(whole.state_dict()))
     for _ in range(5):
         whole.players(), whole.state_dict()  # they only look
         first, second = whole.learn(), resumed.learn()
@@ -461,6 +474,21 @@ def test_each_actor_is_a_player_for_every_seat(update: str) -> None:
         np.testing.assert_allclose(chances, weight / weight.sum(1, keepdims=True), rtol=1e-5)
 
 
+def test_networks_that_read_the_history_learn_and_resume() -> None:
+    settings = {"update": "dual_apu", "net": LSTM, "episodes": 2}
+    whole = apu(game_of("limit_holdem_6p"), **settings)
+    whole.learn()
+    before = weights(whole)
+    resumed = apu(game_of("limit_holdem_6p"), seed=1, **settings)
+    resumed.load_state_dict(copied(whole.state_dict()))
+    for learner in (whole, resumed):
+        learner.learn()
+    assert all(map(torch.equal, weights(whole), weights(resumed)))
+    assert not any(map(torch.equal, weights(whole), before))
+    actor, critic, *_ = whole._learners[0].networks
+    assert all(weight.grad.any() for net in (actor, critic) for weight in net.parameters())
+
+
 @pytest.mark.parametrize("reward", ["published", "payoff"])
 def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
     """Whoever bets against a player who passes and folds wins the ante each hand."""
@@ -478,9 +506,9 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
         training_period=8,
         batch=32,
         replay=5000,
-        actor_lr=Constant(start=5e-3),
+        actor_lr=Constant(start=1e-2),
     )
-    while learner.progress.hands < 3000:
+    while learner.progress.hands < 1500:
         learner.learn()
     policy = learner.players()["current"].probabilities(tree.records)
     for seat in range(2):

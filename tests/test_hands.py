@@ -14,7 +14,7 @@ from poker_rl.settings import Refused
 LOOKS = ("observe", "reveal", "legal", "infosets")
 
 
-@pytest.mark.parametrize("name", ["kuhn", "leduc", "limit_holdem", "limit_holdem_2to9"])
+@pytest.mark.parametrize("name", ["kuhn", "leduc", "limit_holdem_2to9", "nolimit_leduc"])
 def test_every_moment_of_a_hand_comes_back_as_it_was(name: str) -> None:
     played = game(name)
     hands, tables, generator = Hands(played), Tables(played, 50, 0), np.random.default_rng(0)
