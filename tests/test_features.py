@@ -104,3 +104,10 @@ def test_of_a_long_history_the_newest_steps_are_kept():
 def test_a_game_without_betting_has_no_such_history():
     with pytest.raises(Refused, match="history needs a game of betting, not big2"):
         Features(game_of("big2"), "history")
+
+
+@pytest.mark.parametrize("name", ["kuhn", "limit_holdem_6p", "nolimit_holdem_20"])
+def test_no_tables_are_no_rows(name):
+    game = game_of(name)
+    features = Features(game, "history")
+    assert features(np.zeros(0, game.table)).shape == (0, features.size)

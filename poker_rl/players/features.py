@@ -93,7 +93,8 @@ def _history(game: Game) -> tuple[int, Rows]:
     tables = Tables(game, 0, 0)
     first = int(game.record[0]["own_plane"])  # the cards, and after them what chips it shows
     shows_chips = game.observation_dtype != np.uint8
-    chips_size = 0 if shows_chips else 3 * int(game.record[0]["room"]) + 3
+    room = int(game.record[0]["room"])
+    chips_size = 0 if shows_chips else 3 * room + 3
     width = STEPS * game.history_size
 
     def rows(records: np.ndarray) -> np.ndarray:
@@ -104,7 +105,7 @@ def _history(game: Game) -> tuple[int, Rows]:
         end = size - chips_size
         out[:, width:end] = tables.observe()[:, first:]
         if chips_size:
-            out[:, end:] = chips_of(records, tables.definitions())
+            out[:, end:] = chips_of(records, tables.definitions(), room)
         return out
 
     size = width + game.observation_size - first + chips_size
@@ -120,9 +121,8 @@ def newest(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.take_along_axis(padded, place, 1)
 
 
-def chips_of(records: np.ndarray, definitions: np.ndarray) -> np.ndarray:
-    """Chips of the seats and of the pot in a limit game, which shows actions alone."""
-    room = int(definitions["room"].max(initial=0))
+def chips_of(records: np.ndarray, definitions: np.ndarray, room: int) -> np.ndarray:
+    """Chips of the seats, room for so many, and of the pot: a limit game shows actions alone."""
     seats = definitions["seats"][:, None].astype(np.int64)
     chip = definitions["chip"][:, None]
     offset = np.arange(room)
@@ -131,7 +131,7 @@ def chips_of(records: np.ndarray, definitions: np.ndarray) -> np.ndarray:
     paid = np.take_along_axis(records["paid"], seat, 1) * chip * there
     in_hand = (np.take_along_axis(records["folded"], seat, 1) == 0) & there
     price = records["price"][:, None] * chip
-    of_seats = np.stack([paid, (1 - paid) * there, in_hand], -1).reshape(len(records), -1)
+    of_seats = np.stack([paid, (1 - paid) * there, in_hand], -1).reshape(len(records), 3 * room)
     pot = paid.sum(1, keepdims=True)
     return np.concatenate([of_seats, pot, price, price - paid[:, :1]], 1)
 
