@@ -33,13 +33,15 @@ def observe(game, table, seat, out):
     block = game.seats * game.plane
     own = seat * game.plane
     marks = table.marks  # read once: for all the compiler knows, `out` lies over the table
-    for i in range(marks):
-        cell = table.mark[i] - own
-        at = np.uint64(cell if cell >= 0 else cell + block)
-        if no_limit(table):
+    if no_limit(table):
+        for i in range(marks):
+            cell = table.mark[i] - own
+            at = np.uint64(cell if cell >= 0 else cell + block)
             out[at] = table.chips[i] * game.chip
-        else:
-            out[at] = 1
+    else:
+        for i in range(marks):
+            cell = table.mark[i] - own
+            out[np.uint64(cell if cell >= 0 else cell + block)] = 1
     for i in range(game.seats, game.room):
         out[np.uint64(i * game.plane + RAISE - FOLD)] = 1
     first = seat * game.hole
