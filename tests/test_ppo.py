@@ -21,7 +21,7 @@ from poker_rl.games.tree import tree_of
 from poker_rl.minibatches import Inputs, minibatches
 from poker_rl.nets import MLP
 from poker_rl.players.table import TablePlayer
-from poker_rl.rollout import ENDED, OPEN
+from poker_rl.rollout import ENDED, OPEN, Rollout, Rows, sample
 from poker_rl.schedules import Constant
 from poker_rl.settings import Refused
 
@@ -249,3 +249,27 @@ def test_plays_any_poker(game: Poker) -> None:
 def test_a_critic_that_sees_more_shares_no_layer() -> None:
     with pytest.raises(Refused, match="shared: a critic that sees more"):
         ppo(game_of("kuhn"), critic="perfect_information", shared=1)
+
+
+@pytest.mark.parametrize("ask_forced", [True, False])
+def test_a_forced_move_is_a_decision_only_if_asked_for(ask_forced: bool) -> None:
+    rollout = Rollout(build(option("game", "big2"), "game"), 64, 0, ask_forced=ask_forced)
+    generator = np.random.default_rng(0)
+
+    def act(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        assert len(rows.tables.records) == 64  # forced or not, every table takes a step
+        return sample(torch.zeros(rows.mask.shape), rows.mask, generator)
+
+    moves, won, ended = [], 0.0, 0
+    while rollout.hands < 200:
+        batch = rollout.stream(act, 20)
+        moves.append(batch.mask.sum(1))
+        goes_on = np.flatnonzero(batch.next >= 0)
+        for part in (batch.table, batch.seat):
+            np.testing.assert_array_equal(part[goes_on], part[batch.next[goes_on]])
+        over = batch.next == ENDED
+        won += float(batch.reward[over].sum())
+        ended += int(over.sum())
+    assert (np.concatenate(moves) == 1).any() == ask_forced
+    assert ended > 0.98 * 4 * rollout.hands  # nearly every seat decides something in a game
+    assert won == 0 or not ask_forced
