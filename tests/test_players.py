@@ -199,8 +199,8 @@ def test_one_weight_an_infoset():
 def test_every_configured_net_plays_kuhn(name):
     records = tree_of(KUHN).records
     net = build(option("net", name), "net")
-    inputs = Features(KUHN, net.features).size
-    module = net.module(inputs, KUHN.actions, 2, torch.Generator().manual_seed(0), last_scale=0.01)
+    seen, generator = Features(KUHN, net.features), torch.Generator().manual_seed(0)
+    module = net.module(seen.size, KUHN.actions, 2, generator, last_scale=0.01, steps=seen.steps)
     player = NetworkPlayer(KUHN, net, module, "seat")
     # so small a last layer starts close to uniform play
     assert player.probabilities(records) == pytest.approx(tree_of(KUHN).uniform(), abs=0.05)
