@@ -1,0 +1,34 @@
+"""Trained players that travel with the project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from poker_rl.games.game import Game
+from poker_rl.players.bots import Bot
+from poker_rl.players.load import load_players
+
+RELEASED = Path(__file__).resolve().parent.parent / "released"
+
+
+@dataclass(kw_only=True)
+class Released(Bot):
+    """The one player of a snapshot in `poker_rl/released`, on the CPU.
+
+    Raises:
+        Refused: if the game is not the one it was trained on.
+    """
+
+    file: str
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        (self._player,) = load_players(RELEASED / self.file, game, torch.device("cpu")).values()
+
+    def probabilities(self, records: np.ndarray) -> np.ndarray:
+        """Tables [B] -> [B, A]."""
+        return self._player.probabilities(records)
