@@ -118,8 +118,9 @@ def test_every_option_builds(choice: str, asked: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("name", groups([CONF])["player"])
 def test_every_player_can_be_the_opponent(name: str, asked: list[dict[str, Any]]) -> None:
-    # These two play nothing else.
-    game = {"equilibrium": "kuhn", "lowest": "big2"}.get(name, "limit_holdem")
+    # These play nothing else.
+    only = {"big2_ppo": "big2", "equilibrium": "kuhn", "lowest": "big2"}
+    game = only.get(name, "limit_holdem")
     assert code("train", "algo=ppo", f"game={game}", f"opponent={name}") == 0
     assert asked[0]["opponent"] == name
 
