@@ -15,7 +15,7 @@ PACKAGE = Path(poker_rl.__file__).parent
 # What a learner is made of, besides its own file.
 PARTS = {
     *("advantages", "agents", "average", "clock", "descent", "memory", "minibatches", "nets"),
-    *("rollout", "schedules", "soft_targets"),
+    *("rollout", "schedules", "soft_targets", "weight_average"),
 }
 EVERYTHING = {""}
 
@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "soft_targets": {"memory"},
     "stop": set(),
     "sweep": {"folder"},
+    "weight_average": set(),
 }
 
 # Libraries that only these rooms may know.

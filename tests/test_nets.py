@@ -11,7 +11,6 @@ from poker_rl.nets import (
     MLP,
     BetWeight,
     Together,
-    WeightAverage,
     clip_gradients,
     copies_of,
     masked_log_softmax,
@@ -20,6 +19,7 @@ from poker_rl.nets import (
     take,
 )
 from poker_rl.settings import Refused
+from poker_rl.weight_average import WeightAverage
 
 INPUTS, OUTPUTS = 11, 3
 

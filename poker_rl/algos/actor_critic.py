@@ -37,7 +37,6 @@ from poker_rl.games.game import rule as compiled
 from poker_rl.minibatches import Inputs, minibatches
 from poker_rl.nets import (
     Net,
-    WeightAverage,
     clip_gradients,
     masked_log_softmax,
     masked_softmax,
@@ -47,6 +46,7 @@ from poker_rl.players.player import Player
 from poker_rl.rollout import ENDED, Batch, Rows, Seating, draw
 from poker_rl.schedules import Schedule
 from poker_rl.settings import Count, NonNegative, Positive, Probability
+from poker_rl.weight_average import WeightAverage
 
 
 @dataclass(kw_only=True)

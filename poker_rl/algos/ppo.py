@@ -37,19 +37,13 @@ from poker_rl.average import AveragePolicy, AverageSettings
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.minibatches import Inputs, minibatches
-from poker_rl.nets import (
-    Net,
-    Together,
-    WeightAverage,
-    clip_gradients,
-    masked_log_softmax,
-    masked_softmax,
-)
+from poker_rl.nets import Net, Together, clip_gradients, masked_log_softmax, masked_softmax
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import OPEN, Batch, Rows, Seating, sample
 from poker_rl.schedules import Schedule
 from poker_rl.settings import Count, Natural, NonNegative, Positive, Probability, Refused
+from poker_rl.weight_average import WeightAverage
 
 METRICS = (
     "loss/policy",

@@ -37,12 +37,13 @@ from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.minibatches import Inputs
-from poker_rl.nets import Net, WeightAverage, clip_gradients, masked_log_softmax, routed
+from poker_rl.nets import Net, clip_gradients, masked_log_softmax, routed
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import Batch, Rows, Seating, sample
 from poker_rl.schedules import Schedule
 from poker_rl.settings import Count, Positive, Probability, Refused
+from poker_rl.weight_average import WeightAverage
 
 MOST_DEALS = 1000  # for value/first_move, a mean over every deal
 MOST_ROUNDS = 1000  # of `hands` hands, in search of a member that does not decide
