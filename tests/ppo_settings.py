@@ -20,6 +20,7 @@ def ppo_settings(**changed: Any) -> dict[str, Any]:
         "adam_epsilon": 1e-5,
         "gradient_norm": 0.5,
         "entropy": Constant(start=0.1),
+        "even": "actions",
         "magnet": None,
         "magnet_every": 100,
         "last": None,

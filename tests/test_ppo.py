@@ -17,6 +17,7 @@ from poker_rl.algos.ppo import PPO
 from poker_rl.config import build, option
 from poker_rl.evaluation.exploitability import exploitability, values
 from poker_rl.games.poker import Poker
+from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.minibatches import Inputs, minibatches
 from poker_rl.nets import MLP
@@ -272,3 +273,19 @@ def test_a_forced_move_is_a_decision_only_if_asked_for(ask_forced: bool) -> None
     assert (np.concatenate(moves) == 1).any() == ask_forced
     assert ended > 0.98 * 4 * rollout.hands  # nearly every seat decides something in a game
     assert won == 0 or not ask_forced
+
+
+@pytest.mark.parametrize(("even", "raises"), [("actions", 5 / 6), ("kinds", 1 / 2)])
+def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_kinds(
+    even: str, raises: float
+) -> None:
+    game = game_of("nolimit_leduc")
+    settings = {"lr": Constant(start=1e-2), "entropy": Constant(start=1.0), "reward_scale": 1e6}
+    learner = ppo(game, **settings, last_scale=1.0, even=even)
+    for _ in range(100):
+        learner.learn()
+    tables = Tables(game, 1, 0)
+    tables.deal()  # to open: call, or raise to 2, 3, 4, 5 or 6 chips
+    policy = learner.players()["current"].probabilities(tables.records)[0]
+    np.testing.assert_allclose(policy[1], 1 - raises, atol=0.05)
+    np.testing.assert_allclose(policy[2:], raises / 5, atol=0.05)

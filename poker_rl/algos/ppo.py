@@ -75,6 +75,7 @@ class PPO:
     adam_epsilon: Positive
     gradient_norm: Positive
     entropy: Schedule
+    even: Literal["actions", "kinds"]
     magnet: Schedule | None
     magnet_every: Count
     last: Schedule | None
@@ -106,6 +107,7 @@ class PPO:
         if perfect and self.shared:
             raise Refused("shared: a critic that sees more than the actor shares no layer: 0")
         self.progress = Progress()
+        self._alike = alike(game.kinds) if self.even == "kinds" else None
         self._agents = Agents(
             game,
             net,
@@ -239,6 +241,9 @@ class PPO:
         """What the loss needs of each of N decisions, [N] or [N, A]."""
         copy, mask = self._agents.tensor(batch.copy), self._agents.tensor(batch.mask)
         references = {}
+        if self._alike is not None:
+            number = mask.float() @ self._alike.to(mask.device)
+            references["even"] = -number.clamp(min=1).log()
         with self._clock.networks():
             value = known.all(self._critic, copy)[:, 0]
             if self.magnet is not None:
@@ -287,7 +292,7 @@ class PPO:
             spread = (weight * advantage.square()).sum(1, keepdim=True).sqrt()
             advantage = advantage / (spread + 1e-8)
         gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
-        entropy = -(policy * log_policy).sum(2)
+        entropy = -(policy * (log_policy - rows.get("even", 0.0))).sum(2)
         actor_loss = -gain - now["entropy"] * entropy
         for name in ("magnet", "last"):
             if name in now:
@@ -329,3 +334,9 @@ class PPO:
             "magnet": self._magnet,
         }
         return parts if self._average is None else parts | {"average": self._average}
+
+
+def alike(kinds: np.ndarray) -> Tensor | None:
+    """Which actions are of one kind, [A, A] of 0 and 1; None if no two are."""
+    same = kinds[:, None] == kinds
+    return torch.from_numpy(same.astype(np.float32)) if same.sum() > len(kinds) else None

@@ -27,6 +27,7 @@ class Big2:
     suits = "dchs"
     seats = climbing.SEATS
     actions = ACTIONS
+    kinds = np.arange(ACTIONS)  # each its own
     observation_size = climbing.OBSERVATION
     observation_dtype = np.dtype(np.uint8)
     history_size = 0

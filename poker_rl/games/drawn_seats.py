@@ -111,6 +111,11 @@ class DrawnSeats:
         return self.games[-1].actions
 
     @property
+    def kinds(self) -> np.ndarray:
+        """Fold, call and raise, [A] int64."""
+        return self.games[-1].kinds
+
+    @property
     def observation_size(self) -> int:
         """Width of an observation."""
         return self.games[-1].observation_size

@@ -59,6 +59,10 @@ class Game(Protocol):
         """Number of actions, A."""
 
     @property
+    def kinds(self) -> np.ndarray:
+        """What kind each action is of, [A] int64; those that differ in size alone are of one."""
+
+    @property
     def observation_size(self) -> int:
         """Width of an observation, W."""
 
