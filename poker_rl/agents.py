@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import Game
-from poker_rl.games.tables import Tables
 from poker_rl.memory import Column
 from poker_rl.minibatches import Inputs
 from poker_rl.nets import Net, take
@@ -62,7 +61,7 @@ class Agents:
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._features = Features(game, net.features)
         kept = torch.bool if self._features.bits else torch.float32
-        if kept == torch.float32 and net.features == "observation":
+        if kept == torch.float32 and net.features in ("observation", "sorted_suits"):
             kept = torch.float16  # tells chips apart to 1/2,048 of a stack
         self.column = Column(kept, self._features.size)
         self.copies = instances * member_count(game, members)
@@ -72,7 +71,7 @@ class Agents:
             int(streams[2]),
             opponent=opponent,
             seating=seating,
-            hidden=hidden,
+            hidden=self._features.hidden if hidden else None,
             observe=None if net.features == "observation" else self._features,
             copies=self._copies if self.copies > 1 else None,
             ask_forced=ask_forced,
@@ -82,7 +81,6 @@ class Agents:
         self._game, self._net = game, net
         self._tables, self._members, self._instances = tables, members, instances
         self._hidden = game.hidden_size if hidden else 0
-        self._looked_at = Tables(game, 0, 0)
 
     def network(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
         """K new networks of what a player sees, [K, B, W] -> [K, B, outputs]."""
@@ -126,9 +124,9 @@ class Agents:
 
     def known(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What a player sees of tables [B], [B, W], and what a critic does besides, [B, H]."""
-        self._looked_at.use(records)
-        hidden = self._looked_at.reveal() if self._hidden else np.empty((len(records), 0), np.uint8)
-        return self._features(records), hidden
+        if not self._hidden:
+            return self._features(records), np.empty((len(records), 0), np.uint8)
+        return self._features(records), self._features.hidden(records)
 
     def seed(self) -> int:
         """A seed for a part with generators of its own, another one at each call."""

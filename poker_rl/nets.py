@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from poker_rl.settings import Count, NonNegative, Refused
 
-FeatureKind = Literal["observation", "rank", "infoset", "history"]
+FeatureKind = Literal["observation", "sorted_suits", "rank", "infoset", "history"]
 Init = Literal["orthogonal", "torch"]
 Activation = Literal["relu", "tanh"]
 

@@ -87,7 +87,7 @@ class Rollout:
         seating: `fixed`: agent i in seat i; `shuffled`: drawn for each hand. Where a hand has fewer
             seats than there are agents, those in the last ones sit out, though not agent 0 when it
             alone learns.
-        hidden: record the hidden cards too, for a perfect-information critic.
+        hidden: what a perfect-information critic is shown besides, [B] to [B, H]; None: nothing.
         observe: what the networks see of some tables, [B] to [B, W]; None: the game's observation.
         copies: which copy of the networks decides at some rows, [B] int64; None: there is only one.
         ask_forced: whether a move that is the only legal one is a decision; if not it is played
@@ -105,7 +105,7 @@ class Rollout:
         *,
         opponent: Player | None = None,
         seating: Seating = "fixed",
-        hidden: bool = False,
+        hidden: Callable[[np.ndarray], np.ndarray] | None = None,
         observe: Callable[[np.ndarray], np.ndarray] | None = None,
         copies: Callable[[Rows], np.ndarray] | None = None,
         ask_forced: bool = True,
@@ -227,7 +227,9 @@ class Rollout:
         if self.opponent is not None and others.any():
             chances = self.opponent.probabilities(tables.records.take(rows[others]))
             action[others] = draw(chances, self.generator.random(len(chances)))
-        hidden = tables.reveal(mine) if self.hidden else np.empty((len(mine), 0), np.uint8)
+        hidden = np.empty((len(mine), 0), np.uint8)
+        if self.hidden is not None:
+            hidden = self.hidden(tables.records.take(mine))
         tables.step(action, rows)
         return Batch(
             observation=asked.observation,

@@ -9,6 +9,7 @@ import numpy as np
 from poker_rl.games import betting
 from poker_rl.games.game import Game
 from poker_rl.games.poker_game import PokerGame
+from poker_rl.games.suits import sort_suits
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import NO_STEPS, FeatureKind
@@ -23,10 +24,11 @@ class Features:
     """Rows of numbers that show tables as the seats to act see them.
 
     `observation`  the game's own features, uint8; float32 where they hold chips
+    `sorted_suits` the same of poker, suits renamed so that hands that differ in them alone are one
     `rank`         rank of the own card, evenly spaced from -1 (lowest) to 1 (highest), float32
     `infoset`      one-hot over the information sets of an enumerated game, uint8
-    `history`      the newest STEPS actions of poker, oldest first, then the cards and the chips on
-                   the table, without how they came there, float32
+    `history`      the newest STEPS actions of poker, oldest first, then the cards, their suits
+                   renamed too, and the chips on the table, without how they came there, float32
 
     Attributes:
         size: width of a row, W.
@@ -38,15 +40,32 @@ class Features:
     """
 
     def __init__(self, game: Game, kind: FeatureKind) -> None:
+        self._renames = kind in ("sorted_suits", "history")
+        if self._renames and game.rules is not betting:
+            raise Refused(f"net.features: {kind} needs a game of betting, not {game.name}")
         self.size, self._rows = FEATURES[kind](game)
-        self.bits = kind == "infoset" or (
-            kind == "observation" and game.observation_dtype == np.uint8
-        )
+        plain = kind in ("observation", "sorted_suits")
+        self.bits = kind == "infoset" or (plain and game.observation_dtype == np.uint8)
         self.steps = (STEPS, game.history_size) if kind == "history" else NO_STEPS
+
+        self._tables = Tables(game, 0, 0)
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, W]."""
-        return self._rows(records)
+        return self._rows(self._renamed(records))
+
+    def hidden(self, records: np.ndarray) -> np.ndarray:
+        """What the rules `reveal` of tables [B], with the same names of suits -> [B, H] uint8."""
+        self._tables.use(self._renamed(records))
+        return self._tables.reveal()
+
+    def _renamed(self, records: np.ndarray) -> np.ndarray:
+        if not self._renames:
+            return records
+        renamed = records.copy()
+        self._tables.use(renamed)
+        sort_suits(self._tables.definitions(), renamed)
+        return renamed
 
 
 def _observation(game: Game) -> tuple[int, Rows]:
@@ -88,8 +107,6 @@ def _history(game: Game) -> tuple[int, Rows]:
     chips left, whether it can win; the pot, the price of staying in and what the seat has to add.
     Chips are shares of the most that a seat can put in.
     """
-    if game.rules is not betting:
-        raise Refused(f"net.features: history needs a game of betting, not {game.name}")
     tables = Tables(game, 0, 0)
     first = int(game.record[0]["own_plane"])  # the cards, and after them what chips it shows
     shows_chips = game.observation_dtype != np.uint8
@@ -138,6 +155,7 @@ def chips_of(records: np.ndarray, definitions: np.ndarray, room: int) -> np.ndar
 
 FEATURES: dict[FeatureKind, Callable[[Game], tuple[int, Rows]]] = {
     "observation": _observation,
+    "sorted_suits": _observation,
     "rank": _rank,
     "infoset": _infoset,
     "history": _history,
