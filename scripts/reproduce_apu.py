@@ -4,6 +4,7 @@
     python scripts/reproduce_apu.py --minutes 15 --deals 2000
     python scripts/reproduce_apu.py apu=outputs/x dual_apu=outputs/y   # these two are not trained
     python scripts/reproduce_apu.py --losses docs/images/apu.png       # and the curves of losses
+    python scripts/reproduce_apu.py ppo_lhe_6p=outputs/z               # and what our setting wins
 
 Each experiment is trained by `poker-rl train` until its budget or the time is over. A figure is one
 candidate against five others, each deal played with the candidate in all six seats, with its 95 %
@@ -43,7 +44,7 @@ AGAINST_BOTS = {
     "apu_ctrl": (2.275, 0.676, 2.726, 1.303),
     "dual_apu_ctrl": (1.981, 0.607, 2.882, 1.804),
 }
-TABLES: dict[str, list[tuple[str, str, float]]] = {
+TABLES: dict[str, list[tuple[str, str, float | None]]] = {
     "1. Against bots": [
         (name, bot, theirs)
         for name, results in AGAINST_BOTS.items()
@@ -64,6 +65,7 @@ EXPERIMENTS = (
     *AGAINST_BOTS,
     *(f"{name}_{history}" for name in ("apu", "dual_apu") for history in ("fc", "none")),
 )
+OURS = ("ppo_lhe_6p", "ppo_lhe_6p_fc", "ppo_lhe_6p_none")  # measured if given
 PUBLISHED_MS = 7.3  # of a decision
 CPU = torch.device("cpu")
 
@@ -147,8 +149,9 @@ def main() -> None:
     runs = {}
     for word in given.runs:
         name, equals, folder = word.partition("=")
-        if not equals or name not in EXPERIMENTS:
-            parser.error(f"{word}: write EXPERIMENT=RUN; allowed: {', '.join(EXPERIMENTS)}")
+        if not equals or name not in (*EXPERIMENTS, *OURS):
+            allowed = ", ".join((*EXPERIMENTS, *OURS))
+            parser.error(f"{word}: write EXPERIMENT=RUN; allowed: {allowed}")
         runs[name] = Path(folder)
     for name in EXPERIMENTS:
         if name not in runs:
@@ -161,16 +164,18 @@ def main() -> None:
     players = {name: actors(game, folder) for name, folder in runs.items()}
     for bot in BOTS:
         players[bot] = [build(option("player", bot), bot, game=game, device=CPU)]
-    for title, rows in TABLES.items():
+    ours: list[tuple[str, str, float | None]]
+    ours = [(name, bot, None) for name in OURS if name in runs for bot in BOTS]
+    for title, rows in (TABLES | ({"6. PPO, our setting": ours} if ours else {})).items():
         print(f"\n{title}\n\n| candidate | five others | sb/h | mbb/h | published sb/h |")
         print("|---|---|---|---|---|")
         for name, other, theirs in rows:
-            ours, wide = met(game, players[name], players[other], given.deals)
-            in_mbb = f"{1000 * ours:.0f} ± {1000 * wide:.0f}"
-            print(f"| {name} | {other} | {ours:.3f} ± {wide:.3f} | {in_mbb} | {theirs} |")
+            won, wide = met(game, players[name], players[other], given.deals)
+            in_mbb = f"{1000 * won:.0f} ± {1000 * wide:.0f}"
+            print(f"| {name} | {other} | {won:.3f} ± {wide:.3f} | {in_mbb} | {theirs or ''} |")
             sys.stdout.flush()
     print(f"\nA decision, published {PUBLISHED_MS} ms:")
-    for name in EXPERIMENTS:
+    for name in runs:
         print(f"{name} {decision_ms(game, players[name][0]):.2f} ms")
 
 

@@ -60,9 +60,7 @@ def test_what_a_critic_sees_besides_has_the_same_names():
         # a card of the others is of the suit of an own one before if and only if it is after
         before = {(c // 4, d // 4) for c in mine for d in rest if c % 4 == d % 4}
         own_cards, other_cards = np.flatnonzero(own[i]), np.flatnonzero(others[i])
-        after = {
-            (c // 4, d // 4) for c in own_cards for d in other_cards if suits[c] == suits[d]
-        }
+        after = {(c // 4, d // 4) for c in own_cards for d in other_cards if suits[c] == suits[d]}
         assert before == after
 
 

@@ -139,6 +139,11 @@ class NoLimit(PokerGame):
         return RAISE + len(self.bet_sizes) if self.bet_sizes else self.most_chips + 1
 
     @property
+    def kinds(self) -> np.ndarray:
+        """Fold, call and raise, [A] int64."""
+        return np.minimum(np.arange(self.actions), RAISE)
+
+    @property
     def observation_dtype(self) -> np.dtype[np.float32]:
         """0/1 features, and chips as shares of the largest stack."""
         return np.dtype(np.float32)

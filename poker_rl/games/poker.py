@@ -69,6 +69,11 @@ class Poker(PokerGame):
         return 3
 
     @property
+    def kinds(self) -> np.ndarray:
+        """Each its own, [A] int64."""
+        return np.arange(self.actions)
+
+    @property
     def observation_dtype(self) -> np.dtype[np.uint8]:
         """0/1 features."""
         return np.dtype(np.uint8)

@@ -109,11 +109,6 @@ class PokerGame:
         return [self.ante + blind for blind in self.blinds or [0] * self.seats]
 
     @property
-    def kinds(self) -> np.ndarray:
-        """Fold, call and raise, [A] int64."""
-        return np.minimum(np.arange(self.actions), RAISE)
-
-    @property
     def forced_raises(self) -> int:
         """1 if the big blind counts as the first bet."""
         return int(len(set(self.blinds)) > 1)
