@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from poker_rl.config import build, option
+from poker_rl.games.suits import sort_suits
 from poker_rl.games.tables import Tables
 from poker_rl.players.features import STEPS, Features, newest
 from poker_rl.settings import Refused
@@ -53,11 +54,12 @@ def test_a_hand_of_three_as_the_small_blind_sees_it():
 
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem", "limit_holdem_3p", "nolimit_leduc"])
-def test_rows_tell_apart_just_what_a_seat_can_tell_apart(name):
+def test_rows_tell_apart_just_what_a_seat_can_tell_apart_but_for_the_names_of_suits(name):
     game = game_of(name)
     records = midway(game, 4_000)
     tables = Tables(game, 0, 0)
-    tables.use(records)
+    tables.use(records.copy())
+    sort_suits(tables.definitions(), tables.records)
     keys = tables.infosets()
     rows = Features(game, "history")(records)
     kinds = len(np.unique(keys))
