@@ -1,7 +1,7 @@
 """Suits renamed by what a player sees, since no suit is worth more than another in poker.
 
 Two situations that differ only in which suits are which are the same to a player; a network that
-is shown both alike has a twenty-fourth of the situations to learn about.
+is shown both alike has fewer situations to learn about, with four suits down to a twenty-fourth.
 """
 
 # Records have no static type: numba gives the compiled functions theirs.

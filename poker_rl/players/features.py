@@ -47,7 +47,6 @@ class Features:
         plain = kind in ("observation", "sorted_suits")
         self.bits = kind == "infoset" or (plain and game.observation_dtype == np.uint8)
         self.steps = (STEPS, game.history_size) if kind == "history" else NO_STEPS
-
         self._tables = Tables(game, 0, 0)
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
