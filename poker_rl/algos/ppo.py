@@ -6,7 +6,7 @@ advantage estimation over each agent's own decisions. Deep magnetic mirror desce
 and one towards the last policy. The entropy bonus is the KL to the uniform magnet up to a constant;
 a magnet that is a copy of the policy, renewed now and then, is NashPG's. What matters in a game of
 hidden information is an entropy bonus that starts high and decays (Rudolph et al., "Reevaluating
-policy gradient methods for imperfect-information games"). Where many actions differ in size alone, as
+policy gradient methods for imperfect-information games"). Where actions differ in size alone, as
 raises do, it may be less the KL to a policy that is uniform over kinds of actions. An iteration:
 
     play `steps` actions at every table
