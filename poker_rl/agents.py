@@ -60,9 +60,8 @@ class Agents:
         streams = np.random.SeedSequence(seed).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._features = Features(game, net.features)
-        kept = torch.bool if self._features.bits else torch.float32
-        if kept == torch.float32 and net.features in ("observation", "sorted_suits"):
-            kept = torch.float16  # tells chips apart to 1/2,048 of a stack
+        # 16 bits tell chips apart to 1/2,048 of a stack
+        kept = torch.bool if self._features.bits else torch.float16
         self.column = Column(kept, self._features.size)
         self.copies = instances * member_count(game, members)
         self.rollout = Rollout(
