@@ -132,7 +132,7 @@ def losses(runs: Mapping[str, Path]) -> Figure:
             if f"loss/{loss}" in curves:
                 lines.append(Line(one, curves["hands"] / 6, curves[f"loss/{loss}"]))
         draw(ax, lines)
-        label(ax, f"{loss.capitalize()} loss", "episodes", "loss")
+        label(ax, f"{name}: {loss} loss", "episodes", "loss")
     return figure
 
 
