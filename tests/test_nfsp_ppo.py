@@ -18,7 +18,7 @@ from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.game import Game
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import MLP
-from poker_rl.rollout import OPEN
+from poker_rl.rollout import OPEN, Batch
 from poker_rl.settings import Refused
 
 CPU = torch.device("cpu")
@@ -35,16 +35,22 @@ def nfsp(game: Game, seed: int = 0, **changed: Any) -> PolicyNFSP:
     return PolicyNFSP(**settings, **parts)
 
 
-def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
-    learner = nfsp(game_of("leduc"), tables=512, average=average(capacity=100_000))
-    batches = []
+def watched(learner: PolicyNFSP) -> list[tuple[Batch, np.ndarray]]:
+    """Fills with each batch of the learner's and which of its rows are best responses."""
+    batches: list[tuple[Batch, np.ndarray]] = []
     decided = learner._learns
 
-    def watched(batch: Any) -> np.ndarray:
+    def watching(batch: Batch) -> np.ndarray:
         batches.append((batch, decided(batch)))
         return batches[-1][1]
 
-    learner._learns = watched  # type: ignore[method-assign]
+    learner._learns = watching  # type: ignore[method-assign]
+    return batches
+
+
+def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
+    learner = nfsp(game_of("leduc"), tables=512, average=average(capacity=100_000))
+    batches = watched(learner)
     for _ in range(6):
         learner.learn()
     total = own = 0
@@ -75,16 +81,9 @@ def test_average_play_is_the_average_networks() -> None:
             last.weight.zero_()
             last.bias.zero_()
             last.bias[..., action] = 50.0
-    seen = []
-    decided = learner._learns
-
-    def watched(batch: Any) -> np.ndarray:
-        seen.append((batch, decided(batch)))
-        return seen[-1][1]
-
-    learner._learns = watched  # type: ignore[method-assign]
+    batches = watched(learner)
     learner.learn()
-    batch, responds = seen[0]
+    batch, responds = batches[0]
     may_raise = batch.mask[:, 2]
     assert (batch.action[responds & may_raise] == 2).all()
     assert (batch.action[~responds] == 1).all()
