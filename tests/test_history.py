@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from poker_rl.history import LSTM, HistoryNet
+from poker_rl.history import LSTM, HistoryNet, beginnings
 from poker_rl.nets import take
 from poker_rl.settings import Refused
 
@@ -50,6 +50,36 @@ def test_an_lstm_is_pytorchs_for_each_copy_and_length():
         for row, length in enumerate(lengths):
             steps = x[k, row].view(1, L, F)[:, :length]
             torch.testing.assert_close(read[k, row], judge(steps)[1][0][0, 0])
+
+
+def test_sequences_that_begin_alike_are_read_as_if_alone():
+    reader = LSTM((L, F), 4, 1, torch.Generator().manual_seed(0))
+    x = torch.randint(1, 3, (1, 40, L, F), generator=torch.Generator().manual_seed(1)) / 2
+    lengths = torch.arange(40) % (L + 1)
+    x[0, torch.arange(L) >= lengths[:, None]] = 0
+    x[0, 30:] = x[0, :10]  # and whole ones alike
+    x = x.flatten(2)
+    weight = torch.rand(40, 4)
+
+    def gradients(read):
+        return torch.autograd.grad((weight * read).sum(), list(reader.parameters()))
+
+    alone = torch.cat([reader(x[:, i : i + 1]) for i in range(40)], 1)
+    torch.testing.assert_close(reader(x), alone)
+    torch.testing.assert_close(gradients(reader(x)[0]), gradients(alone[0]))
+
+
+def test_beginnings_are_each_found_once():
+    words = ["aba", "ab", "abc", "b", "aba", "ca"]
+    x = torch.tensor([[[ord(c), 1.0] for c in word.ljust(3)] for word in words])
+    found = beginnings(x, torch.tensor([len(word) for word in words]))
+    last = [chr(int(step[0])) for step in x.flatten(0, 1)[found.step]]
+    texts, shorter = [], [""]
+    for before in found.before:
+        shorter = [shorter[node] + last[len(texts) + i] for i, node in enumerate(before)]
+        texts += shorter
+    assert sorted(texts) == ["a", "ab", "aba", "abc", "b", "c", "ca"]
+    assert [texts[node] for node in found.whole] == words
 
 
 def test_no_history_is_read_as_a_step_of_zeros():
