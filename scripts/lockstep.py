@@ -89,6 +89,7 @@ def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
     generator = np.random.default_rng(seed)
     tables = Tables(game, min(BATCH, hands), seed)
     weights = np.resize(WEIGHTS, (len(tables.records), 3))
+    no_limit = isinstance(variant(game, tables.records[0]), NoLimit)
     for first in range(0, hands, BATCH):
         tables.deal()
         for record in tables.records[::TIES]:
@@ -102,7 +103,7 @@ def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
             kind = (drawn < chances).argmax(1)
             actions = kind.copy()
             for i in np.flatnonzero(kind == RAISE):
-                if isinstance(game, NoLimit):
+                if no_limit:
                     raises = RAISE + np.flatnonzero(legal[i, RAISE:])
                     actions[i] = some_raise(raises, tables.records[rows[i]], generator)
             seats = tables.records["to_act"][rows]
@@ -110,7 +111,7 @@ def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
             put = tables.records["paid"][rows, seats]
             for i, row in enumerate(rows):
                 here = Decision(int(seats[i]), np.flatnonzero(kinds[i]).tolist(), int(kind[i]))
-                if isinstance(game, NoLimit):
+                if no_limit:
                     raises = (RAISE + np.flatnonzero(legal[i, RAISE:])).tolist()
                     to = int(put[i]) if kind[i] == RAISE else 0
                     here = here._replace(raises=raises, chosen=int(actions[i]), to=to)

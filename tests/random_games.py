@@ -13,8 +13,9 @@ from poker_rl.games import betting
 from poker_rl.games.cards import RANKS
 from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.game import Game
-from poker_rl.games.no_limit import NoLimit
 from poker_rl.games.poker import Poker
+from poker_rl.games.poker_game import PokerGame
+from poker_rl.games.poker_table import NO_LIMIT_TABLE
 from poker_rl.games.tables import Tables
 
 NAMES = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
@@ -27,13 +28,13 @@ def game(name: str) -> Any:
 
 
 POKER = [name for name in NAMES if game(name).rules is betting]
-NO_LIMIT = [name for name in POKER if isinstance(game(name), NoLimit)]
+NO_LIMIT = [name for name in POKER if game(name).table is NO_LIMIT_TABLE]
 LIMIT = [name for name in POKER if name not in NO_LIMIT]
 
 
-def variants(game: Poker | DrawnSeats) -> list[Poker]:
+def variants(game: PokerGame | DrawnSeats) -> list[PokerGame]:
     """The games that a hand may be of."""
-    return [game] if isinstance(game, Poker) else game.games
+    return [game] if isinstance(game, PokerGame) else game.games
 
 
 def definition(between: Callable[[int, int], int], small: bool = False) -> Poker:

@@ -16,9 +16,10 @@ from poker_rl.players.load import load_player
 from poker_rl.rollout import Rollout, Rows, draw
 from poker_rl.settings import Refused
 
-DRAWN = game("limit_holdem_2to9")
+DRAWN, NO_LIMIT = game("limit_holdem_2to9"), game("nolimit_holdem_2to9")
 SEATS = range(2, 10)
-NAMED = {2: "limit_holdem", 3: "limit_holdem_3p", 6: "limit_holdem_6p", 9: "limit_holdem_9p"}
+NAMED = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
+NAMED += ["nolimit_holdem", "nolimit_holdem_6p"]
 
 
 def bot(name):
@@ -45,15 +46,20 @@ def test_each_number_of_seats_is_as_likely():
     assert (pairs > 0).sum() == 64
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_with_its_seats_it_is_the_game_named_so(name):
+    named = game(name)
+    definition = (NO_LIMIT if "nolimit" in name else DRAWN).games[named.seats - 2]
+    assert {**named.state(), "name": ""} == {**definition.state(), "name": ""}
+
+
 @pytest.mark.parametrize("seats", SEATS)
-def test_a_hand_is_of_the_game_with_its_seats(seats):
+@pytest.mark.parametrize("anew", [DRAWN, NO_LIMIT], ids=["limit", "no-limit"])
+def test_a_hand_is_of_the_game_with_its_seats(anew, seats):
     """Move by move; what is seen is the same but for empty seats."""
-    definition = DRAWN.games[seats - 2]
-    if seats in NAMED:
-        named = game(NAMED[seats])
-        assert {**named.state(), "name": ""} == {**definition.state(), "name": ""}
+    definition = anew.games[seats - 2]
     fixed, moves = play(definition, 200, seed=seats)
-    drawn = Tables(DRAWN, 200, seed=0)
+    drawn = Tables(anew, 200, seed=0)
     decks = fixed.records["deck"][:, : definition.dealt]
     drawn.deal(decks=decks, variants=seats - 2)
     alone = Tables(definition, 200, seed=0)
@@ -74,18 +80,23 @@ def test_a_hand_is_of_the_game_with_its_seats(seats):
 
 
 def check_view(definition, own, drawn):
-    """[9 seats, 4 streets, 5 raise counts, raise, call or fold] and four planes of cards."""
-    kinds = 2 if definition.seats == 2 else 3
-    shape = (len(own), -1, 4, 5, 3)
-    actions, cards = np.split(drawn, [540], axis=1)
-    own_actions, own_cards = np.split(own, [definition.seats * 20 * kinds], axis=1)
+    """[seats, 4 streets, raise counts, raise, call or fold], four planes of cards, then chips."""
+    seats, levels = definition.seats, int(definition.record["levels"][0])
+    kinds = 2 if seats == 2 else 3
+    actions, cards, chips = np.split(drawn, [9 * 4 * levels * 3, 9 * 4 * levels * 3 + 208], axis=1)
+    size = seats * 4 * levels * kinds
+    own_actions, own_cards, own_chips = np.split(own, [size, size + 208], axis=1)
     assert (cards == own_cards).all()
-    actions = actions.reshape(shape).copy()
-    empty = actions[:, definition.seats :]
+    actions = actions.reshape(len(own), 9, 4, levels, 3).copy()
+    empty = actions[:, seats:]
     assert (empty[:, :, 0, 0, 2] == 1).all()
     assert empty.sum() == empty[:, :, 0, 0, 2].size
-    seen = actions[:, : definition.seats, ..., :kinds]
+    seen = actions[:, :seats, ..., :kinds]
     assert (seen == own_actions.reshape(*seen.shape)).all()
+    if own_chips.size:  # by seat, then of the pot
+        assert (chips[:, : 3 * seats] == own_chips[:, :-3]).all()
+        assert not chips[:, 3 * seats : -3].any()
+        assert (chips[:, -3:] == own_chips[:, -3:]).all()
 
 
 def test_observation_size():

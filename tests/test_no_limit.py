@@ -8,13 +8,14 @@ import numpy as np
 import pyspiel
 import pytest
 import torch
-from random_games import NO_LIMIT, game, play
+from random_games import NO_LIMIT, Move, game, play, variants
 
 from poker_rl.agents import Agents
 from poker_rl.config import build, option
 from poker_rl.evaluation.exploitability import exploitability, nash_conv
 from poker_rl.games.betting import CALL, FOLD, RAISE
 from poker_rl.games.cards import parse_cards
+from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.no_limit import NoLimit
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, tree_of
@@ -166,17 +167,24 @@ def definitions(draw):
         hypothesis.reject()
 
 
-def check_hands(game: NoLimit, hands: int, seed: int) -> None:
+def check_hands(game: NoLimit | DrawnSeats, hands: int, seed: int) -> None:
     tables, moves = play(game, hands, seed)
+    assert (tables.payoffs().sum(1) == 0).all()
+    for i, each in enumerate(variants(game)):
+        check_variant(each, tables, moves, tables.records["variant"] == i)
+
+
+def check_variant(game: NoLimit, tables: Tables, moves: list[Move], mine: np.ndarray) -> None:
     stacks = np.array(game.stack_of)
     for move in moves:
         assert move.legal.any(1).all()
-        row, seat = np.arange(len(move.rows)), move.records["to_act"]
+        row = np.flatnonzero(mine[move.rows])
+        seat = move.records["to_act"][row]
         assert (move.records["paid"][row, seat] < stacks[seat]).all()
         assert not move.records["folded"][row, seat].any()
-    won = tables.payoffs()
-    paid = tables.records["paid"][:, : game.seats]
-    folded = tables.records["folded"][:, : game.seats] != 0
+    won = tables.payoffs()[mine, : game.seats]
+    paid = tables.records["paid"][mine, : game.seats]
+    folded = tables.records["folded"][mine, : game.seats] != 0
     assert (won.sum(1) == 0).all()
     assert (paid <= stacks).all()
     assert (won >= -paid).all()
@@ -222,7 +230,10 @@ def test_infosets_are_told_apart_as_their_names_are(name):
     tables = Tables(definition, 0, 0)
     tables.use(records)
     keys = np.unique(tables.infosets(), return_inverse=True)[1]
-    names = [" ".join(sorted_cards(definition.infoset_name(record))) for record in records]
+    names = [
+        " ".join([str(record["variant"]), *sorted_cards(definition.infoset_name(record))])
+        for record in records
+    ]  # how many seats there are is known
     told = np.unique(names, return_inverse=True)[1]
     assert len(np.unique(np.stack([keys, told]), axis=1).T) == keys.max() + 1 == told.max() + 1
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from poker_rl.games import betting
+from poker_rl.games.no_limit import NoLimit
 from poker_rl.games.poker import Poker
 from poker_rl.games.poker_table import SEATS
-from poker_rl.settings import Count, Natural, Range, Refused
+from poker_rl.settings import Count, Natural, Positive, Range, Refused
 
 Seats = Annotated[int, Range(2, SEATS)]
 
 
 @dataclass(kw_only=True, frozen=True)
 class DrawnSeats:
-    """Fixed-limit poker with blinds for `fewest_seats` to `most_seats` players, all equally likely.
+    """Poker with blinds for `fewest_seats` to `most_seats` players, all equally likely.
 
-    A hand is one of `Poker` with its number of seats: the button is the last of them, the blinds
+    A hand is one of `each` with its number of seats: the button is the last of them, the blinds
     are left of it (heads-up the button posts the small one), first to act is the seat left of the
     big blind and on later streets the one left of the button. Observations have room for
     `most_seats` players whatever their number.
@@ -42,8 +43,8 @@ class DrawnSeats:
     ante: Natural
     small_blind: Count
     big_blind: Count
-    raise_sizes: list[Count]
-    max_raises: list[Natural]
+
+    each: ClassVar[type[Poker | NoLimit]]
 
     def __post_init__(self) -> None:
         if self.fewest_seats > self.most_seats:
@@ -61,29 +62,22 @@ class DrawnSeats:
             raise Refused(f"{'most_seats' if key == 'seats' else key}: {what}") from None
 
     @cached_property
-    def games(self) -> list[Poker]:
+    def games(self) -> list[Poker | NoLimit]:
         """The game with each number of seats."""
         return [self._game(seats) for seats in range(self.fewest_seats, self.most_seats + 1)]
 
-    def _game(self, seats: int) -> Poker:
+    def _game(self, seats: int) -> Poker | NoLimit:
         blinds, opener = [self.small_blind, self.big_blind, *[0] * (seats - 2)], 2 % seats
         if seats == 2:
             blinds, opener = blinds[::-1], 1
-        return Poker(
-            name=f"{self.name}: {seats} seats",
-            unit=self.unit,
-            unit_chips=self.unit_chips,
-            seats=seats,
-            ranks=self.ranks,
-            suits=self.suits,
-            hole_cards=self.hole_cards,
-            board_cards=self.board_cards,
-            ante=self.ante,
-            blinds=blinds,
-            openers=[opener, *[0] * len(self.board_cards)][: len(self.board_cards)],
-            raise_sizes=self.raise_sizes,
-            max_raises=self.max_raises,
-        )
+        own = {
+            "name": f"{self.name}: {seats} seats",
+            "seats": seats,
+            "blinds": blinds,
+            "openers": [opener, *[0] * len(self.board_cards)][: len(self.board_cards)],
+        }
+        names = [field.name for field in fields(self.each) if field.name not in own]
+        return self.each(**own, **{name: getattr(self, name) for name in names})
 
     @property
     def seats(self) -> int:
@@ -107,7 +101,7 @@ class DrawnSeats:
 
     @property
     def actions(self) -> int:
-        """Fold, call, raise."""
+        """The same at every table."""
         return self.games[-1].actions
 
     @property
@@ -121,8 +115,8 @@ class DrawnSeats:
         return self.games[-1].observation_size
 
     @property
-    def observation_dtype(self) -> np.dtype[np.uint8]:
-        """0/1 features."""
+    def observation_dtype(self) -> np.dtype[Any]:
+        """As in the game with each number of seats."""
         return self.games[-1].observation_dtype
 
     @property
@@ -167,3 +161,24 @@ class DrawnSeats:
     def state(self) -> dict[str, Any]:
         """The definition as plain values."""
         return asdict(self)
+
+
+@dataclass(kw_only=True, frozen=True)
+class DrawnLimit(DrawnSeats):
+    """With fixed-limit betting; `raise_sizes` and `max_raises` have an entry a street."""
+
+    raise_sizes: list[Count]
+    max_raises: list[Natural]
+
+    each = Poker
+
+
+@dataclass(kw_only=True, frozen=True)
+class DrawnNoLimit(DrawnSeats):
+    """With no-limit betting, and as many chips for each seat."""
+
+    stacks: Count
+    min_bet: Count
+    bet_sizes: list[Positive | Literal["all_in"]]
+
+    each = NoLimit
