@@ -83,16 +83,16 @@ class Agents:
 
     def network(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
         """K new networks of what a player sees, [K, B, W] -> [K, B, outputs]."""
-        return self._network(self._features.size, outputs, last_scale)
+        return self._network(self._net, self._features.size, outputs, last_scale)
 
     def critic(self, outputs: int) -> nn.Module:
         """The same of what a critic sees: with `hidden`, the hidden cards come after the rest."""
-        return self._network(self._features.size + self._hidden, outputs, 1.0)
+        return self._network(self._net.values, self._features.size + self._hidden, outputs, 1.0)
 
-    def _network(self, inputs: int, outputs: int, last_scale: float) -> nn.Module:
+    def _network(self, net: Net, inputs: int, outputs: int, last_scale: float) -> nn.Module:
         steps = self._features.steps
-        net = self._net.module(inputs, outputs, self.copies, self._weights, last_scale, steps)
-        return net.to(self.device)
+        module = net.module(inputs, outputs, self.copies, self._weights, last_scale, steps)
+        return module.to(self.device)
 
     def player(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
         """The policy of K networks."""

@@ -25,10 +25,7 @@ LEAST_WIDTH = 1e-3  # of a density, on a scale where all amounts lie in [0, 1]
 
 @dataclass(kw_only=True, frozen=True)
 class AmountNet:
-    """A network `body` with heads for the action and the amount.
-
-    With one output, as a critic has, it is the body alone.
-    """
+    """A network `body` with heads for the action and the amount; a policy, not values."""
 
     components: Count  # densities in the mixture
     body: Net
@@ -37,6 +34,11 @@ class AmountNet:
     def features(self) -> FeatureKind:
         """Those of the body."""
         return self.body.features
+
+    @property
+    def values(self) -> Net:
+        """The body alone: a value is no density."""
+        return self.body.values
 
     def module(
         self,
@@ -52,8 +54,6 @@ class AmountNet:
         Raises:
             Refused: if the game has no raise.
         """
-        if outputs == 1:
-            return self.body.module(inputs, 1, copies, generator, last_scale, steps)
         if outputs <= FIRST:
             raise Refused(f"net: an amount needs raises, not a game of {outputs} actions")
         heads = FIRST + 1 + 3 * self.components

@@ -230,8 +230,8 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
                 try:
                     return _convert(value, member, key, runtime)
                 except Refused as error:
-                    refusals.append(error)
-        raise refusals[0]
+                    refusals.append(str(error).removeprefix(f"{key}: "))
+        raise Refused(f"{key}: {', or '.join(refusals)}")
     if origin is Literal:
         if value not in args:
             options = allowed(str(value), map(str, args))

@@ -1,7 +1,8 @@
 """Gradient steps on batches drawn from a memory, each recorded once as a CUDA graph on a GPU.
 
 Small networks are bound by the launching of kernels there: a replayed graph launches all of a step,
-from drawing its batch to the optimiser, at once. On a CPU the same function is called.
+from drawing its batch to the optimiser, at once. On a CPU, and for a network whose work depends on
+the batch (`graphable` is False of one of its modules), the same function is called.
 """
 
 from __future__ import annotations
@@ -61,14 +62,15 @@ class Descent:
         else:
             self._optimiser = torch.optim.SGD(module.parameters(), lr=self._rate, fused=True)
         self._losses, self.counted = torch.zeros((), device=device), 0
-        self._gpu = device.type == "cuda"
+        graphable = all(getattr(part, "graphable", True) for part in module.modules())
+        self._recorded = device.type == "cuda" and graphable
         self._warm = 0
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def step(self) -> None:
         """Take one."""
         self._rate.fill_(self._lr.value(self.updates))
-        if self._gpu:
+        if self._recorded:
             self._replay()
         else:
             self._step()

@@ -38,6 +38,11 @@ class HistoryNet:
         """The steps of the history, then what lies on the table."""
         return "history"
 
+    @property
+    def values(self) -> HistoryNet:
+        """The same."""
+        return self
+
     def module(
         self,
         inputs: int,
@@ -94,10 +99,12 @@ class Reading(nn.Module):
 class LSTM(nn.Module):
     """K LSTMs, [K, B, L * F] -> [K, B, units]: the state after the last step that is not all zeros.
 
-    Where there is none, a step of zeros is read. Sequences of a batch that begin alike, as the
-    hands of many tables do, are read together as long as they do. Weights and biases start
-    uniform on [-1/sqrt(units), 1/sqrt(units)], as PyTorch's do.
+    Where there is none, a step of zeros is read. Each distinct prefix of a batch is read once: the
+    hands of many tables begin alike. Weights and biases start uniform on
+    [-1/sqrt(units), 1/sqrt(units)], as PyTorch's do.
     """
+
+    graphable = False  # its work depends on the batch
 
     def __init__(
         self, steps: tuple[int, int], units: int, copies: int, generator: torch.Generator
@@ -121,7 +128,7 @@ class LSTM(nn.Module):
         number = torch.arange(1, self.steps[0] + 1, device=x.device)
         lengths = (x.any(2) * number).amax(1).clamp(min=1)  # [B]
         x = x[:, : int(lengths.max())]
-        read = beginnings(x, lengths)
+        read = prefixes(x, lengths)
         counts = [len(before) for before in read.before]
         gates = torch.addmm(self.bias[k], x.flatten(0, 1)[read.step], self.input[k])
         state = cell = x.new_zeros(1, self.units)
@@ -136,39 +143,43 @@ class LSTM(nn.Module):
         return torch.cat(states).index_select(0, read.whole)
 
 
-class Beginnings(NamedTuple):
-    """The N different beginnings of sequences: those of one step first, then of two, and so on."""
+class Prefixes(NamedTuple):
+    """The N distinct prefixes of a batch of sequences, those of one step first, then of two, ..."""
 
-    step: Tensor  # the last step of each, of the B * L, [N]
-    before: list[Tensor]  # for each length, which of those one shorter they go on from
-    whole: Tensor  # the one that is all of a sequence, [B]
+    step: Tensor  # the last step of each, a row of [B * L], [N]
+    before: list[Tensor]  # of each length: which prefix of one step less each of them goes on
+    whole: Tensor  # of each sequence: the prefix that is all of it, [B]
 
 
-def beginnings(x: Tensor, lengths: Tensor) -> Beginnings:
-    """Those of the first `lengths` [B] of the steps [B, L, F].
+def prefixes(x: Tensor, lengths: Tensor) -> Prefixes:
+    """Every distinct prefix of sequences [B, L, F] of `lengths` [B].
 
-    Told apart by a random sum of 50 bits or more: that two which differ are taken for one is no
-    error to expect in a training.
+    Found by a hash of 50 bits or more: should two prefixes collide, a row reads the other one.
     """
     rows, size, width = x.shape
     generator = torch.Generator().manual_seed(0)
     weights = torch.rand(width, generator=generator, dtype=torch.float64)
     factors = torch.randint(2**62, (size,), generator=generator) | 1
-    number = torch.arange(size, device=x.device)
-    bits = (x.double() @ weights.to(x.device)).view(torch.int64) * factors.to(x.device)
-    room = 63 - size.bit_length()  # for bits of the steps so far, below their number
-    prints = (bits.cumsum(1) >> 64 - room & 2**room - 1) + (number << room)  # [B, L]
+    # The bits of a random sum of a step's features, times an odd number for its place; of the sum
+    # over a prefix the top bits are the hash (multiply-shift, Dietzfelbinger et al. 1997). The
+    # length stands above them: sorted, shorter prefixes come first.
+    told = (x.double() @ weights.to(x.device)).view(torch.int64) * factors.to(x.device)
+    place = torch.arange(size, device=x.device)
+    room = 63 - size.bit_length()
+    top = (told.cumsum(1) >> (64 - room)) & (2**room - 1)
+    hashes = (place << room) + top  # [B, L]
 
-    steps = (number < lengths[:, None]).flatten().nonzero()[:, 0]  # that are any, of B * L
-    ordered, order = prints.flatten()[steps].sort()
+    steps = (place < lengths[:, None]).flatten().nonzero()[:, 0]  # of the B * L those that are any
+    ordered, order = hashes.flatten()[steps].sort()
     new = torch.ones_like(order, dtype=torch.bool)
     new[1:] = ordered[1:] != ordered[:-1]
-    place = order.new_zeros(rows * size)
-    place[steps[order]] = new.cumsum(0) - 1
+    prefix = order.new_zeros(rows * size)  # that each step ends
+    prefix[steps[order]] = new.cumsum(0) - 1
+
     step = steps[order[new]]
-    length = step % size
+    length = step % size  # less one
     counts = length.bincount()
     first = counts.cumsum(0) - counts
-    before = torch.where(length > 0, place[step - 1] - first[length - 1], 0)
-    whole = place.view(rows, size).gather(1, lengths[:, None] - 1)[:, 0]
-    return Beginnings(step, list(torch.split(before, counts.tolist())), whole)
+    before = torch.where(length > 0, prefix[step - 1] - first[length - 1], 0)
+    whole = prefix.view(rows, size).gather(1, lengths[:, None] - 1)[:, 0]
+    return Prefixes(step, list(torch.split(before, counts.tolist())), whole)

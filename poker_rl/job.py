@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numba
 import torch
 
-from poker_rl.config import Root, build, convert_fields, find, option, plain, takes
+from poker_rl.config import Root, build, convert_fields, find, option, plain, read, takes
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.matches import FEWEST_DEALS
 from poker_rl.folder import CONFIG, read_folder
@@ -135,10 +135,11 @@ def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def loader(game: Game, device: torch.device) -> Callable[[str], Player]:
-    """What turns a name in conf/player or a run folder into a player of the game."""
+    """What turns a name in conf/player, a file of settings or a run folder into a player."""
 
     def bot(name: str) -> Player:
-        player: Player = build(option("player", name), name, game=game, device=device)
+        settings = read(Path(name)) if name.endswith(".yaml") else option("player", name)
+        player: Player = build(settings, name, game=game, device=device)
         return player
 
     return lambda spec: load_player(spec, game, device, bot)

@@ -35,6 +35,10 @@ class Net(Protocol):
     def features(self) -> FeatureKind:
         """What the network is shown."""
 
+    @property
+    def values(self) -> Net:
+        """The shape of networks of values, if it is not that of policies."""
+
     def module(
         self,
         inputs: int,
@@ -66,6 +70,11 @@ class MLP:
     init: Init
     features: FeatureKind
 
+    @property
+    def values(self) -> MLP:
+        """The same."""
+        return self
+
     def module(
         self,
         inputs: int,
@@ -95,6 +104,11 @@ class BetWeight:
     def features(self) -> FeatureKind:
         """Each weight belongs to one infoset."""
         return "infoset"
+
+    @property
+    def values(self) -> BetWeight:
+        """The same."""
+        return self
 
     def module(
         self,

@@ -29,12 +29,13 @@ from matplotlib.figure import Figure
 
 from poker_rl.config import build, option
 from poker_rl.evaluation.figures import Line, canvas, draw, label, read
-from poker_rl.evaluation.matches import half_width, play
+from poker_rl.evaluation.matches import FEWEST_DEALS, half_width, play
 from poker_rl.folder import METRICS
 from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.players.load import load_players, parse
 from poker_rl.players.player import Player
+from poker_rl.settings import Refused
 
 BOTS = ("sklansky", "chen", "rules", "mcts")
 # small bets a hand, as printed; of APU against None the work prints 19.728 - 9.728, a misprint
@@ -73,10 +74,10 @@ CPU = torch.device("cpu")
 def train(experiment: str, minutes: float, settings: Sequence[str]) -> Path:
     """Train for so long at most; the run folder."""
     program = "from poker_rl.cli import main; main()"
-    command = ["-c", program, "train", f"experiment={experiment}", *settings]
     quiet = ["evaluation.opponents=[]", "evaluation.earlier_self=false"]  # this script measures
     quiet += ["evaluate_every=600"]  # a row every 100 episodes, for the curves of losses
-    with subprocess.Popen([sys.executable, *command, *quiet], stdout=subprocess.PIPE) as process:
+    command = ["-c", program, "train", f"experiment={experiment}", *quiet, *settings]
+    with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE) as process:
         try:
             said, _ = process.communicate(timeout=60 * minutes)
         except subprocess.TimeoutExpired:
@@ -136,32 +137,39 @@ def losses(runs: Mapping[str, Path]) -> Figure:
     return figure
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
+    """Train, measure and print; `words` are those of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="*", metavar="EXPERIMENT=RUN", help="trained before")
     parser.add_argument("--minutes", type=float, default=0.5, help="to train each of the others")
     parser.add_argument("--deals", type=int, default=200, help="of each match, six hands each")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="in training")
     parser.add_argument("--losses", type=Path, metavar="PNG", help="draw the curves of losses")
-    given = parser.parse_args()
+    given = parser.parse_args(words)
+    if given.deals < FEWEST_DEALS:
+        parser.error(f"--deals {given.deals}: at least {FEWEST_DEALS}")
     torch.set_num_threads(1)
     game: Poker = build(option("game", "limit_holdem_6p"), "game")
-    runs = {}
+    runs, players = {}, {}
     for word in given.runs:
         name, equals, folder = word.partition("=")
         if not equals or name not in (*EXPERIMENTS, *OURS):
             allowed = ", ".join((*EXPERIMENTS, *OURS))
             parser.error(f"{word}: write EXPERIMENT=RUN; allowed: {allowed}")
         runs[name] = Path(folder)
+        try:
+            players[name] = actors(game, runs[name])
+        except Refused as error:
+            parser.error(f"{word}: {error}")
     for name in EXPERIMENTS:
         if name not in runs:
             runs[name] = train(name, given.minutes, given.set)
+            players[name] = actors(game, runs[name])
             print(f"{name}={runs[name]}", flush=True)
 
     if given.losses is not None:
         given.losses.parent.mkdir(parents=True, exist_ok=True)
         losses(runs).savefig(given.losses, dpi=150)
-    players = {name: actors(game, folder) for name, folder in runs.items()}
     for bot in BOTS:
         players[bot] = [build(option("player", bot), bot, game=game, device=CPU)]
     ours: list[tuple[str, str, float | None]]

@@ -7,7 +7,9 @@ import pytest
 import torch
 from scipy.stats import logistic
 
-from poker_rl.amounts import AmountNet
+from poker_rl.agents import Agents
+from poker_rl.amounts import AmountNet, Amounts
+from poker_rl.config import build, option
 from poker_rl.nets import MLP, masked_softmax, net_state, take
 from poker_rl.players.load import built
 from poker_rl.settings import Refused
@@ -68,12 +70,22 @@ def test_learns_an_amount_and_keeps_to_what_is_legal():
     assert not chance[2:12].any()
 
 
-def test_copies_are_apart_and_a_critic_is_the_body_alone():
+def test_copies_are_apart():
     module = network(copies=2)
     x = torch.randn(2, 4, INPUTS)
     torch.testing.assert_close(take(module, slice(1, 2))(x[1:]), module(x)[1:])
-    critic = amounts().module(INPUTS, 1, 2, torch.Generator().manual_seed(0))
-    assert critic(x).shape == (2, 4, 1)
+
+
+def test_values_have_no_density():
+    cpu = torch.device("cpu")
+    leduc = build(option("game", "nolimit_leduc"), "game")
+    agents = Agents(
+        leduc, amounts(), cpu, 0, None, tables=1, members="shared", instances=1, seating="fixed"
+    )
+    assert isinstance(agents.network(leduc.actions), Amounts)
+    assert not isinstance(agents.critic(leduc.actions), Amounts)
+    with pytest.raises(Refused, match="net: a shape for policies"):
+        build(option("algo", "dqn"), "algo", game=leduc, net=amounts(), device=cpu, seed=0)
 
 
 def test_a_snapshot_names_the_body_too():

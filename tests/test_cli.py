@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from commands import TRAIN, code, last_row, runs
 
 import poker_rl
 from poker_rl import cli, job
-from poker_rl.config import CONF
+from poker_rl.config import CONF, option
 from poker_rl.listing import about, annotated, groups
 from poker_rl.run import Diverged
 from poker_rl.run import train as train_for_real
@@ -210,6 +211,19 @@ def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["matches"][0]["against"] == spec
     assert Path("there/evaluation.csv").exists()
     assert not (folder / "evaluation.json").exists()
+
+
+def test_a_bot_with_settings_of_ones_own(
+    capsys: pytest.CaptureFixture[str], refused: Callable[..., str]
+) -> None:
+    own = {**option("player", "mcts"), "simulations": 5}
+    Path("mine.yaml").write_text(json.dumps(own))  # which is YAML
+    match = ["evaluate", "game=kuhn", "player=mine.yaml", "against=[call,mine.yaml]", "deals=30"]
+    assert code(*match) == 0
+    assert "mine.yaml  call" in capsys.readouterr().out
+    Path("mine.yaml").write_text(json.dumps({**own, "simulations": "few"}))
+    assert refused(*match) == 'player: mine.yaml.simulations: "few" is not an integer'
+    assert refused(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: No such file or directory"
 
 
 def test_a_game_that_is_changed_for_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,7 +104,7 @@ def test_of_a_long_history_the_newest_steps_are_kept():
 
 
 def test_a_game_without_betting_has_no_such_history():
-    with pytest.raises(Refused, match="history needs a game of betting, not big2"):
+    with pytest.raises(Refused, match="net: history features need a game of betting, not big2"):
         Features(game_of("big2"), "history")
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from poker_rl.history import LSTM, HistoryNet, beginnings
+from poker_rl.history import LSTM, HistoryNet, prefixes
 from poker_rl.nets import take
 from poker_rl.settings import Refused
 
@@ -69,10 +69,10 @@ def test_sequences_that_begin_alike_are_read_as_if_alone():
     torch.testing.assert_close(gradients(reader(x)[0]), gradients(alone[0]))
 
 
-def test_beginnings_are_each_found_once():
+def test_prefixes_are_each_found_once():
     words = ["aba", "ab", "abc", "b", "aba", "ca"]
     x = torch.tensor([[[ord(c), 1.0] for c in word.ljust(3)] for word in words])
-    found = beginnings(x, torch.tensor([len(word) for word in words]))
+    found = prefixes(x, torch.tensor([len(word) for word in words]))
     last = [chr(int(step[0])) for step in x.flatten(0, 1)[found.step]]
     texts, shorter = [], [""]
     for before in found.before:

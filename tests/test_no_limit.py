@@ -396,7 +396,11 @@ def test_memories_keep_chips():
         ({"bet_sizes": [0.001]}, "bet_sizes", "0.001 of the largest pot, 400 chips, is less than"),
         ({"bet_sizes": [0]}, "bet_sizes[0]", "0"),
         ({"bet_sizes": [-0.5, 1]}, "bet_sizes[0]", "-0.5"),
-        ({"bet_sizes": ["half"]}, "bet_sizes[0]", "half"),
+        (
+            {"bet_sizes": ["half"]},
+            "bet_sizes[0]",
+            '"half" is not a number, or "half" is no choice; allowed: all_in',
+        ),
         ({"bet_sizes": [1.0, 0.5]}, "bet_sizes", "[1.0, 0.5] is not in rising order, all_in last"),
         ({"bet_sizes": ["all_in", 1]}, "bet_sizes", "is not in rising order"),
         ({"bet_sizes": list(range(1, 10))}, "bet_sizes", "9 entries, at most 8"),

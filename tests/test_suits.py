@@ -73,5 +73,5 @@ def test_on_leduc_just_the_two_names_of_its_suits_are_one():
 
 
 def test_suits_are_pokers():
-    with pytest.raises(Refused, match="features: sorted_suits needs a game of betting, not big2"):
+    with pytest.raises(Refused, match="sorted_suits features need a game of betting, not big2"):
         Features(game_of("big2"), "sorted_suits")

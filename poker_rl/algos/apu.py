@@ -16,12 +16,12 @@ An iteration:
     for each update due:
         y = r + gamma sum_a' pi'(a' | s') Q'(w', a'), r alone where the hand ended
         minimise  (Q(w, a) - y)^2 - sum_a pi(a | s) Q(w, a)  on a batch, the second in pi alone
-            less `entropy` times the entropy of pi(s), which as published is nothing
+            less `entropy` times the entropy of pi(s); its published weight is 0
         move the target networks pi', Q' by `soft_target` towards pi, Q
 
 The published reward of a decision is minus the chips put in with it, and at the end of a hand the
-square of the pot's share won, in units of `reward_unit`: a share of more than one unit is worth
-more than its chips, a smaller one less. `payoff` is the chips won, at the end of the hand.
+square of the pot's share won, in units of `reward_unit`: squared, a share of more than one unit is
+worth more than its chips, a smaller one less. `payoff` is the chips won, at the end of the hand.
 
 An episode is as many hands as the game has seats. Deviations: the seats are drawn for each hand,
 where the published button goes round; episodes are played side by side; odd chips of a split pot

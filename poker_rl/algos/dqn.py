@@ -78,6 +78,8 @@ class DQN:
     ) -> None:
         if opponent is not None and self.members != "shared":
             raise Refused(f"members: {self.members} needs self-play; with an opponent: shared")
+        if net.values is not net:
+            raise Refused("net: a shape for policies, and these networks are values; try mlp_relu")
         self.progress = Progress()
         self._agents = Agents(
             game,

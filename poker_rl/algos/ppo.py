@@ -293,8 +293,9 @@ class PPO:
             spread = (weight * advantage.square()).sum(1, keepdim=True).sqrt()
             advantage = advantage / (spread + 1e-8)
         gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
-        entropy = -(policy * (log_policy - rows.get("even", 0.0))).sum(2)
-        actor_loss = -gain - now["entropy"] * entropy
+        entropy = -(policy * log_policy).sum(2)
+        bonus = entropy + (policy * rows["even"]).sum(2) if "even" in rows else entropy
+        actor_loss = -gain - now["entropy"] * bonus
         for name in ("magnet", "last"):
             if name in now:
                 divergence = (policy * (log_policy - rows[name])).sum(2)  # KL(pi, .)

@@ -10,8 +10,9 @@ over the whole hand as ACPC does, or the raise of place k - 2 in the game's list
 
 A no-limit raise is at least as large as the largest on its street and as the smallest bet; less is
 only a whole stack. Who faces less than the largest raise has acted since, and may not raise again:
-all-ins short of a raise open the betting once they add up to one (TDA rules 2024, 43 and 47). The
-first bet of a street counts as a raise of its size, as in PokerKit.
+all-ins short of a raise open the betting once they add up to one (TDA rules 2024, 43 and 47). As
+in PokerKit, and not in those rules, the first bet of a street counts as a raise of its size, and so
+does the first over the blinds: an all-in of less lets who has called them raise.
 """
 
 # Records have no static type: numba gives the compiled functions theirs.

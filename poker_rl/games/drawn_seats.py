@@ -70,7 +70,7 @@ class DrawnSeats:
         blinds, opener = [self.small_blind, self.big_blind, *[0] * (seats - 2)], 2 % seats
         if seats == 2:
             blinds, opener = blinds[::-1], 1
-        own = {
+        own: dict[str, Any] = {
             "name": f"{self.name}: {seats} seats",
             "seats": seats,
             "blinds": blinds,

@@ -21,8 +21,9 @@ def sort_suits(games, tables):
     """Rename the suits of tables [B], games [B] being their definitions, in place.
 
     The suits are put in order by the ranks that the seat to act holds of them, then by those on the
-    board, street after street; suits that are equal in all of this it cannot tell apart. All cards
-    of the deck that were dealt get the new names.
+    board, street after street; suits that are equal in all of this it cannot tell apart. Where
+    there is a board on the first street, its cards count as the seat's own, and some hands that
+    differ in suits alone stay apart. All cards of the deck that were dealt get the new names.
     """
     seen, name = np.empty(SUITS, np.int64), np.empty(SUITS, np.int64)
     for i in range(len(tables)):

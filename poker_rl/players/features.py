@@ -42,7 +42,7 @@ class Features:
     def __init__(self, game: Game, kind: FeatureKind) -> None:
         self._renames = kind in ("sorted_suits", "history")
         if self._renames and game.rules is not betting:
-            raise Refused(f"net.features: {kind} needs a game of betting, not {game.name}")
+            raise Refused(f"net: {kind} features need a game of betting, not {game.name}")
         self.size, self._rows = FEATURES[kind](game)
         plain = kind in ("observation", "sorted_suits")
         self.bits = kind == "infoset" or (plain and game.observation_dtype == np.uint8)

@@ -1,6 +1,7 @@
 """From what a user writes to a player: a bot's name, a run folder or a snapshot file.
 
     uniform                            a bot of `conf/player`
+    bots/mcts_1000.yaml                one with settings of one's own, a file like those
     outputs/kuhn/ppo/x                 the newest snapshot of a run, its first player
     outputs/kuhn/ppo/x@300000          the snapshot at 300,000 decisions
     outputs/kuhn/ppo/x/players/9.pt    a snapshot file
@@ -35,12 +36,12 @@ def load_player(
 
     Args:
         spec: see above.
-        bot: builds the player that has this name in `conf/player`.
+        bot: builds the player that has this name in `conf/player`, or this file of settings.
 
     Raises:
         Refused: if there is none, its file is damaged, or it plays another game.
     """
-    if spec.isidentifier() and not (Path(spec) / PLAYERS).is_dir():
+    if spec.endswith(".yaml") or (spec.isidentifier() and not (Path(spec) / PLAYERS).is_dir()):
         return bot(spec)
     path, name, copy = parse(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
