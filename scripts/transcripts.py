@@ -15,8 +15,7 @@ import numpy as np
 from poker_rl.config import CONF, build, option
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game
-from poker_rl.games.no_limit import NoLimit
-from poker_rl.games.poker_table import RAISE
+from poker_rl.games.poker_table import NO_LIMIT_TABLE, RAISE
 from poker_rl.games.tables import Tables
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "transcripts"
@@ -42,7 +41,7 @@ def transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
     (standing,) = STANDING.keys() & set(game.table.names or ())
     # Folds are rare: most hands get far.
     weights = np.array([1.0 if game.action_name(a) == "fold" else 3.0 for a in range(game.actions)])
-    if isinstance(game, NoLimit):
+    if game.table is NO_LIMIT_TABLE:
         weights[RAISE:] /= np.arange(1, game.actions - 1)  # small raises more often
     lines: list[str] = []
     for _ in range(hands):
