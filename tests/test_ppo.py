@@ -22,7 +22,7 @@ from poker_rl.games.tree import tree_of
 from poker_rl.minibatches import Inputs, minibatches
 from poker_rl.nets import MLP
 from poker_rl.players.table import TablePlayer
-from poker_rl.rollout import ENDED, OPEN, Rollout, Rows, sample
+from poker_rl.rollout import ENDED, OPEN, Batch, Rollout, Rows, sample
 from poker_rl.schedules import Constant
 from poker_rl.settings import Refused
 
@@ -289,3 +289,20 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
     policy = learner.players()["current"].probabilities(tables.records)[0]
     np.testing.assert_allclose(policy[1], 1 - raises, atol=0.05)
     np.testing.assert_allclose(policy[2:], raises / 5, atol=0.05)
+
+
+@pytest.mark.parametrize("even", ["actions", "kinds"])
+def test_it_tells_the_entropy_of_the_policy_whatever_the_bonus_is_for(even: str) -> None:
+    learner = ppo(game_of("nolimit_leduc"), lr=Constant(start=0.0), last_scale=0.0, even=even)
+    batches: list[Batch] = []
+    learns = learner._learns
+
+    def watching(batch: Batch) -> np.ndarray:
+        batches.append(batch)
+        return learns(batch)
+
+    learner._learns = watching  # type: ignore[method-assign]
+    told = learner.learn()  # of uniform play
+    (batch,) = batches
+    legal = batch.mask[batch.next != OPEN].sum(1)
+    assert told["policy/entropy"] == pytest.approx(np.log(legal).mean(), rel=1e-5)
