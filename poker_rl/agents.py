@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from poker_rl.games.game import Game
 from poker_rl.memory import Column
 from poker_rl.minibatches import Inputs
-from poker_rl.nets import Net, take
+from poker_rl.nets import Net, Size, take
 from poker_rl.players.features import Features
 from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
@@ -90,9 +90,14 @@ class Agents:
         return self._network(self._net.values, self._features.size + self._hidden, outputs, 1.0)
 
     def _network(self, net: Net, inputs: int, outputs: int, last_scale: float) -> nn.Module:
-        steps = self._features.steps
-        module = net.module(inputs, outputs, self.copies, self._weights, last_scale, steps)
-        return module.to(self.device)
+        size = Size(
+            inputs=inputs,
+            outputs=outputs,
+            copies=self.copies,
+            last_scale=last_scale,
+            steps=self._features.steps,
+        )
+        return net.module(size, self._weights).to(self.device)
 
     def player(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
         """The policy of K networks."""

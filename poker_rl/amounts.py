@@ -9,14 +9,14 @@ brightness of a pixel). A policy's softmax over legal actions cuts the mass to t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from poker_rl.nets import NO_STEPS, FeatureKind, Net
+from poker_rl.nets import FeatureKind, Net, Size
 from poker_rl.settings import Count, Refused
 
 FIRST = 2  # the first raise: action k >= 2 raises to k chips
@@ -40,25 +40,17 @@ class AmountNet:
         """The body alone: a value is no density."""
         return self.body.values
 
-    def module(
-        self,
-        inputs: int,
-        outputs: int,
-        copies: int,
-        generator: torch.Generator,
-        last_scale: float = 1.0,
-        steps: tuple[int, int] = NO_STEPS,
-    ) -> nn.Module:
+    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
         """See `Net.module`.
 
         Raises:
             Refused: if the game has no raise.
         """
-        if outputs <= FIRST:
-            raise Refused(f"net: an amount needs raises, not a game of {outputs} actions")
+        if size.outputs <= FIRST:
+            raise Refused(f"net: an amount needs raises, not a game of {size.outputs} actions")
         heads = FIRST + 1 + 3 * self.components
-        body = self.body.module(inputs, heads, copies, generator, last_scale, steps)
-        return Amounts(body, outputs, self.components)
+        body = self.body.module(replace(size, outputs=heads), generator)
+        return Amounts(body, size.outputs, self.components)
 
 
 class Amounts(nn.Module):

@@ -9,17 +9,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod, sqrt
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from poker_rl.nets import ACTIVATIONS, NO_STEPS, Activation, FeatureKind, Init, Layers, dense
+from poker_rl.nets import (
+    ACTIVATIONS,
+    Activation,
+    FeatureKind,
+    Init,
+    Layers,
+    SameForValues,
+    Size,
+    dense,
+)
 from poker_rl.settings import Count, Refused
 
 
 @dataclass(kw_only=True, frozen=True)
-class HistoryNet:
+class HistoryNet(SameForValues):
     """Dense layers of the widths in `hidden` beside a reader of the history; a layer sees both.
 
     The reader is an LSTM, or a dense layer over all steps at once (`fc`), of `units` each, or
@@ -33,25 +42,9 @@ class HistoryNet:
     activation: Activation
     init: Init
 
-    @property
-    def features(self) -> FeatureKind:
-        """The steps of the history, then what lies on the table."""
-        return "history"
+    features: ClassVar[FeatureKind] = "history"  # its steps, then what lies on the table
 
-    @property
-    def values(self) -> HistoryNet:
-        """The same."""
-        return self
-
-    def module(
-        self,
-        inputs: int,
-        outputs: int,
-        copies: int,
-        generator: torch.Generator,
-        last_scale: float = 1.0,
-        steps: tuple[int, int] = NO_STEPS,
-    ) -> nn.Module:
+    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
         """See `Net.module`.
 
         Raises:
@@ -60,21 +53,29 @@ class HistoryNet:
         if not self.hidden:
             raise Refused("net.hidden: at least one width")
 
+        steps = prod(size.steps)
+
         def layers(*widths: int) -> Layers:
-            return dense(widths, copies, self.activation, self.init, generator)
+            return dense(widths, size.copies, self.activation, self.init, generator)
 
         reader: nn.Module | None = None
         if self.history == "lstm":
-            reader = LSTM(steps, self.units, copies, generator)
+            reader = LSTM(size.steps, self.units, size.copies, generator)
         elif self.history == "fc":
-            reader = layers(prod(steps), self.units)
-        table = layers(inputs - prod(steps), *self.hidden)
+            reader = layers(steps, self.units)
+        table = layers(size.inputs - steps, *self.hidden)
         units = 0 if reader is None else self.units
-        widths = [self.hidden[-1] + units, self.merged, outputs]
+        widths = [self.hidden[-1] + units, self.merged, size.outputs]
         head = dense(
-            widths, copies, self.activation, self.init, generator, gain=1.0, scale=last_scale
+            widths,
+            size.copies,
+            self.activation,
+            self.init,
+            generator,
+            gain=1.0,
+            scale=size.last_scale,
         )
-        return Reading(prod(steps), table, reader, head)
+        return Reading(steps, table, reader, head)
 
 
 class Reading(nn.Module):

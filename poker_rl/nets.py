@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,22 @@ NO_STEPS = 0, 0  # of a history
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
 
+@dataclass(kw_only=True, frozen=True)
+class Size:
+    """How large networks are to be, whatever their shape: K copies, [K, B, inputs] -> outputs.
+
+    `last_scale` multiplies the weights of the last layer as they are drawn. The first L x F inputs
+    are a sequence of L steps of width F, oldest first, where `steps` is (L, F); a sequence that is
+    shorter ends in zeros.
+    """
+
+    inputs: int
+    outputs: int
+    copies: int = 1
+    last_scale: float = 1.0
+    steps: tuple[int, int] = NO_STEPS
+
+
 class Net(Protocol):
     """The shape of a network, as configured."""
 
@@ -39,26 +55,21 @@ class Net(Protocol):
     def values(self) -> Net:
         """The shape of networks of values, if it is not that of policies."""
 
-    def module(
-        self,
-        inputs: int,
-        outputs: int,
-        copies: int,
-        generator: torch.Generator,
-        last_scale: float = 1.0,
-        steps: tuple[int, int] = NO_STEPS,
-    ) -> nn.Module:
-        """K = `copies` networks, [K, B, inputs] -> [K, B, outputs], weights drawn from `generator`.
+    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
+        """K networks of that size, [K, B, inputs] -> [K, B, outputs], drawn from `generator`."""
 
-        Args:
-            last_scale: of the weights of the last layer.
-            steps: the first L x F inputs are a sequence of L steps of width F, oldest first; what
-                is shorter ends in zeros.
-        """
+
+class SameForValues:
+    """A shape whose networks of values are of the same shape as those of policies."""
+
+    @property
+    def values(self) -> Self:
+        """The same."""
+        return self
 
 
 @dataclass(kw_only=True, frozen=True)
-class MLP:
+class MLP(SameForValues):
     """Fully connected layers of the widths in `hidden`; none makes a linear map.
 
     `orthogonal` draws weights with gain sqrt(2), 1 in the last layer, and biases 0; `torch` draws
@@ -70,29 +81,22 @@ class MLP:
     init: Init
     features: FeatureKind
 
-    @property
-    def values(self) -> MLP:
-        """The same."""
-        return self
-
-    def module(
-        self,
-        inputs: int,
-        outputs: int,
-        copies: int,
-        generator: torch.Generator,
-        last_scale: float = 1.0,
-        steps: tuple[int, int] = NO_STEPS,
-    ) -> nn.Module:
+    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
         """See `Net.module`."""
-        widths = [inputs, *self.hidden, outputs]
+        widths = [size.inputs, *self.hidden, size.outputs]
         return dense(
-            widths, copies, self.activation, self.init, generator, gain=1.0, scale=last_scale
+            widths,
+            size.copies,
+            self.activation,
+            self.init,
+            generator,
+            gain=1.0,
+            scale=size.last_scale,
         )
 
 
 @dataclass(kw_only=True, frozen=True)
-class BetWeight:
+class BetWeight(SameForValues):
     """One weight w an infoset: of two legal actions the aggressive one has chance sigmoid(w).
 
     The weights start uniform on [-spread, spread].
@@ -100,34 +104,18 @@ class BetWeight:
 
     spread: NonNegative
 
-    @property
-    def features(self) -> FeatureKind:
-        """Each weight belongs to one infoset."""
-        return "infoset"
+    features: ClassVar[FeatureKind] = "infoset"
 
-    @property
-    def values(self) -> BetWeight:
-        """The same."""
-        return self
-
-    def module(
-        self,
-        inputs: int,
-        outputs: int,
-        copies: int,
-        generator: torch.Generator,
-        last_scale: float = 1.0,
-        steps: tuple[int, int] = NO_STEPS,
-    ) -> nn.Module:
+    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
         """See `Net.module`; `last_scale` scales the spread.
 
         Raises:
             Refused: unless the outputs are the three actions fold, call, raise.
         """
-        if outputs != 3:
-            raise Refused(f"net: BetWeight has 3 outputs (fold, call, raise), not {outputs}")
-        module = Bets(inputs, copies)
-        spread = self.spread * last_scale
+        if size.outputs != 3:
+            raise Refused(f"net: BetWeight has 3 outputs (fold, call, raise), not {size.outputs}")
+        module = Bets(size.inputs, size.copies)
+        spread = self.spread * size.last_scale
         nn.init.uniform_(module.weight, -spread, spread, generator=generator)
         return module
 

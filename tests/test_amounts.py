@@ -10,7 +10,7 @@ from scipy.stats import logistic
 from poker_rl.agents import Agents
 from poker_rl.amounts import AmountNet, Amounts
 from poker_rl.config import build, option
-from poker_rl.nets import MLP, masked_softmax, net_state, take
+from poker_rl.nets import MLP, Size, masked_softmax, net_state, take
 from poker_rl.players.load import built
 from poker_rl.settings import Refused
 
@@ -23,7 +23,9 @@ def amounts(components=2, hidden=(8,)):
 
 
 def network(copies=1, **settings):
-    return amounts(**settings).module(INPUTS, ACTIONS, copies, torch.Generator().manual_seed(0))
+    return amounts(**settings).module(
+        Size(inputs=INPUTS, outputs=ACTIONS, copies=copies), torch.Generator().manual_seed(0)
+    )
 
 
 def test_a_raise_gets_the_mass_of_its_interval_on_the_scale_of_the_logarithm():
@@ -95,4 +97,4 @@ def test_a_snapshot_names_the_body_too():
 
 def test_a_game_without_raises_is_refused():
     with pytest.raises(Refused, match="raises, not a game of 2 actions"):
-        amounts().module(INPUTS, 2, 1, torch.Generator())
+        amounts().module(Size(inputs=INPUTS, outputs=2), torch.Generator())

@@ -25,7 +25,7 @@ from poker_rl.evaluation.evaluate import evaluate_run
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.evaluation.matches import exact
 from poker_rl.games.tree import tree_of
-from poker_rl.nets import BetWeight
+from poker_rl.nets import BetWeight, Size
 from poker_rl.players.equilibrium import optimal
 from poker_rl.players.network import NetworkPlayer
 from poker_rl.players.table import TablePlayer
@@ -247,7 +247,7 @@ def test_a_report_in_three_forms(run, capsys):
 
 def test_several_copies_are_told_by_percentiles(tmp_path, capsys):
     net = BetWeight(spread=1.0)
-    module = net.module(12, 3, 4, torch.Generator().manual_seed(0))
+    module = net.module(Size(inputs=12, outputs=3, copies=4), torch.Generator().manual_seed(0))
     states = {"current": NetworkPlayer(KUHN, net, module, "shared", 4).state()}
     save_snapshot(tmp_path, 8, {"game": KUHN.state(), "players": states})
     one = evaluate(tmp_path).measures["current"]["exploitability/p50"].value

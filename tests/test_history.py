@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from poker_rl.history import LSTM, HistoryNet, prefixes
-from poker_rl.nets import take
+from poker_rl.nets import Size, take
 from poker_rl.settings import Refused
 
 L, F, REST, COPIES = 5, 3, 7, 2
@@ -18,7 +18,7 @@ def network(history="lstm", hidden=(8, 6), copies=COPIES):
         history=history, units=4, hidden=list(hidden), merged=5, activation="relu", init="torch"
     )
     generator = torch.Generator().manual_seed(0)
-    return net.module(L * F + REST, 3, copies, generator, steps=(L, F))
+    return net.module(Size(inputs=L * F + REST, outputs=3, copies=copies, steps=(L, F)), generator)
 
 
 def rows(lengths, copies=COPIES, seed=0):

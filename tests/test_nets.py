@@ -10,6 +10,7 @@ import torch
 from poker_rl.nets import (
     MLP,
     BetWeight,
+    Size,
     Together,
     clip_gradients,
     copies_of,
@@ -33,7 +34,7 @@ def seeded(seed=0):
 
 
 def network(copies, **settings):
-    return mlp(**settings).module(INPUTS, OUTPUTS, copies, seeded())
+    return mlp(**settings).module(Size(inputs=INPUTS, outputs=OUTPUTS, copies=copies), seeded())
 
 
 @pytest.mark.parametrize("hidden", [(), (16, 8)])
@@ -62,7 +63,9 @@ def test_copies_start_apart_and_as_the_generator_says():
 
 
 def test_orthogonal_weights():
-    module = mlp(hidden=(8,)).module(INPUTS, OUTPUTS, 2, seeded(), last_scale=0.01)
+    module = mlp(hidden=(8,)).module(
+        Size(inputs=INPUTS, outputs=OUTPUTS, copies=2, last_scale=0.01), seeded()
+    )
     hidden, last = module.layers
     for k in range(2):  # gain sqrt(2), then the scale of the last layer alone
         torch.testing.assert_close(hidden.weight[k].T @ hidden.weight[k], 2 * torch.eye(8))
@@ -71,7 +74,9 @@ def test_orthogonal_weights():
 
 
 def test_torch_weights_have_pytorchs_bounds():
-    module = mlp(hidden=(256,), init="torch").module(INPUTS, OUTPUTS, 2, seeded(), last_scale=0.1)
+    module = mlp(hidden=(256,), init="torch").module(
+        Size(inputs=INPUTS, outputs=OUTPUTS, copies=2, last_scale=0.1), seeded()
+    )
     hidden, last = module.layers
     for tensor, bound in [
         (hidden.weight, 1 / sqrt(INPUTS)),
@@ -88,7 +93,7 @@ def test_bits_are_taken_as_they_come():
 
 
 def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
-    module = BetWeight(spread=0.5).module(12, 3, 2, seeded())
+    module = BetWeight(spread=0.5).module(Size(inputs=12, outputs=3, copies=2), seeded())
     weight = module.weight[..., 0]  # [2, 12]
     assert weight.abs().max() <= 0.5
     assert weight.unique().numel() == 24
@@ -98,7 +103,7 @@ def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
     torch.testing.assert_close(check_or_bet[..., 2], weight.sigmoid())
     torch.testing.assert_close(fold_or_call[..., 1], weight.sigmoid())
     with pytest.raises(Refused, match="3 outputs"):
-        BetWeight(spread=0.5).module(12, 1, 2, seeded())
+        BetWeight(spread=0.5).module(Size(inputs=12, outputs=1, copies=2), seeded())
 
 
 ROUTES = {
@@ -234,7 +239,10 @@ def test_weight_average():
 def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told_to(copies):
     generator = torch.Generator().manual_seed(0)
     net = MLP(hidden=[6, 5, 4], activation="tanh", init="torch", features="observation")
-    one, other = net.module(7, 3, copies, generator), net.module(7, 1, copies, generator)
+    one, other = (
+        net.module(Size(inputs=7, outputs=3, copies=copies), generator),
+        net.module(Size(inputs=7, outputs=1, copies=copies), generator),
+    )
     x = torch.rand(copies, 9, 7)
     apart = Together(one, other, 0)
     torch.testing.assert_close(apart(x), torch.cat([one(x), other(x)], -1))
@@ -252,7 +260,10 @@ def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told
 def test_networks_share_no_more_layers_than_they_have():
     generator = torch.Generator().manual_seed(0)
     net = MLP(hidden=[6], activation="tanh", init="torch", features="observation")
-    one, other = net.module(7, 3, 1, generator), net.module(7, 1, 1, generator)
+    one, other = (
+        net.module(Size(inputs=7, outputs=3), generator),
+        net.module(Size(inputs=7, outputs=1), generator),
+    )
     Together(one, other, 1)
     with pytest.raises(Refused, match="shared: 2 layers of networks with 1 hidden"):
         Together(one, other, 2)

@@ -13,7 +13,7 @@ from poker_rl.config import CONF, build, option
 from poker_rl.evaluation.exploitability import nash_conv, values
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
-from poker_rl.nets import MLP, BetWeight
+from poker_rl.nets import MLP, BetWeight, Size
 from poker_rl.players.equilibrium import Equilibrium
 from poker_rl.players.features import Features
 from poker_rl.players.load import class_of, load_player, load_players
@@ -37,7 +37,9 @@ def network(game, members="shared", instances=1, features="observation"):
     net = MLP(hidden=[8], activation="tanh", init="torch", features=features)
     inputs = Features(game, features).size
     copies = instances * member_count(game, members)
-    module = net.module(inputs, game.actions, copies, torch.Generator().manual_seed(0))
+    module = net.module(
+        Size(inputs=inputs, outputs=game.actions, copies=copies), torch.Generator().manual_seed(0)
+    )
     return NetworkPlayer(game, net, module, members, instances)
 
 
@@ -188,7 +190,7 @@ def test_instances_answer_for_their_blocks(members):
 def test_one_weight_an_infoset():
     tree = tree_of(KUHN)
     net = BetWeight(spread=0.5)
-    module = net.module(tree.size, 3, 1, torch.Generator().manual_seed(0))
+    module = net.module(Size(inputs=tree.size, outputs=3), torch.Generator().manual_seed(0))
     chances = NetworkPlayer(KUHN, net, module, "shared").probabilities(tree.records)
     aggressive = np.where(tree.legal[:, 0], 1, 2)
     expected = module.weight[0, :, 0].sigmoid().detach().numpy()
@@ -200,7 +202,10 @@ def test_every_configured_net_plays_kuhn(name):
     records = tree_of(KUHN).records
     net = build(option("net", name), "net")
     seen, generator = Features(KUHN, net.features), torch.Generator().manual_seed(0)
-    module = net.module(seen.size, KUHN.actions, 2, generator, last_scale=0.01, steps=seen.steps)
+    module = net.module(
+        Size(inputs=seen.size, outputs=KUHN.actions, copies=2, last_scale=0.01, steps=seen.steps),
+        generator,
+    )
     player = NetworkPlayer(KUHN, net, module, "seat")
     # so small a last layer starts close to uniform play
     assert player.probabilities(records) == pytest.approx(tree_of(KUHN).uniform(), abs=0.05)

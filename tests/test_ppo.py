@@ -20,7 +20,7 @@ from poker_rl.games.poker import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.minibatches import Inputs, minibatches
-from poker_rl.nets import MLP
+from poker_rl.nets import MLP, Size
 from poker_rl.players.table import TablePlayer
 from poker_rl.rollout import ENDED, OPEN, Batch, Rollout, Rows, sample
 from poker_rl.schedules import Constant
@@ -81,7 +81,7 @@ def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: in
     kinds = generator.integers(2, size=(5, 7)).astype(np.uint8)
     few = kinds[generator.integers(5, size=200)]
     net = MLP(hidden=[8], activation="tanh", init="orthogonal", features="observation")
-    module = net.module(7, 2, copies, torch.Generator().manual_seed(0))
+    module = net.module(Size(inputs=7, outputs=2, copies=copies), torch.Generator().manual_seed(0))
     inputs = Inputs(few, CPU)
     assert len(inputs.distinct) <= 5
     copy = torch.from_numpy(generator.integers(copies, size=200))

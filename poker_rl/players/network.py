@@ -11,7 +11,7 @@ from torch import nn
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
-from poker_rl.nets import Net, masked_softmax, net_state, routed, take
+from poker_rl.nets import Net, Size, masked_softmax, net_state, routed, take
 from poker_rl.players.features import Features
 from poker_rl.players.load import built
 
@@ -108,7 +108,8 @@ class NetworkPlayer:
         net: Net = built(state["net"])
         copies = state["instances"] * member_count(game, state["members"])
         seen = Features(game, net.features)
-        module = net.module(seen.size, game.actions, copies, torch.Generator(), steps=seen.steps)
+        size = Size(inputs=seen.size, outputs=game.actions, copies=copies, steps=seen.steps)
+        module = net.module(size, torch.Generator())
         module.load_state_dict(state["weights"])
         return cls(game, net, module.to(device), state["members"], state["instances"])
 
