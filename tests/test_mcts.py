@@ -145,7 +145,7 @@ def test_settings(setting, value, message):
         bot("mcts", **{setting: value})
 
 
-# Won in 20,000 deals, mbb/hand, with half the 95 % interval: see docs/results.md.
+# Won in 20,000 deals, mbb/hand, with half the 95 % interval: see docs/results/bots.md.
 WON = (1269, 38)
 
 

@@ -6,7 +6,7 @@ UCB1 (P. Auer, N. Cesa-Bianchi, P. Fischer, 2002) on what it won itself, in chip
 one node and is played out from there by calls and bets, equally likely, with some folds. The answer
 is the choice visited most often. UCB1 wants rewards between 0 and 1: its exploration is scaled by
 the pot that the simulations so far have ended with, on average. Scaled by the pot at the node, a
-few chips before the flop, it settles on whatever won first (docs/results.md compares them).
+few chips before the flop, it settles on whatever won first (docs/results/bots.md compares them).
 
 What it knows is its information set alone: the others' cards and those to come are overwritten
 before they are looked at, and its random numbers are drawn from its seed and the information set's
