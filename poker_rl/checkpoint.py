@@ -7,7 +7,6 @@ and then renamed. `players/<decisions>.pt` holds the players of one moment,
 
 from __future__ import annotations
 
-import os
 import pickle
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,10 +15,17 @@ from typing import Any
 
 import torch
 
+from poker_rl.disk import demand_file, replaced
 from poker_rl.settings import Refused
 
 STATE = "state.pt"
 PLAYERS = "players"
+
+# The parts of state.pt, beside "settings": those that the run was trained with.
+PARTS = ("names", "game", "progress", "algorithm", "record")
+
+# What a file of the right form raises where its values are taken up.
+MISFITS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 # What zipfile, pickle and torch raise on files that are damaged or something else.
 UNREADABLE = (
@@ -37,26 +43,20 @@ def save(path: Path, tree: dict[str, Any]) -> None:
     """Write tensors and plain values, leaving at any moment the old file or the new one.
 
     Raises:
-        Refused: if the disk does not take it; the old file stays.
+        OSError: if the disk does not take it; the old file stays.
         pickle.UnpicklingError: if the tree holds anything but tensors and plain values.
     """
-    path.parent.mkdir(exist_ok=True)
-    beside = path.with_name(path.name + ".part")
-    try:
-        with beside.open("wb") as file:
-            torch.save(tree, file)
-            file.flush()
-            # weights_only would refuse a stray NumPy scalar or Path only when someone resumes.
-            torch.load(beside, map_location="cpu", weights_only=True, mmap=True)
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-        sync_folder(path.parent)
-    except (OSError, RuntimeError) as error:
-        # torch.save turns a full disk into an error of its own, raised while handling the OSError.
-        cause = error if isinstance(error, OSError) else error.__context__
-        if not isinstance(cause, OSError):
+    with replaced(path) as beside:
+        try:
+            with beside.open("wb") as file:
+                torch.save(tree, file)
+        except RuntimeError as error:
+            # torch.save turns a full disk into an error of its own.
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
             raise
-        raise Refused(f"{path} can't be written: {cause.strerror or cause}") from error
+        # weights_only would refuse a stray NumPy scalar or Path only when someone resumes.
+        torch.load(beside, map_location="cpu", weights_only=True, mmap=True)
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -66,6 +66,7 @@ def load(path: Path) -> dict[str, Any]:
         Refused: if the file is missing, damaged or holds anything else.
     """
     try:
+        demand_file(path)
         with zipfile.ZipFile(path) as file:  # torch.load itself skips the checksums
             damaged = file.testzip()
         if damaged is None:
@@ -79,13 +80,19 @@ def load(path: Path) -> dict[str, Any]:
     raise Refused(f"{path} is damaged or no checkpoint")
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's names to the disk: a rename is only then safe from a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def load_state(path: Path) -> dict[str, Any]:
+    """The whole state of a run, {part: ...}.
+
+    Raises:
+        Refused: if the file is missing, damaged or something else.
+    """
+    tree = load(path)
+    for part in PARTS:
+        if not isinstance(tree.get(part), dict):
+            raise Refused(f"{path} is damaged or no checkpoint: it has no {part}")
+    if not all(type(count) is int and count >= 0 for count in tree["progress"].values()):
+        raise Refused(f"{path} is damaged or no checkpoint: its progress is not in whole numbers")
+    return tree
 
 
 def not_finite(tree: Any, path: str = "") -> Iterator[str]:
@@ -106,6 +113,7 @@ def not_finite(tree: Any, path: str = "") -> Iterator[str]:
 def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
     """Keep the players of one moment in a run folder."""
     path = folder / PLAYERS / f"{decisions}.pt"
+    path.parent.mkdir(exist_ok=True)
     save(path, compact(tree))
     return path
 

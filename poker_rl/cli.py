@@ -11,12 +11,14 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NoReturn
 
 from poker_rl import __version__
+from poker_rl.disk import at, say, told
 from poker_rl.settings import Refused
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
 
   poker-rl train game=kuhn algo=ppo
   poker-rl train -m algo=vpg,ppo seed=0,1,2     a sweep: one run after another
+  poker-rl train game=kuhn name=first           in the new folder outputs/kuhn/ppo/first
   poker-rl train resume=FOLDER                  go on with a run that was stopped
   tensorboard --logdir outputs                  look at the curves
 
@@ -65,8 +68,17 @@ A PLAYER is a name in conf/player, a run folder or one of its snapshots:
 
 def main() -> NoReturn:
     """The console script."""
+    if sys.stderr is None:  # closed: nobody wants to hear
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stdout is None:
+        tell("standard output is closed; for none use >/dev/null")
+        sys.exit(1)
     try:
+        with at("the working folder"):
+            os.getcwd()
         code = run(sys.argv[1:])
+        with at("standard output"):
+            sys.stdout.flush()
     except Refused as error:
         tell(str(error))
         code = 2
@@ -74,27 +86,28 @@ def main() -> NoReturn:
         code = 130
     except BrokenPipeError:  # who read the output, such as `head`, has seen enough
         code = 128 + signal.SIGPIPE
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        code = 128 + signal.SIGPIPE
-    if code == 128 + signal.SIGPIPE:
-        # Python would flush them once more at the end, and complain.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(nowhere, stream.fileno())
+    except OSError as error:  # the machine fails: a full disk, a folder that is gone
+        tell(told(error))
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # Python would flush it once more at the end, and complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 
 
 def tell(what: str) -> None:
-    print(f"poker-rl: {what}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # a terminal that was closed, or an error log that is full
+        print(f"poker-rl: {what}", file=sys.stderr, flush=True)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command that the arguments begin with; its exit code."""
     name = arguments[0] if arguments else "--help"
     if name in ("-h", "--help", "--version"):
-        print(f"poker-rl {__version__}" if name == "--version" else HELP)
+        say(f"poker-rl {__version__}" if name == "--version" else HELP)
         return 0
     if name not in COMMANDS:
         from poker_rl.config import allowed
@@ -149,25 +162,32 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
 
     if explain:
         options = {group: " ".join(names) for group, names in groups(conf).items()}
-        print(TRAIN_HELP, f"Groups\n{table(options)}", "All settings\n", sep="\n\n")
-    print(annotated(asked.settings, conf, asked.choices))
+        say("\n\n".join([TRAIN_HELP, f"Groups\n{table(options)}", "All settings\n"]))
+    say(annotated(asked.settings, conf, asked.choices))
 
 
 def sweep(overrides: list[str]) -> int:
     """Run every job of a sweep, and tell in the end how each went."""
-    from poker_rl.compose import compose, launch, split
+    from poker_rl.compose import compose, launch, place, split
     from poker_rl.sweep import collect, halt, halted, halting, report
 
     hydra, jobs = split(overrides)
     compose(hydra)  # what is wrong here is wrong with every job
-    refused, accepted = {}, []
+    refused, accepted, outputs = {}, [], []
+    named: set[Path] = set()
     for number, job in enumerate(jobs):
         try:
-            compose([*hydra, *job])
+            root, name, path = place(compose([*hydra, *job]))
         except Refused as error:
             refused[number] = str(error)
-        else:
-            accepted.append(job)
+            continue
+        if path in named:
+            differ = f"tell them apart by what differs, as 'name={name}_${{seed}}' does"
+            raise Refused(f"name: several jobs would be {path}; {differ}")
+        if name is not None:
+            named.add(path)
+        outputs.append(root)
+        accepted.append(job)
     with TemporaryDirectory(prefix="poker-rl-") as scratch:
         folder = Path(scratch)
         with halting(folder):
@@ -175,10 +195,12 @@ def sweep(overrides: list[str]) -> int:
                 launch(accepted, partial(job_of_sweep, folder), hydra, folder)
             except (KeyboardInterrupt, BrokenPipeError):
                 halt(folder)
-            except Exception:  # a process that was lost, or a disk that is full
+            except OSError as error:
+                tell(told(error))
+            except Exception:  # a process that was lost
                 if not halted(folder):
                     traceback.print_exc()
-        return report(collect(folder, jobs, refused))
+        return report(collect(folder, jobs, refused), Path(*outputs[:1]))
 
 
 def job_of_sweep(folder: Path, asked: Composed, number: int) -> None:
@@ -188,7 +210,7 @@ def job_of_sweep(folder: Path, asked: Composed, number: int) -> None:
 
     if halted(folder):
         return
-    print(f"job {number + 1}: {' '.join(asked.overrides)}", flush=True)
+    say(f"job {number + 1}: {' '.join(asked.overrides)}")
     outcome = attempt(asked)
     outcome.write(folder / f"{number:06}.json")
     if outcome.status == "interrupted":
@@ -206,7 +228,7 @@ def evaluate(arguments: list[str]) -> int:
 
     path = CONF / "evaluate.yaml"
     if given.help:
-        print(f"{EVALUATE_HELP}\n\n{path.read_text().strip()}")
+        say(f"{EVALUATE_HELP}\n\n{path.read_text().strip()}")
         return 0
     of_game = [o for o in given.overrides if o.partition("=")[0].partition(".")[0] in GAME]
     settings = overridden(path, [o for o in given.overrides if o not in of_game])
@@ -237,7 +259,7 @@ def show(arguments: list[str]) -> int:
         if group not in found:
             raise Refused(f"{group}: no such group; {allowed(group, found)}")
     for group in given.groups or found:
-        print(f"{group}=", table(found[group]), "", sep="\n")
+        say(f"{group}=\n{table(found[group])}\n")
     return 0
 
 

@@ -95,6 +95,21 @@ def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     return [str(o.input_line) for o in parsed if o.is_hydra_override()], jobs
 
 
+def place(asked: Composed) -> tuple[str, str | None, Path]:
+    """Where a run is to be: the folder of all runs, the run's name if it has one, its folder.
+
+    Raises:
+        Refused: if an interpolation leads nowhere.
+    """
+    config = OmegaConf.create(asked.settings)
+    try:
+        outputs, name = str(config.outputs), config.name
+    except OmegaConfBaseException as error:
+        raise Refused(f"{error.full_key}: {str(error).splitlines()[0]}") from None
+    group = [str(asked.choices.get(group)) for group in ("game", "algo")]
+    return outputs, name, Path(outputs, *group, str(name))
+
+
 def launch(
     jobs: Sequence[Sequence[str]],
     task: Callable[[Composed, int], None],

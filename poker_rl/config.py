@@ -31,6 +31,7 @@ from poker_rl.settings import Count, Natural, Range, Refused, Seed, Threads
 TOO_LARGE = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
 )
+FILE_NAME = re.compile(r"\w[\w.+=-]{0,59}")  # and no folder above, whatever the system
 PACKAGE = Path(__file__).resolve().parent
 # In a wheel the YAML lies in the package, in a checkout beside it.
 CONF = next(path for path in (PACKAGE / "conf", PACKAGE.parent / "conf") if path.is_dir())
@@ -56,7 +57,18 @@ class Root:
     checkpoint_every: Count
     opponent: str | None
     model_id: Natural | None
+    outputs: str
+    name: str | None
     resume: str | None
+
+    def __post_init__(self) -> None:
+        if not self.outputs:
+            raise Refused("outputs: give a folder, such as outputs=outputs")
+        if self.name is not None and not FILE_NAME.fullmatch(self.name):
+            raise Refused(
+                f"name: {_shown(self.name)} is no name of a folder; allowed: up to 60 letters,"
+                " digits and . _ + - =, a letter, digit or _ first"
+            )
 
 
 def build(node: object, key: str, **runtime: Any) -> Any:

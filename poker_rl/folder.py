@@ -1,6 +1,6 @@
 """The run folder: what a run was asked to do and where it ran.
 
-outputs/<game>/<algo>/<time>/
+outputs/<game>/<algo>/<name, or the time>/
     config.yaml         the resolved settings
     manifest.json       command, versions, commit, device, start, end, status
     metrics.jsonl       a row an evaluation: counters and `tag: value`, see `record`
@@ -25,42 +25,48 @@ from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
-from poker_rl.settings import Refused
+from poker_rl.disk import demand_file, demand_folder, replaced
+from poker_rl.settings import Refused, about
 
 if TYPE_CHECKING:
     import torch
 
-OUTPUTS = Path("outputs")
 CONFIG = "config.yaml"
 MANIFEST = "manifest.json"
 METRICS = "metrics.jsonl"
 FIGURES = "figures"
+# Root settings that tell where a run is, not what it is.
+PLACE = {"outputs", "name", "resume"}
 PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
 
 
-def new_folder(game: str, algo: str) -> Path:
-    """A run folder of its own, named by the time.
+def new_folder(outputs: Path, game: str, algo: str, name: str | None = None) -> Path:
+    """A run folder of its own, outputs/game/algo/name, or named by the time.
 
     Raises:
-        Refused: if it can't be made.
+        Refused: if there is one of this name already, or something else is in the way.
     """
+    parent = outputs / game / algo
+    for folder in (*reversed(parent.parents), parent):
+        with about("outputs"):
+            demand_folder(folder)
+    parent.mkdir(parents=True, exist_ok=True)
     while True:
-        folder = OUTPUTS / game / algo / f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}"
+        folder = parent / (name or f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}")
         try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir()
         except FileExistsError:
+            if name is not None:
+                again = f"give another name, or go on with resume={folder}"
+                raise Refused(f"name: {folder} is there already; {again}") from None
             continue  # another run began in this microsecond
-        except OSError as error:
-            raise Refused(f"{folder} can't be made: {error.strerror}") from error
         return folder
 
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file: at any moment it is the old one or the new one."""
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(text)
-    os.replace(beside, path)
+    with replaced(path) as beside:
+        beside.write_text(text)
 
 
 def write_config(folder: Path, cfg: Mapping[str, Any]) -> None:
@@ -78,6 +84,8 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         Refused: if it is none.
     """
     try:
+        for name in (CONFIG, MANIFEST):
+            demand_file(folder / name)
         cfg = yaml.safe_load((folder / CONFIG).read_text())
         manifest = json.loads((folder / MANIFEST).read_text())
     except (OSError, ValueError, yaml.YAMLError) as error:
@@ -88,13 +96,14 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         and isinstance(manifest.get("checkpoint", 0), dict | None)
         and isinstance(manifest.get("status"), str)
         and isinstance(manifest.get("resumed"), list)
+        and all(isinstance(one, dict) for one in manifest["resumed"])
     ):
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
     return cfg, manifest
 
 
-def describe(seed: int, device: torch.device) -> dict[str, Any]:
-    """The beginning of a manifest: what is run, on what."""
+def session(device: torch.device) -> dict[str, Any]:
+    """What a process that trains is: the command, the software and the machine."""
     gpu = None
     if device.type == "cuda":
         import torch
@@ -104,18 +113,53 @@ def describe(seed: int, device: torch.device) -> dict[str, Any]:
         "command": shlex.join(sys.argv),
         "versions": {"python": platform.python_version()} | _versions(),
         "commit": _commit(),
-        "seed": seed,
         "device": str(device),
         "gpu": gpu,
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "start": now(),
+    }
+
+
+def describe(seed: int, device: torch.device) -> dict[str, Any]:
+    """The beginning of a manifest: what is run, on what."""
+    return {
+        **session(device),
+        "seed": seed,
         "end": None,
         "status": "running",  # then finished, interrupted or failed; kill -9 leaves it
         "checkpoint": None,  # the counters at the last one
         "measurements": {},  # what kind of number each tag is
         "resumed": [],
     }
+
+
+def changes(
+    manifest: Mapping[str, Any], threads: object, now: Mapping[str, Any], threads_now: object
+) -> list[str]:
+    """What is not as it was when the run was last trained: `torch 2.12.0, now 2.13.0`.
+
+    Args:
+        manifest: the run's.
+        threads: those that it had.
+        now: this `session`.
+        threads_now: those that it has now.
+    """
+
+    def facts(of: Mapping[str, Any], threads: object) -> dict[str, Any]:
+        named = {name: of.get(name) for name in ("commit", "device", "gpu", "cpu")}
+        versions = of.get("versions")
+        return {**named, **(versions if isinstance(versions, dict) else {}), "threads": threads}
+
+    # Earlier versions did not write down what a resumed run ran on.
+    sessions = [manifest, *manifest["resumed"]]
+    last = next((one for one in reversed(sessions) if "versions" in one), manifest)
+    before, after = facts(last, threads), facts(now, threads_now)
+    return [
+        f"{name} {before.get(name)}, now {after.get(name)}"
+        for name in before | after
+        if before.get(name) != after.get(name)
+    ]
 
 
 def now() -> str:
@@ -167,6 +211,6 @@ def hparams(cfg: Mapping[str, Any]) -> dict[str, str | float]:
             flat[key] = value if isinstance(value, int | float | str) else json.dumps(value)
 
     for key, value in cfg.items():
-        if key in ("algo", "net") or not (isinstance(value, dict) or key == "resume"):
+        if key in ("algo", "net") or not (isinstance(value, dict) or key in PLACE):
             add(key, value)
     return flat

@@ -15,13 +15,15 @@ import numba
 import torch
 
 from poker_rl.config import Root, build, convert_fields, find, option, plain, read, takes
+from poker_rl.disk import told
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.matches import FEWEST_DEALS
-from poker_rl.folder import CONFIG, read_folder
+from poker_rl.folder import CONFIG, PLACE, read_folder
 from poker_rl.games.game import Game
 from poker_rl.players.load import load_player, pinned
 from poker_rl.players.player import Player
-from poker_rl.run import MAY_CHANGE, Diverged, train
+from poker_rl.resume import KEEPS, MAY_CHANGE
+from poker_rl.run import Diverged, train
 from poker_rl.settings import Natural, Range, Refused, Seed, Threads, about
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
@@ -74,6 +76,8 @@ def attempt(asked: Composed) -> Outcome:
         return outcome(status="interrupted", exit_code=error.exit_code, message=str(error))
     except BrokenPipeError:
         raise  # whoever read the output has left: there is nobody to tell
+    except OSError as error:
+        return outcome(status="failed", exit_code=1, message=told(error))
     except Exception as error:
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
@@ -171,15 +175,16 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
     Raises:
         Refused: if it is no run folder, or anything else is given with another value.
     """
-    kept = settings_of(folder, "resume")
+    # Runs of earlier versions lack settings that are new and change nothing of what is learnt.
+    lacking = {key: settings[key] for key in MAY_CHANGE | PLACE if key in settings}
+    kept = lacking | settings_of(folder, "resume") | {"resume": settings["resume"]}
     for override in overrides:
         key = override.partition("=")[0].lstrip("+~")
         value = at(settings, key)
         if key.partition(".")[0] in MAY_CHANGE:
             put(kept, key, value)
         elif value is ABSENT or value != at(kept, key):
-            may = ", ".join(sorted(MAY_CHANGE - {"resume"}))
-            raise Refused(f"{key}: a resumed run keeps its settings, only {may} may change")
+            raise Refused(f"{key}: {KEEPS}")
     return kept
 
 

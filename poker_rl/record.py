@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -21,12 +21,15 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from poker_rl.algos.algorithm import Progress
+from poker_rl.disk import at, replaced
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.folder import FIGURES, METRICS
 from poker_rl.settings import Refused
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from poker_rl.board import Board
 
 PERCENTILE = re.compile(r"^eval/.*/p\d+$")
 
@@ -56,7 +59,8 @@ class Recorder:
         self.bar: Any = None
         self.learned = False  # anything in this process
         self.measurements: Mapping[str, Measurement] = {}
-        self.file = (folder / METRICS).open("ab")
+        self.path = folder / METRICS
+        self.file = self.path.open("ab")
         try:
             # The kernel drops the lock with the process, however it ends.
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,17 +69,19 @@ class Recorder:
             raise Refused(f"{folder} is in use: another process is training it") from None
 
     @cached_property
-    def writer(self) -> Any:
-        """TensorBoard's, opened after the first row is on the disk: the import takes a while."""
-        from torch.utils.tensorboard import SummaryWriter, summary
+    def board(self) -> Board:
+        """TensorBoard's file, opened after the first row is on the disk: the import takes long."""
+        from torch.utils.tensorboard import summary
 
-        writer: Any = SummaryWriter(str(self.folder), purge_step=self.purge_step)
+        from poker_rl.board import Board
+
+        board = Board(self.folder, self.purge_step)
         if self.settings is not None:
-            # Only the start of the session: writer.add_hparams would make a run of its own, and the
-            # experiment summary would hide the settings that the first run on the board lacks.
+            # Only the start of the session: torch's add_hparams would make a run of its own, and
+            # the experiment summary would hide the settings that the first run on the board lacks.
             hparams: Any = summary.hparams
-            writer.file_writer.add_summary(hparams(self.settings, {})[1])
-        return writer
+            board.add(hparams(self.settings, {})[1])
+        return board
 
     def start_over(self) -> None:
         """Forget the rows of a run that was killed before its first checkpoint."""
@@ -113,10 +119,20 @@ class Recorder:
         Raises:
             Refused: if rows from before it are missing.
         """
-        path, offset = self.folder / METRICS, state["offset"]
-        kept = path.read_bytes()[:offset]
-        if len(kept) < offset or not kept.endswith(b"\n"):
-            raise Refused(f"{path} is not as the checkpoint left it: rows are gone")
+        offset = state["offset"]
+        with at(self.path):
+            kept = self.path.read_bytes()[:offset]
+        rows = kept.splitlines()
+        if offset < 1 or len(kept) < offset or not kept.endswith(b"\n"):
+            raise Refused(f"{self.path} is not as the checkpoint left it: rows are gone")
+        for number, line in enumerate(rows, 1):
+            if not is_row(line):
+                raise Refused(f"{self.path} is damaged: line {number} is no row")
+        sums, counts = state["sums"], state["counts"]
+        if sums.keys() != counts.keys() or not all(
+            map(is_number, [*sums.values(), *counts.values()])
+        ):
+            raise Refused(f"{self.folder}: the checkpoint does not fit: its sums are no numbers")
         self.file.truncate(offset)
         self.file.seek(offset)
         self.last_step, self.last = state["last_step"], dict(state["last"])
@@ -124,7 +140,7 @@ class Recorder:
         self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
         self.purge_step = self.last_step + 1
         self.settings = None  # TensorBoard has them from the first time
-        last: dict[str, float] = json.loads(kept.splitlines()[-1])
+        last: dict[str, float] = json.loads(rows[-1])
         return last
 
     def add(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
@@ -155,8 +171,9 @@ class Recorder:
         }
         values = {**means, **flatten(measurements), **rates, **times}
         row = {**counters, **values}
-        self.file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
-        self.file.flush()
+        with at(self.path):
+            self.file.write(json.dumps(row, allow_nan=False).encode() + b"\n")
+            self.file.flush()
         self.last_step, self.last = counters[self.unit], counters
         self.sums, self.counts, self.learning_s = {}, {}, 0.0
         self.measurements = measurements
@@ -181,14 +198,14 @@ class Recorder:
             # it, or of double precision.
             one.value[0].metadata.CopyFrom(create_summary_metadata("", about))
             row.value.extend(one.value)
-        self.writer.file_writer.add_summary(row, self.last_step)
-        self.writer.flush()
+        self.board.add(row, self.last_step)
 
     def figure(self, name: str, figure: Figure, step: int) -> None:
         """Keep a figure as PNG and in TensorBoard."""
         path = self.folder / FIGURES / f"{name}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
+        path.parent.mkdir(exist_ok=True)
+        with replaced(path) as beside:
+            figure.savefig(beside, format="png", dpi=150)
         # The same file for TensorBoard: writer.add_figure would draw everything once more.
         from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -200,20 +217,35 @@ class Recorder:
             colorspace=4,  # RGBA
         )
         value = Summary.Value(tag=f"figures/{name}", image=image)
-        self.writer.file_writer.add_summary(Summary(value=[value]), step)
+        self.board.add(Summary(value=[value]), step)
 
     def sync(self) -> None:
         """Put all rows on the disk: a checkpoint counts on them."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        with at(self.path):
+            os.fsync(self.file.fileno())
 
     def close(self) -> None:
-        if self.bar is not None:
-            with suppress(BrokenPipeError):
-                self.bar.close()
-        if "writer" in self.__dict__:  # opened at all
-            self.writer.close()
-        self.file.close()
+        """Close all files, those that can be even if one can't."""
+        with at(self.path), ExitStack() as stack:
+            stack.callback(self.file.close)
+            if "board" in self.__dict__:  # opened at all
+                stack.callback(self.board.close)
+            if self.bar is not None:
+                with suppress(OSError):  # whoever looked at it has left
+                    self.bar.close()
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def is_row(line: bytes) -> bool:
+    """Whether it is what a line of metrics.jsonl is: an object of numbers."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(row, dict) and all(map(is_number, row.values()))
 
 
 def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:

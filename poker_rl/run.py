@@ -9,8 +9,8 @@ the algorithm.
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -21,24 +21,26 @@ import torch
 
 from poker_rl import checkpoint
 from poker_rl.algos.algorithm import Algorithm
+from poker_rl.disk import say
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.folder import (
     METRICS,
+    changes,
     describe,
     hparams,
     new_folder,
     now,
     read_folder,
+    session,
     write_config,
     write_manifest,
 )
 from poker_rl.games.game import Game
 from poker_rl.record import Recorder, flatten, headline
+from poker_rl.resume import KEEPS, demand_fit, demand_kept, demand_run, differing, kept
 from poker_rl.settings import Refused
 from poker_rl.stop import Interrupted, Stop
 
-# What a resumed run may do differently: how long it goes on and what is looked at on the way.
-MAY_CHANGE = {"budget", "evaluate_every", "checkpoint_every", "evaluation", "resume"}
 IDLE = 10_000  # calls of learn() without a step towards the budget: it will never be reached
 
 
@@ -60,7 +62,7 @@ class Run:
     ) -> None:
         self.algorithm, self.game, self.evaluation = algorithm, game, evaluation
         self.folder, self.manifest = folder, manifest
-        self.names = dict(cfg["names"])
+        self.settings, self.names = kept(cfg), dict(cfg["names"])
         self.unit, self.budget = str(cfg["budget_unit"]), int(cfg["budget"])
         self.evaluate_every = int(cfg["evaluate_every"])
         self.checkpoint_every = int(cfg["checkpoint_every"])
@@ -83,16 +85,21 @@ class Run:
         if self.manifest["checkpoint"] is None and not path.exists():
             self.recorder.start_over()
             return
-        state = checkpoint.load(path)
-        if state.get("names") != self.names or state.get("game") != self.game.state():
+        state = checkpoint.load_state(path)
+        if state["names"] != self.names or state["game"] != self.game.state():
             raise Refused(f"{path} is the checkpoint of another game or algorithm")
+        demand_kept(self.settings, state, path)
+        for name in checkpoint.not_finite(state["algorithm"]):
+            raise Refused(f"{path} can't be trained on: {name} is not finite")
+        own = {"algorithm": self.algorithm.state_dict(), "record": self.recorder.state_dict()}
+        demand_fit(state, own, path)
         try:
             self.algorithm.load_state_dict(state["algorithm"])
-        except (LookupError, TypeError, ValueError, RuntimeError) as error:
-            why = str(error).splitlines()[0]
+        except checkpoint.MISFITS as error:
+            why = str(error).partition("\n")[0]
             raise Refused(f"{path} does not fit the settings of this run: {why}") from error
         if asdict(self.algorithm.progress) != state["progress"]:
-            raise RuntimeError(f"{self.names['algo']} did not restore its progress")
+            raise Refused(f"{path}: its progress is not that of {self.names['algo']} in it")
         if self.manifest["status"] == "finished" and self.step >= self.budget:
             raise Refused(
                 f"budget: {self.folder} has already done {self.step:,} of {self.budget:,}"
@@ -163,6 +170,7 @@ class Run:
             self.folder / checkpoint.STATE,
             {
                 "names": self.names,
+                "settings": self.settings,
                 "game": game,
                 "progress": asdict(progress),
                 "algorithm": state,
@@ -188,11 +196,13 @@ class Run:
         return Diverged(f"{what} after {decisions:,} decisions; {kept}")
 
     def close(self, status: str, error: BaseException | None = None) -> None:
-        self.recorder.close()
         self.manifest |= {"status": status, "end": now()}
         if error is not None:
             self.manifest["error"] = f"{type(error).__name__}: {error}"
-        write_manifest(self.folder, self.manifest)
+        try:
+            self.recorder.close()
+        finally:
+            write_manifest(self.folder, self.manifest)
 
 
 def crossed(before: int, after: int, every: int) -> bool:
@@ -208,7 +218,8 @@ def begin(
     device: torch.device,
 ) -> Run:
     """A run in a new folder."""
-    folder = new_folder(cfg["names"]["game"], cfg["names"]["algo"])
+    names = cfg["names"]
+    folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"])
     write_config(folder, cfg)
     manifest = describe(cfg["seed"], device)
     write_manifest(folder, manifest)
@@ -221,28 +232,31 @@ def go_on(
     game: Game,
     evaluation: Evaluation,
     folder: Path,
+    device: torch.device,
 ) -> Run:
     """The run of a folder at its last checkpoint. Nothing is written before all is accepted."""
     old, manifest = read_folder(folder)
-    for key in sorted((cfg.keys() | old.keys()) - MAY_CHANGE):
-        if cfg.get(key) != old.get(key):
-            raise Refused(
-                f"{key}: a resumed run keeps its settings, only"
-                f" {', '.join(sorted(MAY_CHANGE - {'resume'}))} may change"
-            )
-    if (folder / checkpoint.STATE).exists() and not (folder / METRICS).exists():
-        raise Refused(f"{folder / METRICS}: no such file, and there is a checkpoint")
+    if key := differing(kept(cfg), kept(old)):
+        raise Refused(f"{key}: {KEEPS}")
+    demand_run(folder)
     run = Run(cfg, algorithm, game, evaluation, folder, manifest)
     try:
         run.restore()
+        here = session(device)
+        if changed := changes(manifest, old.get("threads"), here, cfg["threads"]):
+            say(
+                f"not as it was: {'; '.join(changed)}. The last bits of what is learnt may differ"
+                " from those of a run that was never stopped"
+            )
+        manifest["resumed"].append({**here, "threads": cfg["threads"], "from": run.saved})
+        manifest |= {"status": "running", "end": None}
+        manifest.pop("error", None)
+        write_config(folder, cfg)
+        write_manifest(folder, manifest)
     except BaseException:
-        run.recorder.close()
+        with suppress(OSError):
+            run.recorder.close()
         raise
-    manifest["resumed"].append({"command": shlex.join(sys.argv), "start": now(), "from": run.saved})
-    manifest |= {"status": "running", "end": None}
-    manifest.pop("error", None)
-    write_config(folder, cfg)
-    write_manifest(folder, manifest)
     return run
 
 
@@ -257,20 +271,21 @@ def train(
     """Train in a new run folder, or go on in an old one; the last row, and the "folder".
 
     `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
-    which name the folder.
+    which name the folder, with its `outputs` and `name`.
 
     Raises:
+        OSError: if the machine fails, see `disk`.
         Refused: if there is nothing to resume, or the run can't go on.
         Diverged: if a metric or a weight is no longer a number.
-        Interrupted: at SIGINT or SIGTERM, after a checkpoint.
+        Interrupted: at SIGINT, SIGTERM or SIGHUP, after a checkpoint.
     """
     cfg = {**cfg, "resume": None}
     if resume is None:
         run = begin(cfg, algorithm, game, evaluation, device)
     else:
-        run = go_on(cfg, algorithm, game, evaluation, resume)
+        run = go_on(cfg, algorithm, game, evaluation, resume, device)
     try:
-        print(f"run folder: {run.folder}", flush=True)
+        say(f"run folder: {run.folder}")
         with Stop() as stop:
             run.loop(stop)
             if run.step < run.budget:
@@ -282,10 +297,11 @@ def train(
     except BaseException as error:
         # Its output broke off: `poker-rl train … | head`.
         stopped = isinstance(error, Interrupted | KeyboardInterrupt | BrokenPipeError)
-        run.close("interrupted" if stopped else "failed", None if stopped else error)
+        with suppress(OSError):  # what failed may fail again, and the first error is told
+            run.close("interrupted" if stopped else "failed", None if stopped else error)
         raise
     for tag, measurement in headline(run.recorder.measurements).items():
-        print(f"{tag}: {measurement}")
+        say(f"{tag}: {measurement}")
     if stop.number:
         raise Interrupted(stop.number, f"stopped; {run.folder} was finished all the same")
     return {**run.last_row, "folder": str(run.folder)}

@@ -1,4 +1,4 @@
-"""Leaving at Ctrl-C or SIGTERM with everything saved."""
+"""Leaving at Ctrl-C, SIGTERM or SIGHUP with everything saved."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from types import FrameType
 from typing import Any, Self
 
 
+def caught() -> list[signal.Signals]:
+    """The signals that ask for an end: SIGHUP, of a terminal that closes, unless under nohup."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    return numbers
+
+
 class Interrupted(Exception):
     """Stopped by a signal, after a checkpoint; the message tells how to go on."""
 
@@ -20,7 +28,7 @@ class Interrupted(Exception):
 
 
 class Stop:
-    """SIGINT or SIGTERM, noted to stop at the next whole step; a second one acts at once.
+    """A signal of those `caught`, noted to stop at the next whole step; a second one acts at once.
 
     A terminal and a parent process may each send one, and they come together: what comes within a
     second of the first is not a second one.
@@ -32,7 +40,7 @@ class Stop:
     def __enter__(self) -> Self:
         self.before: dict[signal.Signals, Any] = {}
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in caught():
                 self.before[number] = signal.signal(number, self.note)
         return self
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from poker_rl.folder import OUTPUTS
+from poker_rl.disk import at, say
+from poker_rl.stop import caught
 
 HALT = "halted"  # the file that tells of it
 
@@ -32,7 +33,8 @@ class Outcome:
     metrics: dict[str, Any] = field(default_factory=dict)  # the last row and the run folder
 
     def write(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self)))
+        with at(path):
+            path.write_text(json.dumps(asdict(self)))
 
 
 def halt(folder: Path) -> None:
@@ -46,10 +48,10 @@ def halted(folder: Path) -> bool:
 
 @contextmanager
 def halting(folder: Path) -> Iterator[None]:
-    """In this context SIGINT and SIGTERM end the sweep: jobs save their work, no other begins.
+    """In this context a signal to stop ends the sweep: jobs save their work, no other begins.
 
     A job in this process has handlers of its own while it trains, and halts the sweep itself. A
-    terminal sends SIGINT to the processes of jobs side by side as well; of SIGTERM they are told
+    terminal sends SIGINT to the processes of jobs side by side as well; of all else they are told
     here. A second signal acts at once.
     """
     before: dict[signal.Signals, Any] = {}
@@ -62,11 +64,11 @@ def halting(folder: Path) -> Iterator[None]:
         if not children:  # to wait for
             raise KeyboardInterrupt
         for process in children:
-            if number == signal.SIGTERM:
+            if number != signal.SIGINT:
                 process.terminate()
 
     if threading.current_thread() is threading.main_thread():
-        before |= {n: signal.signal(n, note) for n in (signal.SIGINT, signal.SIGTERM)}
+        before |= {number: signal.signal(number, note) for number in caught()}
     try:
         yield
     finally:
@@ -92,19 +94,22 @@ def collect(folder: Path, jobs: Sequence[list[str]], refused: Mapping[int, str])
     return outcomes
 
 
-def report(outcomes: Sequence[Outcome]) -> int:
+def report(outcomes: Sequence[Outcome], outputs: Path) -> int:
     """Print how the jobs went, write it down if any of them did anything; the exit code."""
-    if any(outcome.status not in ("refused", "not run") for outcome in outcomes):
-        print(f"\n{table(outcomes)}\n\nsummary: {write_csv(outcomes)}", flush=True)
+    ran = any(outcome.status not in ("refused", "not run") for outcome in outcomes)
+    if ran:
+        say(f"\n{table(outcomes)}\n")
     for outcome in outcomes:
         if outcome.exit_code:
             what = f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status
             print(f"poker-rl: {' '.join(outcome.overrides)}: {what}", file=sys.stderr)
+    if ran:
+        say(f"summary: {write_csv(outcomes, outputs)}")
     codes = {outcome.exit_code for outcome in outcomes}
     return max(codes, key=lambda code: (code > 2, code == 1, code))  # then a bug, then a refusal
 
 
-def write_csv(outcomes: Sequence[Outcome]) -> Path:
+def write_csv(outcomes: Sequence[Outcome], outputs: Path) -> Path:
     """A row a job: what was set, how it ended, its last metrics."""
     rows = [
         dict(override.split("=", 1) for override in outcome.overrides)
@@ -112,9 +117,9 @@ def write_csv(outcomes: Sequence[Outcome]) -> Path:
         for outcome in outcomes
     ]
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    path = OUTPUTS / "sweeps" / f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}.csv"
+    path = outputs / "sweeps" / f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
+    with at(path), path.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(rows)

@@ -45,11 +45,13 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
     try:
-        with pytest.raises(Refused, match="can't be written: File too large"):
+        with pytest.raises(OSError, match="File too large") as failure:
             checkpoint.save(path, {"large": torch.zeros(100_000)})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
+    assert failure.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == [path]  # and no half of the new one
     assert checkpoint.load(path).keys() == TREE.keys()
 
 

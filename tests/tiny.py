@@ -119,6 +119,8 @@ def settings(**changes: Any) -> dict[str, Any]:
         "evaluate_every": 50,
         "checkpoint_every": 70,
         "opponent": None,
+        "outputs": "outputs",
+        "name": None,
         "resume": None,
         "game": {"_target_": "tiny.TinyGame"},
         "algo": {"_target_": "tiny.TinyAlgorithm", "nan_at": 0, "nan_in": "metric"},
