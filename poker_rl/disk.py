@@ -74,6 +74,7 @@ def demand_file(path: Path) -> None:
 
 
 def demand_folder(path: Path) -> None:
-    """Refuse a file, or a link that leads nowhere, in the place of a folder."""
-    if os.path.lexists(path) and not path.is_dir():
-        raise Refused(f"{path} is not a folder")
+    """Refuse a file, or a link that leads nowhere, in the place of a folder or of one above it."""
+    for folder in (*reversed(path.parents), path):
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise Refused(f"{folder} is not a folder")

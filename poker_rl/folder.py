@@ -47,9 +47,8 @@ def new_folder(outputs: Path, game: str, algo: str, name: str | None = None) -> 
         Refused: if there is one of this name already, or something else is in the way.
     """
     parent = outputs / game / algo
-    for folder in (*reversed(parent.parents), parent):
-        with about("outputs"):
-            demand_folder(folder)
+    with about("outputs"):
+        demand_folder(parent)
     parent.mkdir(parents=True, exist_ok=True)
     while True:
         folder = parent / (name or f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}")
@@ -100,6 +99,39 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     ):
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
     return cfg, manifest
+
+
+def read_rows(path: Path, size: int | None = None) -> list[dict[str, float]]:
+    """The rows of a metrics.jsonl, of which the last may still be being written.
+
+    Args:
+        size: of the file in bytes when a checkpoint was made: only these are read.
+
+    Raises:
+        Refused: if it is missing or damaged, or shorter than that.
+    """
+    demand_file(path)
+    try:
+        text = path.read_bytes()[:size]
+    except FileNotFoundError:
+        raise Refused(f"{path}: no such file") from None
+    if size is not None and not (0 < size == len(text) and text.endswith(b"\n")):
+        raise Refused(f"{path} is not as the checkpoint left it: rows are gone")
+    rows = []
+    for number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not (isinstance(row, dict) and all(map(is_number, row.values()))):
+            raise Refused(f"{path} is damaged: line {number} is not a row of numbers")
+        rows.append(row)
+    return rows
+
+
+def is_number(value: object) -> bool:
+    """Whether it is one, as JSON and checkpoints hold them."""
+    return isinstance(value, int | float)
 
 
 def session(device: torch.device) -> dict[str, Any]:

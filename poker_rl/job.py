@@ -15,7 +15,7 @@ import numba
 import torch
 
 from poker_rl.config import Root, build, convert_fields, find, option, plain, read, takes
-from poker_rl.disk import told
+from poker_rl.disk import say, told
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.matches import FEWEST_DEALS
 from poker_rl.folder import CONFIG, PLACE, read_folder
@@ -273,4 +273,4 @@ def evaluate(settings: dict[str, Any], chosen: Mapping[str, Any] | None) -> None
         players = {asked.player: load(asked.player)}
     evaluate_players(players, **common)
     if asked.out is None:
-        print("\nnothing was written; out=FOLDER writes evaluation.json and evaluation.csv")
+        say("\nnothing was written; out=FOLDER writes evaluation.json and evaluation.csv")

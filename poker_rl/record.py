@@ -23,7 +23,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 from poker_rl.algos.algorithm import Progress
 from poker_rl.disk import at, replaced
 from poker_rl.evaluation.measurement import Measurement
-from poker_rl.folder import FIGURES, METRICS
+from poker_rl.folder import FIGURES, METRICS, is_number, read_rows
 from poker_rl.settings import Refused
 
 if TYPE_CHECKING:
@@ -119,20 +119,11 @@ class Recorder:
         Raises:
             Refused: if rows from before it are missing.
         """
-        offset = state["offset"]
-        with at(self.path):
-            kept = self.path.read_bytes()[:offset]
-        rows = kept.splitlines()
-        if offset < 1 or len(kept) < offset or not kept.endswith(b"\n"):
-            raise Refused(f"{self.path} is not as the checkpoint left it: rows are gone")
-        for number, line in enumerate(rows, 1):
-            if not is_row(line):
-                raise Refused(f"{self.path} is damaged: line {number} is no row")
-        sums, counts = state["sums"], state["counts"]
-        if sums.keys() != counts.keys() or not all(
-            map(is_number, [*sums.values(), *counts.values()])
-        ):
-            raise Refused(f"{self.folder}: the checkpoint does not fit: its sums are no numbers")
+        offset, sums, counts = state["offset"], state["sums"], state["counts"]
+        rows = read_rows(self.path, offset)
+        numbers = [*sums.values(), *counts.values()]
+        if sums.keys() != counts.keys() or not all(map(is_number, numbers)):
+            raise Refused(f"{self.folder}: its checkpoint is damaged: the sums are no numbers")
         self.file.truncate(offset)
         self.file.seek(offset)
         self.last_step, self.last = state["last_step"], dict(state["last"])
@@ -140,8 +131,7 @@ class Recorder:
         self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
         self.purge_step = self.last_step + 1
         self.settings = None  # TensorBoard has them from the first time
-        last: dict[str, float] = json.loads(rows[-1])
-        return last
+        return rows[-1]
 
     def add(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
         """Gather what one `learn` returned."""
@@ -233,19 +223,6 @@ class Recorder:
             if self.bar is not None:
                 with suppress(OSError):  # whoever looked at it has left
                     self.bar.close()
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
-def is_row(line: bytes) -> bool:
-    """Whether it is what a line of metrics.jsonl is: an object of numbers."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(row, dict) and all(map(is_number, row.values()))
 
 
 def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:

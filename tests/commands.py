@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,3 +34,16 @@ def runs(name: str = "*/*") -> list[Path]:
 def last_row(folder: Path) -> dict[str, float]:
     row: dict[str, float] = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     return row
+
+
+@contextmanager
+def files_of(size: int) -> Iterator[None]:
+    """In this context no file takes more bytes, as if the disk were full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)

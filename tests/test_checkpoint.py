@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import resource
-import signal
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from commands import files_of
 
 from poker_rl import checkpoint
 from poker_rl.settings import Refused
@@ -41,15 +40,8 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path, value: Any) -> No
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     path = write(tmp_path / "state.pt")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
-    try:
-        with pytest.raises(OSError, match="File too large") as failure:
-            checkpoint.save(path, {"large": torch.zeros(100_000)})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
+    with files_of(50_000), pytest.raises(OSError, match="File too large") as failure:
+        checkpoint.save(path, {"large": torch.zeros(100_000)})
     assert failure.value.filename == str(path)
     assert list(tmp_path.iterdir()) == [path]  # and no half of the new one
     assert checkpoint.load(path).keys() == TREE.keys()

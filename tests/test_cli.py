@@ -157,6 +157,8 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         ("game=leduc", "game"),
         ("experiment=k1_ppo", "experiment"),
         ("device=cpu", "device"),
+        ("name=x", "name"),
+        ("outputs=x", "outputs"),
         ("budget=1", "budget"),
         ("budget=x", "budget"),
         ("+algo.foo=1", "algo.foo"),
@@ -165,12 +167,30 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     ]:
         assert refused("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert code("train", run, "budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1") == 0
+    more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1", "threads=2"]
+    assert code("train", run, *more) == 0
+    assert "not as it was: threads 1, now 2. The last bits" in capsys.readouterr().out
     assert runs() == [folder]
     cfg = yaml.safe_load((folder / "config.yaml").read_text())
     assert (cfg["budget"], cfg["evaluate_every"], cfg["seed"]) == (20, 1, 3)
     assert cfg["evaluation"]["deals"] == 40
     assert last_row(folder)["iterations"] == 20
+
+
+def test_a_folder_of_ones_own_name(refused: Any) -> None:
+    assert code(*TRAIN, "name=first", "outputs=there") == 0
+    folder = Path("there/kuhn/cfr_plus/first")
+    again = f"name: {folder} is there already; give another name, or go on with resume={folder}"
+    assert refused(*TRAIN, "name=first", "outputs=there") == again
+    assert code("train", f"resume={folder}", "budget=20") == 0
+    folder.rename("moved")
+    assert code("train", "resume=moved", "budget=30") == 0
+    cfg = yaml.safe_load(Path("moved/config.yaml").read_text())
+    for key in ("outputs", "name", "threads"):
+        del cfg[key]  # as an earlier version would have left it
+    Path("moved/config.yaml").write_text(yaml.safe_dump(cfg))
+    assert code("train", "resume=moved", "budget=40") == 0
+    assert last_row(Path("moved"))["iterations"] == 40
 
 
 def test_a_run_of_a_game_of_ones_own(refused: Any, asked: list[dict[str, Any]]) -> None:
@@ -319,6 +339,9 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train game._target_=poker_rl.cli.main", "game._target_: "),
         ("train seed=-1", "seed: -1 is not in [0, 1e+18]"),
         ("train seed=1.5", "seed: 1.5 is not an integer"),
+        ("train name=../x", 'name: "../x" is no name of a folder; allowed: up to 60 letters'),
+        ("train outputs=", "outputs: give a folder, such as outputs=outputs"),
+        ("train -m seed=1,2 name=x", "name: several jobs would be outputs/kuhn/ppo/x; tell them"),
         ("train threads=0", "threads: 0 is not in [1, 1024]"),
         ("train threads=1e9", "threads: 1000000000 is not in [1, 1024]"),
         ("train seed=1e30", "seed: 1000000000000000019884624838656 is not in [0, 1e+18]"),
@@ -352,7 +375,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate game=leduc player=equilibrium", "player: equilibrium: known only of Kuhn"),
         ("evaluate game=kuhn player=call checkpoint=3", "checkpoint: is of a run; "),
         ("evaluate game=kuhn player=call figures=true", "figures: are drawn of a run"),
-        ("evaluate game=kuhn player=call out=/dev/null/x", "out: /dev/null/x can't be made"),
+        ("evaluate game=kuhn player=call out=/dev/null/x", "out: /dev/null is not a folder"),
         ("evaluate game=kuhn player=call evaluation.deal=3", "evaluation.deal: no such setting"),
         ("evaluate --config-dir no game=kuhn", "--config-dir: no is not a folder"),
         ("evaluate run", "run: can't be read; write key=value"),

@@ -209,6 +209,8 @@ ROOT: Mapping[str, Any] = {
     "checkpoint_every": 1e5,
     "opponent": None,
     "model_id": None,
+    "outputs": "outputs",
+    "name": None,
     "resume": None,
 }
 
@@ -220,6 +222,15 @@ def test_root_settings() -> None:
     with pytest.raises(Refused, match=r"^budget_unit: \"hand\" is no choice; did you mean hands\?"):
         convert_fields(Root, {**ROOT, "budget_unit": "hand"}, "", {})
     assert read(CONF / "config.yaml").keys() >= ROOT.keys()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".x", "-x", "x" * 61, "a\0", "a b"])
+def test_a_name_is_that_of_one_folder(name: str) -> None:
+    Root(**convert_fields(Root, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
+    with pytest.raises(
+        Refused, match=r"name: .* is no name of a folder; allowed: up to 60 letters"
+    ):
+        Root(**convert_fields(Root, {**ROOT, "name": name}, "", {}))
 
 
 def test_numbers_in_yaml(tmp_path: Path) -> None:

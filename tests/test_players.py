@@ -297,6 +297,10 @@ def test_refusals(run, tmp_path):
         tree = {"game": KUHN.state(), "players": {"current": content}}
         checkpoint.save(tmp_path / f"{name}.pt", tree)
     checkpoint.save(tmp_path / "empty.pt", {"game": KUHN.state(), "players": {}})
+    state["weights"] = {key: value / 0 for key, value in state["weights"].items()}
+    for name, player in {"nan": "current", "path": "../x", "long": "x" * 300}.items():
+        tree = {"game": KUHN.state(), "players": {player: state}}
+        checkpoint.save(tmp_path / f"{name}.pt", tree)
     (tmp_path / "no_snapshots").mkdir()
     for spec, message in {
         "unifrm": "did you mean uniform",
@@ -309,6 +313,9 @@ def test_refusals(run, tmp_path):
         f"{tmp_path}/shape.pt": "does not hold the players of a kuhn run",
         f"{tmp_path}/not_text.pt": "does not hold the players of a kuhn run",
         f"{tmp_path}/not_dict.pt": "does not hold the players of a kuhn run",
+        f"{tmp_path}/nan.pt": r"can't be played with: current\..* is not finite",
+        f"{tmp_path}/path.pt": r"'\.\./x' is not the name of a player; allowed: up to 60",
+        f"{tmp_path}/long.pt": "xxx is not the name of a player",
         f"{tmp_path}/empty.pt": "holds no players",
         f"{tmp_path}/foreign.pt": "pathlib.Path is no class of poker_rl",
         f"{tmp_path}/helper.pt": "is no class of poker_rl",

@@ -20,6 +20,7 @@ from tensorboard.util import tensor_util
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.folder import hparams, new_folder, read_folder
 from poker_rl.record import Recorder, board_tag, flatten, headline
+from poker_rl.settings import Refused
 
 EXACT = Measurement(0.125, None, "ante", "exact")
 SAMPLED = Measurement(-0.5, 0.0312, "big blind", "against call")
@@ -182,6 +183,24 @@ def test_rows_are_on_the_disk_before_tensorboard_is_imported(
 def test_folders_differ_even_in_one_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
     folders = {new_folder(Path("outputs"), "kuhn", "ppo") for _ in range(50)}
     assert len(folders) == 50
+
+
+@pytest.mark.parametrize("place", ["outputs", "outputs/kuhn", "outputs/kuhn/ppo"])
+@pytest.mark.parametrize("what", ["a file", "a link to nothing"])
+def test_what_is_in_the_way_of_a_folder_is_named(place: str, what: str) -> None:
+    path = Path(place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("") if what == "a file" else path.symlink_to("nowhere")
+    with pytest.raises(Refused, match=f"^outputs: {place} is not a folder$"):
+        new_folder(Path("outputs"), "kuhn", "ppo")
+
+
+def test_a_folder_of_ones_own_name_is_new() -> None:
+    assert new_folder(Path("there"), "kuhn", "ppo", "first") == Path("there/kuhn/ppo/first")
+    with pytest.raises(
+        Refused, match=r"^name: there/kuhn/ppo/first is there already; .*resume=the"
+    ):
+        new_folder(Path("there"), "kuhn", "ppo", "first")
 
 
 def test_event_files_end_whole() -> None:

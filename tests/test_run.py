@@ -163,7 +163,7 @@ def test_two_halves_equal_the_whole(half: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_a_signal_checkpoints_and_leaves(
     number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
@@ -191,6 +191,16 @@ def test_a_signal_checkpoints_and_leaves(
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
     tiny.train(folder)
     assert same(result(folder), expected)
+
+
+def test_under_nohup_a_terminal_may_close() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop.Stop() as stopped:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stopped.number
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_signals_that_come_together_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,17 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:
         assert manifest["checkpoint"] is not None
 
 
+def test_jobs_of_ones_own_names() -> None:
+    jobs = ["-m", "algo=cfr,cfr_plus", "seed=1,2", "name=one_${seed}", "outputs=there"]
+    assert code(*TRAIN, *jobs) == 0
+    folders = [str(path) for path in sorted(Path("there").glob("kuhn/*/*"))]
+    assert folders == [f"there/kuhn/{a}/one_{s}" for a in ("cfr", "cfr_plus") for s in (1, 2)]
+    (path,) = Path("there/sweeps").glob("*.csv")
+    with path.open() as file:
+        assert [row["folder"] for row in csv.DictReader(file)] == folders
+    assert not Path("outputs").exists()
+
+
 def test_settings_that_only_the_swept_algorithms_have(asked: list[dict[str, Any]]) -> None:
     assert code("train", "-m", "algo=cfr,cfr_plus", "algo.beta=-1") == 0
     assert [cfg["algo"]["beta"] for cfg in asked] == [-1, -1]

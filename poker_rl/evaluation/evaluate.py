@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from poker_rl.disk import demand_file, demand_folder, replaced, say
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.matches import against, exact, unit_of
@@ -18,7 +19,7 @@ from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
-from poker_rl.folder import FIGURES, METRICS, write_text
+from poker_rl.folder import FIGURES, METRICS, read_rows, write_text
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW_SNAPSHOTS = 5
+JSON, CSV = "evaluation.json", "evaluation.csv"
 
 
 def evaluate_run(
@@ -74,6 +76,9 @@ def evaluate_run(
             raise Refused(f"player: {name} has {players[name].instances} copies, counted from 0")
         players = {f"{name}.{copy}": players[name].instance(copy)}
     out = run if out is None else out
+    if figures:
+        read_rows(run / METRICS)  # refused now and not after the matches
+        demand_folder(out / FIGURES)
     if earlier is None:
         earlier = FEW_SNAPSHOTS if figures and evaluation.tree is None else 0
     before = snapshots_before(run, int(snapshot.stem))
@@ -97,8 +102,9 @@ def evaluate_run(
         drawn |= evaluation.networks(run / METRICS, selves(report.matches))
         drawn |= distributions(report.matches)
         for name, figure in drawn.items():
-            figure.savefig(folder / f"{name}.png", dpi=150)
-        print(f"\nfigures: {folder}")
+            with replaced(folder / f"{name}.png") as beside:
+                figure.savefig(beside, format="png", dpi=150)
+        say(f"\nfigures: {folder}")
     return report
 
 
@@ -137,10 +143,11 @@ def evaluate_players(
                 raise Refused(f"player: matches are of one copy, choose {name}.0 to {last}")
 
     if out is not None:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise Refused(f"out: {out} can't be made: {error.strerror}") from None
+        with about("out"):
+            demand_folder(out)
+            for name in (JSON, CSV):
+                demand_file(out / name)
+        out.mkdir(parents=True, exist_ok=True)
     measures = {name: evaluation.measures(one) for name, one in players.items()}
     matches = match_all(game, evaluation.tree, players, opponents, deals, seed)
     for path in past:
@@ -156,10 +163,10 @@ def evaluate_players(
         matches=matches,
         kuhn=kuhn_bets(evaluation, players),
     )
-    print(report.text())
+    say(report.text())
     if out is not None:
-        write_text(out / "evaluation.json", json.dumps(report.plain(), indent=2) + "\n")
-        write_text(out / "evaluation.csv", report.csv())
+        write_text(out / JSON, json.dumps(report.plain(), indent=2) + "\n")
+        write_text(out / CSV, report.csv())
     return report
 
 

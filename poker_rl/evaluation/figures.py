@@ -5,7 +5,6 @@ Colours are Okabe and Ito's, told apart with any colour vision.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from matplotlib.ticker import FuncFormatter
 
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import Outcomes
+from poker_rl.folder import read_rows
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
 INK, PALE = "#333333", "#E4E4E4"
@@ -32,7 +32,7 @@ Curves = Mapping[str, np.ndarray]
 
 def read(metrics: Path) -> dict[str, np.ndarray]:
     """Columns of a metrics.jsonl by tag, [rows] float64, NaN where a row lacks the tag."""
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+    rows = read_rows(metrics)
     tags = dict.fromkeys(tag for row in rows for tag in row)
     return {tag: np.array([row.get(tag, np.nan) for row in rows], float) for tag in tags}
 

@@ -21,12 +21,14 @@ from typing import Any
 
 import torch
 
-from poker_rl.checkpoint import PLAYERS, load_snapshot, newest, snapshots
+from poker_rl.checkpoint import MISFITS, PLAYERS, load_snapshot, newest, not_finite, snapshots
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.settings import Refused
 
 SPEC = re.compile(r"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?)?")  # path@decisions:player.copy
+
+PLAYER_NAME = re.compile(r"\w{1,60}")  # such a name may be part of a file's
 
 
 def load_player(
@@ -112,16 +114,24 @@ def load_players(
         raise Refused(f"{path} is of {what}, not of this {game.name}")
     if not states:
         raise Refused(f"{path} holds no players")
+    for one in states:
+        if not (isinstance(one, str) and PLAYER_NAME.fullmatch(one)):
+            allowed = "up to 60 letters, digits and _"
+            raise Refused(
+                f"{path}: {ascii(one)[:60]} is not the name of a player; allowed: {allowed}"
+            )
     if name is not None:
         if name not in states:
             raise Refused(f"{path} has no player {name}; it has {', '.join(states)}")
         states = {name: states[name]}
+    for where in not_finite(states):
+        raise Refused(f"{path} can't be played with: {where} is not finite")
     try:
         return {
             name: class_of(state["_target_"]).from_state(state, game, device)
             for name, state in states.items()
         }
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+    except MISFITS as error:
         raise Refused(f"{path} does not hold the players of a {game.name} run") from error
 
 
