@@ -281,6 +281,14 @@ def test_figures_are_drawn(run):
     assert drawn == {"exploitability.png", "policy_current.png", "policy_average.png"}
 
 
+def test_policies_that_are_not_numbers_are_refused():
+    broken = Policies(KUHN, random_policies(KUHN) * np.nan)
+    with pytest.raises(Refused, match="probabilities are not numbers"):
+        evaluation().evaluate({"current": broken})
+    with pytest.raises(Refused, match="probabilities are not numbers"):
+        against(KUHN, broken, broken, "itself", 100, 0)
+
+
 def test_what_can_not_be_evaluated_is_refused(run, tmp_path):
     leduc = snapshot(tmp_path / "leduc", LEDUC, current=tree_of(LEDUC).uniform())
     with pytest.raises(Refused, match="is of kuhn, not of this leduc"):

@@ -23,7 +23,7 @@ import numpy as np
 
 from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, member
 from poker_rl.evaluation.exploitability import exploitability, gains, values
-from poker_rl.evaluation.matches import FEWEST_DEALS, against, unit_of
+from poker_rl.evaluation.matches import FEWEST_DEALS, against, finite, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree, row_count, tree_of
@@ -120,7 +120,8 @@ class Evaluation:
     def policies(self, tree: Tree, player: Player) -> np.ndarray:
         """The policies of a player's K instances, [K, I, A], the others in their seats."""
         records = np.tile(tree.records, player.instances)
-        policies = player.probabilities(records).reshape(player.instances, *tree.legal.shape)
+        chances = finite(player.probabilities(records))
+        policies = chances.reshape(player.instances, *tree.legal.shape)
         if self._others is None:
             return policies
         others = self._others.probabilities(tree.records)

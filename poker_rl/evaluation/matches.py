@@ -79,7 +79,7 @@ def _rotations(
         actions = np.empty(len(rows), np.int64)
         for i in np.unique(who):
             mine = who == i
-            chances = players[i].probabilities(tables.records.take(rows[mine]))
+            chances = finite(players[i].probabilities(tables.records.take(rows[mine])))
             actions[mine] = draw(chances, generators[i].random(len(chances)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]
@@ -90,6 +90,17 @@ def _rotations(
     seat = np.where(place < at, (place + rotation[:, None]) % at, place)
     won = np.take_along_axis(tables.payoffs(), seat, axis=1)  # by player, not by seat
     return np.add.reduceat(won, np.flatnonzero(rotation == 0)) / seats[:, None]
+
+
+def finite(chances: np.ndarray) -> np.ndarray:
+    """The same probabilities, if they are numbers.
+
+    Raises:
+        Refused: if they are none: networks diverge, and then nothing that is measured means a thing.
+    """
+    if not np.isfinite(chances).all():
+        raise Refused("a player's probabilities are not numbers: the weights are far too large")
+    return chances
 
 
 def against(
