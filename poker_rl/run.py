@@ -9,6 +9,7 @@ the algorithm.
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -220,10 +221,14 @@ def begin(
     """A run in a new folder."""
     names = cfg["names"]
     folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"])
-    write_config(folder, cfg)
-    manifest = describe(cfg["seed"], device)
-    write_manifest(folder, manifest)
-    return Run(cfg, algorithm, game, evaluation, folder, manifest)
+    try:
+        write_config(folder, cfg)
+        manifest = describe(cfg["seed"], device)
+        write_manifest(folder, manifest)
+        return Run(cfg, algorithm, game, evaluation, folder, manifest)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)  # no run could go on in it
+        raise
 
 
 def go_on(

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from poker_rl.disk import at, say
+from poker_rl.disk import at, replaced, say
 from poker_rl.stop import caught
 
 HALT = "halted"  # the file that tells of it
@@ -33,8 +33,8 @@ class Outcome:
     metrics: dict[str, Any] = field(default_factory=dict)  # the last row and the run folder
 
     def write(self, path: Path) -> None:
-        with at(path):
-            path.write_text(json.dumps(asdict(self)))
+        with replaced(path) as beside:
+            beside.write_text(json.dumps(asdict(self)))
 
 
 def halt(folder: Path) -> None:

@@ -57,6 +57,13 @@ def test_a_full_disk_while_training(
     assert read_folder(folder)[1]["status"] == "finished"
 
 
+def test_a_run_that_can_not_begin_leaves_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    with files_of(100):
+        assert code(*TRAIN, "name=first") == 1
+    assert told(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
+    assert not runs()
+
+
 def test_events_that_can_not_be_written_are_told_where_they_are_added(tmp_path: Path) -> None:
     board = Board(tmp_path, 0)
     with files_of(10), pytest.raises(OSError, match="File too large") as failure:

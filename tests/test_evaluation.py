@@ -23,7 +23,7 @@ from poker_rl.checkpoint import save_snapshot
 from poker_rl.evaluation.equilibrium import bets, distance, member
 from poker_rl.evaluation.evaluate import evaluate_run
 from poker_rl.evaluation.exploitability import nash_conv
-from poker_rl.evaluation.matches import exact
+from poker_rl.evaluation.matches import against, exact
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import BetWeight, Size
 from poker_rl.players.equilibrium import optimal

@@ -96,7 +96,7 @@ def finite(chances: np.ndarray) -> np.ndarray:
     """The same probabilities, if they are numbers.
 
     Raises:
-        Refused: if they are none: networks diverge, and then nothing that is measured means a thing.
+        Refused: if not: of a network that has diverged nothing that is measured means a thing.
     """
     if not np.isfinite(chances).all():
         raise Refused("a player's probabilities are not numbers: the weights are far too large")
