@@ -161,7 +161,7 @@ class Recorder:
         self.sums, self.counts, self.learning_s = {}, {}, 0.0
         self.measurements = measurements
         self._scalars(values, measurements)
-        self.bar.set_postfix_str(", ".join(f"{t} {m}" for t, m in headline(measurements).items()))
+        self.bar.set_postfix_str(", ".join(f"{t} {m}" for t, m in first_of_each(measurements).items()))
         return row
 
     def _scalars(
@@ -231,8 +231,8 @@ def board_tag(tag: str) -> str:
     return tag.replace("eval/", "eval_percentiles/", 1) if PERCENTILE.search(tag) else tag
 
 
-def headline(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:
-    """The first measurement of each player."""
+def first_of_each(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:
+    """The first measurement of each player, that of the headline player first."""
     tags: dict[str, str] = {}
     for tag in measurements:
         tags.setdefault(tag.partition("/")[0], tag)

@@ -33,7 +33,7 @@ from poker_rl.folder import (
     write_manifest,
 )
 from poker_rl.games.game import Game
-from poker_rl.record import Recorder, flatten, headline
+from poker_rl.record import Recorder, first_of_each, flatten
 from poker_rl.settings import Refused
 from poker_rl.stop import Interrupted, Stop
 
@@ -284,8 +284,8 @@ def train(
         stopped = isinstance(error, Interrupted | KeyboardInterrupt | BrokenPipeError)
         run.close("interrupted" if stopped else "failed", None if stopped else error)
         raise
-    for tag, measurement in headline(run.recorder.measurements).items():
-        print(f"{tag}: {measurement}")
+    for place, (tag, one) in enumerate(first_of_each(run.recorder.measurements).items()):
+        print(f"{tag}{' (headline player)' if place == 0 else ''}: {one}")
     if stop.number:
         raise Interrupted(stop.number, f"stopped; {run.folder} was finished all the same")
     return {**run.last_row, "folder": str(run.folder)}

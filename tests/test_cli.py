@@ -76,6 +76,20 @@ def test_all_settings_are_shown_with_their_comments(capsys: pytest.CaptureFixtur
     assert "budget_unit: iterations" in out
 
 
+@pytest.mark.parametrize("name", groups([CONF])["algo"])
+def test_list_tells_the_headline_player(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+
+    def train(cfg: dict[str, Any], algorithm: Any, *_: Any) -> dict[str, Any]:
+        started.append(algorithm)
+        return {}
+
+    monkeypatch.setattr(job, "train", train)
+    assert code("train", f"algo={name}") == 0
+    headline = next(iter(started[0].players()))
+    assert about(CONF / "algo" / f"{name}.yaml").endswith(f"; headline player: {headline}")
+
+
 def test_comments_of_nested_keys(tmp_path: Path) -> None:
     game = tmp_path / "game"
     game.mkdir()
