@@ -6,6 +6,7 @@ outputs/<game>/<algo>/<time>/
     metrics.jsonl       a row an evaluation: counters and `tag: value`, see `record`
     events.out.*        the same for TensorBoard
     state.pt, players/  see `checkpoint`
+    opponents/          copies of the players of other runs that this one meets
     figures/*.png       drawn at the end
 """
 
@@ -15,6 +16,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -61,6 +63,23 @@ def write_text(path: Path, text: str) -> None:
     beside = path.with_name(path.name + ".part")
     beside.write_text(text)
     os.replace(beside, path)
+
+
+def copy_files(folder: Path, files: Mapping[str, Path]) -> None:
+    """Copy files into a run folder: by their places in it, where they lie now.
+
+    Raises:
+        Refused: if one can't be read or written.
+    """
+    for place, source in files.items():
+        path = folder / place
+        beside = path.with_name(path.name + ".part")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, beside)
+            os.replace(beside, path)
+        except OSError as error:
+            raise Refused(f"{path} can't be copied from {source}: {error.strerror}") from error
 
 
 def write_config(folder: Path, cfg: Mapping[str, Any]) -> None:

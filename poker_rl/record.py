@@ -161,7 +161,8 @@ class Recorder:
         self.sums, self.counts, self.learning_s = {}, {}, 0.0
         self.measurements = measurements
         self._scalars(values, measurements)
-        self.bar.set_postfix_str(", ".join(f"{t} {m}" for t, m in first_of_each(measurements).items()))
+        told = first_of_each(measurements)
+        self.bar.set_postfix_str(", ".join(f"{tag} {one}" for tag, one in told.items()))
         return row
 
     def _scalars(

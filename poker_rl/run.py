@@ -15,6 +15,7 @@ from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from poker_rl.algos.algorithm import Algorithm
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.folder import (
     METRICS,
+    copy_files,
     describe,
     hparams,
     new_folder,
@@ -206,9 +208,11 @@ def begin(
     game: Game,
     evaluation: Evaluation,
     device: torch.device,
+    files: Mapping[str, Path],
 ) -> Run:
     """A run in a new folder."""
     folder = new_folder(cfg["names"]["game"], cfg["names"]["algo"])
+    copy_files(folder, files)
     write_config(folder, cfg)
     manifest = describe(cfg["seed"], device)
     write_manifest(folder, manifest)
@@ -221,6 +225,7 @@ def go_on(
     game: Game,
     evaluation: Evaluation,
     folder: Path,
+    files: Mapping[str, Path],
 ) -> Run:
     """The run of a folder at its last checkpoint. Nothing is written before all is accepted."""
     old, manifest = read_folder(folder)
@@ -241,6 +246,7 @@ def go_on(
     manifest["resumed"].append({"command": shlex.join(sys.argv), "start": now(), "from": run.saved})
     manifest |= {"status": "running", "end": None}
     manifest.pop("error", None)
+    copy_files(folder, files)
     write_config(folder, cfg)
     write_manifest(folder, manifest)
     return run
@@ -253,11 +259,12 @@ def train(
     evaluation: Evaluation,
     device: torch.device,
     resume: Path | None = None,
+    files: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Train in a new run folder, or go on in an old one; the last row, and the "folder".
 
     `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
-    which name the folder.
+    which name the folder. `files` are copied into it: where to, and where they lie.
 
     Raises:
         Refused: if there is nothing to resume, or the run can't go on.
@@ -266,9 +273,9 @@ def train(
     """
     cfg = {**cfg, "resume": None}
     if resume is None:
-        run = begin(cfg, algorithm, game, evaluation, device)
+        run = begin(cfg, algorithm, game, evaluation, device, files)
     else:
-        run = go_on(cfg, algorithm, game, evaluation, resume)
+        run = go_on(cfg, algorithm, game, evaluation, resume, files)
     try:
         print(f"run folder: {run.folder}", flush=True)
         with Stop() as stop:

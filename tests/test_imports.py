@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "compose": {"config", "settings"},
     "config": {"settings"},
     "descent": {"clock", "nets", "schedules"},
+    "evaluate_job": EVERYTHING,
     "evaluation": {"evaluation", "folder", "games", "players", "rollout", "settings"},
     "folder": {"settings"},
     "games": {"games", "settings"},
