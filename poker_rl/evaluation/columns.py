@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
 
 import numpy as np
 
@@ -49,6 +50,13 @@ def shortened(rows: Sequence[Sequence[str]], numbers: Mapping[str, str]) -> list
         return cell
 
     return [[short(cell) for cell in row] for row in rows]
+
+
+def wrapped(line: str) -> str:
+    """A line of words on as many lines as it takes; a word itself, such as a path, stays whole."""
+    return fill(
+        line, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def listed(numbers: Mapping[str, str]) -> str:

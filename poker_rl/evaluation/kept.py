@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened
+from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened, wrapped
 from poker_rl.evaluation.report import LEVEL, Report, marked
 from poker_rl.folder import write_text
 from poker_rl.settings import Refused
@@ -36,7 +36,7 @@ def table(folder: Path) -> str:
         try:
             kept = json.loads(path.read_text())
             own = rows_of(kept)
-            commands.append(f"{place}  {kept['time']}  {kept['command']}")
+            commands.append(wrapped(f"{place}  {kept['time']}  {kept['command']}"))
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             raise Refused(f"show: {path} is no evaluation that can be read") from None
         for row in own:
