@@ -152,7 +152,7 @@ def evaluate_players(
         matches += [replace(match, itself_at=int(path.stem)) for match in met]
     report = Report(
         time=began,
-        command=shlex.join(sys.argv),
+        command=shlex.join(["poker-rl", *sys.argv[1:]]),
         game=game,
         evaluation=asdict(evaluation),
         snapshot=snapshot,

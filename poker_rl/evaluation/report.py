@@ -74,7 +74,8 @@ class Report:
             parts[0] += f", {int(at.stem):,} decisions: {at}"
         if not any("exploitability" in tags for tags in self.measures.values()):
             parts.append("distance to Nash: not computed, the game is too large to enumerate")
-        parts.append(table(self._measures(), 1))
+        if any(self.measures.values()):
+            parts.append(table(self._measures(), 1))
         if self.matches:
             parts.append(f"{self._rule()}\n{table(self._matches(), 2)}")
             ended = [(match.player, match.against, match.outcomes) for match in self.matches]
