@@ -55,10 +55,12 @@ poker-rl evaluate run=FOLDER [key=value …]               what a run has learnt
 poker-rl evaluate game=NAME player=PLAYER [key=value …]  any player of any game
 
 Exact exploitability and value where the game can be enumerated, duplicate matches, and in Kuhn
-poker the policies beside the equilibrium; evaluation.json and evaluation.csv are left in FOLDER.
-A PLAYER is a name in conf/player, a run folder or one of its snapshots:
+poker the policies beside the equilibrium. All of it is kept in FOLDER/evaluations under the time.
+A PLAYER is a name in conf/player, a file like those, a run folder (its newest snapshot, its
+headline player) or what is named of it:
 
   poker-rl evaluate run=outputs/kuhn/ppo/TIME against=[uniform,equilibrium]
+  poker-rl evaluate run=outputs/kuhn/ppo/TIME show=true      all evaluations of the run, a table
   poker-rl evaluate game=leduc player=call against=[raise,outputs/leduc/ppo/TIME]
   poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@1000000:average against=[call]
 
@@ -239,9 +241,9 @@ def evaluate(arguments: list[str]) -> int:
         with opened():
             chosen = plain(compose([*of_game, *searching(given.config_dir)]).settings)
 
-    from poker_rl import job
+    from poker_rl import evaluate_job
 
-    job.evaluate(settings, chosen)
+    evaluate_job.evaluate(settings, chosen)
     return 0
 
 

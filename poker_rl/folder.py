@@ -6,6 +6,7 @@ outputs/<game>/<algo>/<name, or the time>/
     metrics.jsonl       a row an evaluation: counters and `tag: value`, see `record`
     events.out.*        the same for TensorBoard
     state.pt, players/  see `checkpoint`
+    opponents/          copies of the players of other runs that this one meets
     figures/*.png       drawn at the end
 """
 
@@ -15,6 +16,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -66,6 +68,15 @@ def write_text(path: Path, text: str) -> None:
     """Replace a file: at any moment it is the old one or the new one."""
     with replaced(path) as beside:
         beside.write_text(text)
+
+
+def copy_files(folder: Path, files: Mapping[str, Path]) -> None:
+    """Copy files into a run folder: by their places in it, where they lie now."""
+    for place, source in files.items():
+        path = folder / place
+        path.parent.mkdir(exist_ok=True)
+        with replaced(path) as beside:
+            shutil.copyfile(source, beside)
 
 
 def write_config(folder: Path, cfg: Mapping[str, Any]) -> None:

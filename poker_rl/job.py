@@ -1,4 +1,4 @@
-"""What the commands do once settings are read: build everything, and only then begin."""
+"""What `poker-rl train` does once settings are read: build everything, and only then begin."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from copy import deepcopy
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numba
 import torch
 
 from poker_rl.config import Root, build, convert_fields, find, option, plain, read, takes
-from poker_rl.disk import say, told
-from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
-from poker_rl.evaluation.matches import FEWEST_DEALS
+from poker_rl.disk import told
 from poker_rl.folder import CONFIG, PLACE, read_folder
 from poker_rl.games.game import Game
-from poker_rl.players.load import load_player, pinned
+from poker_rl.players.load import load_player
+from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
 from poker_rl.resume import KEEPS, MAY_CHANGE
 from poker_rl.run import Diverged, train
-from poker_rl.settings import Natural, Range, Refused, Seed, Threads, about
+from poker_rl.settings import Refused, about
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
 
@@ -33,25 +33,9 @@ if TYPE_CHECKING:
 
 NAMED = ("game", "algo", "net", "experiment")  # groups whose option a run is known by
 NEEDED = ("game", "algo", "evaluation", "names")  # of a run, the last made of its choices
+MET = ("opponent", "evaluation.others", "evaluation.opponents")  # the players a run meets
 PARTS = (*NEEDED, "net")  # all that is no root setting
 ABSENT = object()
-
-
-@dataclass(kw_only=True, frozen=True)
-class Evaluate:
-    """The settings of `poker-rl evaluate`."""
-
-    run: str | None
-    checkpoint: Natural | None
-    player: str | None
-    against: list[str]
-    earlier: Natural | None
-    deals: Annotated[int, Range(FEWEST_DEALS)]
-    figures: bool
-    out: str | None
-    seed: Seed
-    device: Literal["auto", "cpu", "cuda"]
-    threads: Threads
 
 
 def attempt(asked: Composed) -> Outcome:
@@ -90,15 +74,17 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     Raises:
         Refused: if any setting can't be accepted.
     """
-    resume = settings["resume"]
-    if resume is not None:
-        settings = resumed(Path(str(resume)), settings, overrides)
-    settings = fixed(settings)
+    folder = None if settings["resume"] is None else Path(str(settings["resume"]))
+    opponents = Opponents()
+    if folder is not None:
+        opponents = Opponents(folder, named(settings_of(folder, "resume")))
+        settings = resumed(folder, settings, overrides)
+    settings = taking_along(settings, opponents)
     ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
     root = Root(**convert_fields(Root, ungrouped, "", {}))
     device = prepare(root.device, root.threads, root.seed)
     game: Game = build(settings["game"], "game")
-    load = loader(game, device)
+    load = loader(game, device, opponents)
     with about("opponent"):
         opponent = None if root.opponent is None else load(root.opponent)
     parts = {
@@ -114,39 +100,57 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     common = {"game": game, "device": device, "seed": root.seed}
     evaluation = build(settings["evaluation"], "evaluation", load=load, **common)
     algorithm = build(settings["algo"], "algo", **parts, **common)
-    folder = None if root.resume is None else Path(root.resume)
-    return train(settings | asdict(root), algorithm, game, evaluation, device, folder)
+    settings |= asdict(root)
+    return train(settings, algorithm, game, evaluation, device, folder, opponents.files)
 
 
-def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The same settings with the snapshots that run folders among the players stand for now.
+def taking_along(given: Mapping[str, Any], opponents: Opponents) -> dict[str, Any]:
+    """The same settings, in which the players that the run meets are named as copies of its own.
 
-    Another run may go on meanwhile; this one, resumed, has to meet the players it began with.
+    Another run may go on, move or be deleted; this one has to meet the players it began with.
     """
-
-    def fix(key: str, value: Any) -> Any:
+    settings: dict[str, Any] = deepcopy(dict(given))
+    for key in MET:
+        value = at(settings, key)
         with about(key):
-            if isinstance(value, list):
-                return [fix(key, one) for one in value]
-            return pinned(value) if isinstance(value, str) else value
-
-    evaluation = {
-        key: fix(f"evaluation.{key}", value) if key in ("others", "opponents") else value
-        for key, value in settings["evaluation"].items()
-    }
-    opponent = {key: fix(key, value) for key, value in settings.items() if key == "opponent"}
-    return {**settings, **opponent, "evaluation": evaluation}
+            if isinstance(value, str):
+                put(settings, key, opponents.take(value))
+            elif isinstance(value, list):
+                taken = [opponents.take(one) if isinstance(one, str) else one for one in value]
+                put(settings, key, taken)
+    return settings
 
 
-def loader(game: Game, device: torch.device) -> Callable[[str], Player]:
-    """What turns a name in conf/player, a file of settings or a run folder into a player."""
+def named(settings: Mapping[str, Any]) -> list[str]:
+    """The players that a run with these settings meets."""
+    values = [at(settings, key) for key in MET]
+    return [
+        one
+        for value in values
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, str)
+    ]
+
+
+def loader(
+    game: Game, device: torch.device, opponents: Opponents | None = None
+) -> Callable[[str], Player]:
+    """What turns a name in conf/player, a file of settings or a run folder into a player.
+
+    Args:
+        opponents: the copies that a run has in its folder.
+    """
 
     def bot(name: str) -> Player:
         settings = read(Path(name)) if name.endswith(".yaml") else option("player", name)
         player: Player = build(settings, name, game=game, device=device)
         return player
 
-    return lambda spec: load_player(spec, game, device, bot)
+    def load(spec: str) -> Player:
+        where = spec if opponents is None else opponents.locate(spec)
+        return load_player(where, game, device, bot)
+
+    return load
 
 
 def prepare(device: str, threads: int, seed: int) -> torch.device:
@@ -217,60 +221,3 @@ def put(tree: dict[str, Any], key: str, value: Any) -> None:
     for part in above:
         tree = tree.setdefault(part, {})
     tree[last] = value
-
-
-def evaluate(settings: dict[str, Any], chosen: Mapping[str, Any] | None) -> None:
-    """Measure the players of a run folder, or a player of a chosen game.
-
-    Args:
-        chosen: the settings of `game` and `evaluation`, None if they are those of a run.
-
-    Raises:
-        Refused: if any setting can't be accepted.
-    """
-    asked = Evaluate(**convert_fields(Evaluate, settings, "", {}))
-    if asked.run is not None and chosen is not None:
-        raise Refused(
-            "game, evaluation: are those of the run; give run=FOLDER or game=NAME, not both"
-        )
-    if asked.run is None and chosen is None:
-        raise Refused("run: missing; give run=FOLDER, or game=NAME player=NAME")
-    device = prepare(asked.device, asked.threads, asked.seed)
-    cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
-    assert cfg is not None
-    game: Game = build(cfg["game"], "game")
-    load = loader(game, device)
-    evaluation = build(cfg["evaluation"], "evaluation", game=game, load=load, seed=asked.seed)
-    common = {
-        "game": game,
-        "evaluation": evaluation,
-        "load": load,
-        "against": asked.against,
-        "deals": asked.deals,
-        "seed": asked.seed,
-        "out": None if asked.out is None else Path(asked.out),
-    }
-    if asked.run is not None:
-        evaluate_run(
-            Path(asked.run),
-            device=device,
-            checkpoint=asked.checkpoint,
-            player=asked.player,
-            earlier=asked.earlier,
-            figures=asked.figures,
-            **common,
-        )
-        return
-    if asked.checkpoint is not None:
-        raise Refused("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
-    if asked.earlier:
-        raise Refused("earlier: snapshots are of a run, give run=FOLDER")
-    if asked.figures:
-        raise Refused("figures: are drawn of a run, give run=FOLDER")
-    if asked.player is None:
-        raise Refused("player: missing; give player=NAME or player=FOLDER")
-    with about("player"):
-        players = {asked.player: load(asked.player)}
-    evaluate_players(players, **common)
-    if asked.out is None:
-        say("\nnothing was written; out=FOLDER writes evaluation.json and evaluation.csv")

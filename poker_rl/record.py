@@ -168,7 +168,8 @@ class Recorder:
         self.sums, self.counts, self.learning_s = {}, {}, 0.0
         self.measurements = measurements
         self._scalars(values, measurements)
-        self.bar.set_postfix_str(", ".join(f"{t} {m}" for t, m in headline(measurements).items()))
+        told = first_of_each(measurements)
+        self.bar.set_postfix_str(", ".join(f"{tag} {one}" for tag, one in told.items()))
         return row
 
     def _scalars(
@@ -240,8 +241,8 @@ def board_tag(tag: str) -> str:
     return tag.replace("eval/", "eval_percentiles/", 1) if PERCENTILE.search(tag) else tag
 
 
-def headline(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:
-    """The first measurement of each player."""
+def first_of_each(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:
+    """The first measurement of each player, that of the headline player first."""
     tags: dict[str, str] = {}
     for tag in measurements:
         tags.setdefault(tag.partition("/")[0], tag)

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.folder import (
     METRICS,
     changes,
+    copy_files,
     describe,
     hparams,
     new_folder,
@@ -37,7 +39,7 @@ from poker_rl.folder import (
     write_manifest,
 )
 from poker_rl.games.game import Game
-from poker_rl.record import Recorder, flatten, headline
+from poker_rl.record import Recorder, first_of_each, flatten
 from poker_rl.resume import KEEPS, demand_fit, demand_kept, demand_run, differing, kept
 from poker_rl.settings import Refused
 from poker_rl.stop import Interrupted, Stop
@@ -217,11 +219,13 @@ def begin(
     game: Game,
     evaluation: Evaluation,
     device: torch.device,
+    files: Mapping[str, Path],
 ) -> Run:
     """A run in a new folder."""
     names = cfg["names"]
     folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"])
     try:
+        copy_files(folder, files)
         write_config(folder, cfg)
         manifest = describe(cfg["seed"], device)
         write_manifest(folder, manifest)
@@ -238,6 +242,7 @@ def go_on(
     evaluation: Evaluation,
     folder: Path,
     device: torch.device,
+    files: Mapping[str, Path],
 ) -> Run:
     """The run of a folder at its last checkpoint. Nothing is written before all is accepted."""
     old, manifest = read_folder(folder)
@@ -256,6 +261,7 @@ def go_on(
         manifest["resumed"].append({**here, "threads": cfg["threads"], "from": run.saved})
         manifest |= {"status": "running", "end": None}
         manifest.pop("error", None)
+        copy_files(folder, files)
         write_config(folder, cfg)
         write_manifest(folder, manifest)
     except BaseException:
@@ -272,11 +278,13 @@ def train(
     evaluation: Evaluation,
     device: torch.device,
     resume: Path | None = None,
+    files: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Train in a new run folder, or go on in an old one; the last row, and the "folder".
 
     `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
-    which name the folder, with its `outputs` and `name`.
+    which name the folder, with its `outputs` and `name`. `files` are copied into it: where to, and
+    where they lie.
 
     Raises:
         OSError: if the machine fails, see `disk`.
@@ -286,9 +294,9 @@ def train(
     """
     cfg = {**cfg, "resume": None}
     if resume is None:
-        run = begin(cfg, algorithm, game, evaluation, device)
+        run = begin(cfg, algorithm, game, evaluation, device, files)
     else:
-        run = go_on(cfg, algorithm, game, evaluation, resume, device)
+        run = go_on(cfg, algorithm, game, evaluation, resume, device, files)
     try:
         say(f"run folder: {run.folder}")
         with Stop() as stop:
@@ -305,8 +313,8 @@ def train(
         with suppress(OSError):  # what failed may fail again, and the first error is told
             run.close("interrupted" if stopped else "failed", None if stopped else error)
         raise
-    for tag, measurement in headline(run.recorder.measurements).items():
-        say(f"{tag}: {measurement}")
+    for place, (tag, one) in enumerate(first_of_each(run.recorder.measurements).items()):
+        say(f"{tag}{' (headline player)' if place == 0 else ''}: {one}")
     if stop.number:
         raise Interrupted(stop.number, f"stopped; {run.folder} was finished all the same")
     return {**run.last_row, "folder": str(run.folder)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 from types import FrameType
 from typing import Any, Self
@@ -25,6 +26,23 @@ class Interrupted(Exception):
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
         self.exit_code = 128 + number
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Ctrl-C ends the process in this context at once, with nothing saved.
+
+    Python would raise KeyboardInterrupt only when compiled code returns, which may take minutes.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if ours and before is signal.default_int_handler:  # a job in the background ignores it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
 
 
 class Stop:

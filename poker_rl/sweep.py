@@ -127,7 +127,10 @@ def write_csv(outcomes: Sequence[Outcome], outputs: Path) -> Path:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """A line a job: what sets it apart, how it ended, the first measurement of each player."""
+    """A line a job: what sets it apart, how it ended, the first measurement of each player.
+
+    An algorithm's headline player is the one whose measurements come first.
+    """
     shared = set.intersection(*(set(outcome.overrides) for outcome in outcomes))
     first: dict[str, str] = {}
     for outcome in outcomes:
@@ -135,13 +138,14 @@ def table(outcomes: Sequence[Outcome]) -> str:
             if tag.startswith("eval/"):
                 first.setdefault(tag.split("/")[1], tag)
     tags = sorted(first.values())
-    rows = [["job", "status", *(tag.removeprefix("eval/") for tag in tags), "folder"]]
+    rows = [["job", "status", "headline", *(tag.removeprefix("eval/") for tag in tags), "folder"]]
     for outcome in outcomes:
         numbers = [outcome.metrics.get(tag) for tag in tags]
         rows.append(
             [
                 " ".join(o for o in outcome.overrides if o not in shared),
                 outcome.status,
+                next((tag.split("/")[1] for tag in outcome.metrics if tag in tags), ""),
                 *("" if number is None else f"{number:.4g}" for number in numbers),
                 outcome.metrics.get("folder", ""),
             ]

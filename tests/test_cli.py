@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,11 +17,10 @@ import yaml
 from commands import TRAIN, code, last_row, runs
 
 import poker_rl
-from poker_rl import cli, job
+from poker_rl import checkpoint, cli, job
 from poker_rl.config import CONF, option
 from poker_rl.listing import about, annotated, groups
 from poker_rl.run import Diverged
-from poker_rl.run import train as train_for_real
 from poker_rl.stop import Interrupted
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -74,6 +74,20 @@ def test_all_settings_are_shown_with_their_comments(capsys: pytest.CaptureFixtur
     assert "limit_holdem" in out
     assert "seed: 0  # of everything" in out
     assert "budget_unit: iterations" in out
+
+
+@pytest.mark.parametrize("name", groups([CONF])["algo"])
+def test_list_tells_the_headline_player(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+
+    def train(cfg: dict[str, Any], algorithm: Any, *_: Any) -> dict[str, Any]:
+        started.append(algorithm)
+        return {}
+
+    monkeypatch.setattr(job, "train", train)
+    assert code("train", f"algo={name}") == 0
+    headline = next(iter(started[0].players()))
+    assert about(CONF / "algo" / f"{name}.yaml").endswith(f"; headline player: {headline}")
 
 
 def test_comments_of_nested_keys(tmp_path: Path) -> None:
@@ -146,7 +160,10 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     out = capsys.readouterr().out
     assert "exploitability" in out
     assert "equilibrium" in out
-    assert json.loads((folder / "evaluation.json").read_text())["game"] == "kuhn"
+    (kept,) = folder.glob("evaluations/*.json")
+    assert json.loads(kept.read_text())["game"] == "kuhn"
+    assert code("evaluate", f"run={folder}", "show=true") == 0
+    assert "average (headline)  exploitability" in capsys.readouterr().out
 
     run = f"resume={folder}"
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -226,11 +243,22 @@ def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     (folder,) = runs()
     spec = f"{folder}@{last_row(folder)['decisions']}:average"
     assert code("evaluate", *players[:-2], f"against=[{spec}]", "out=there") == 0
-    report = json.loads(Path("there/evaluation.json").read_text())
+    (kept,) = Path("there").glob("*.json")
+    report = json.loads(kept.read_text())
     assert (report["snapshot"], list(report["players"])) == (None, ["call"])
     assert report["matches"][0]["against"] == spec
-    assert Path("there/evaluation.csv").exists()
-    assert not (folder / "evaluation.json").exists()
+    assert kept.with_suffix(".csv").exists()
+    assert not (folder / "evaluations").exists()
+    assert code("evaluate", "out=there", "show=true") == 0
+    assert "against/[1]" in capsys.readouterr().out
+
+    # Without a number of deals it is the game's; a folder stands for its headline player.
+    given = ["game=kuhn", "evaluation.deals=60", f"player={folder}", "against=[call]"]
+    assert code("evaluate", *given, "out=figures", "figures=true") == 0
+    out = capsys.readouterr().out
+    assert "60 deals, each" in out
+    assert f"{folder}@{last_row(folder)['decisions']}:average" in out
+    assert [path.name for path in Path("figures").glob("*/*")] == ["outcomes.png"]
 
 
 def test_a_bot_with_settings_of_ones_own(
@@ -243,7 +271,7 @@ def test_a_bot_with_settings_of_ones_own(
     assert "mine.yaml  call" in capsys.readouterr().out
     Path("mine.yaml").write_text(json.dumps({**own, "simulations": "few"}))
     assert refused(*match) == 'player: mine.yaml.simulations: "few" is not an integer'
-    assert refused(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: No such file or directory"
+    assert refused(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: no such file"
 
 
 def test_a_game_that_is_changed_for_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,21 +280,67 @@ def test_a_game_that_is_changed_for_once(capsys: pytest.CaptureFixture[str]) -> 
     assert "against/raise" in capsys.readouterr().out  # instead of exact values
 
 
-def test_the_opponent_is_the_one_there_was_at_the_start(asked: list[dict[str, Any]]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(job, "train", train_for_real)
-        assert code(*TRAIN) == 0
-    (folder,) = runs()
-    newest = f"{folder}@{last_row(folder)['decisions']}"
-    for given, kept in [("", ""), (":current", ":current")]:
-        opponent = f"opponent={folder}{given}"
-        evaluation = ["evaluation.others=${opponent}", f"evaluation.opponents=[call,{folder}]"]
-        assert code("train", "algo=reinforce", opponent, *evaluation) == 0
-        cfg = asked.pop()
-        assert cfg["opponent"] == cfg["evaluation"]["others"] == newest + kept
-        assert cfg["evaluation"]["opponents"] == ["call", newest]
-    assert code("train", "algo=reinforce", f"opponent={newest}") == 0
-    assert asked.pop()["opponent"] == newest
+def test_a_run_takes_its_opponents_along(
+    monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    assert code(*TRAIN) == 0
+    (other,) = runs()
+    newest = last_row(other)["decisions"]
+    Path("mine.yaml").write_text(json.dumps(option("player", "uniform")))
+    met = [
+        f"opponent={other}",  # its headline player, at its newest snapshot
+        "evaluation.others=${opponent}",
+        f"evaluation.opponents=[call,mine.yaml,{other}@0:current]",
+    ]
+    few = ["algo=reinforce", "budget=100", "evaluation.most_nodes=1", "evaluation.deals=30"]
+    assert code("train", *few, *met) == 0
+    (run,) = runs("kuhn/reinforce")
+    copy = f"opponents/cfr_plus_{other.name}@{newest}.pt"
+    cfg = yaml.safe_load((run / "config.yaml").read_text())
+    assert cfg["opponent"] == cfg["evaluation"]["others"] == f"{copy}:average"
+    first = f"opponents/cfr_plus_{other.name}@0.pt:current"
+    assert cfg["evaluation"]["opponents"] == ["call", "opponents/mine.yaml", first]
+    assert (run / copy).read_bytes() == (other / f"players/{newest}.pt").read_bytes()
+
+    # It goes on when they are gone, elsewhere, and from another working folder.
+    other.rename("away")
+    Path("mine.yaml").unlink()
+    moved = run.rename(Path("moved").resolve())
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert code("train", f"resume={moved}", "budget=200") == 0
+    assert f"eval/current/against/{first}" in last_row(moved)
+    assert code("evaluate", f"run={moved}", "deals=30") == 0
+
+    # What is given anew comes along too; another file of the same name does not replace the old.
+    Path("mine.yaml").write_text(json.dumps(option("player", "raise")))
+    anew = "evaluation.opponents=[mine.yaml,../away:current]"
+    before = (moved / "config.yaml").read_text()
+    assert refused("train", f"resume={moved}", "budget=300", "evaluation.opponents=[../nowhere]")
+    assert (moved / "config.yaml").read_text() == before
+    assert code("train", f"resume={moved}", "budget=300", anew) == 0
+    cfg = yaml.safe_load((moved / "config.yaml").read_text())
+    there = cfg["evaluation"]["opponents"]
+    assert there[0] == "opponents/mine_2.yaml"
+    assert there[1] == f"opponents/{Path.cwd().parent.name}_away@{newest}.pt:current"
+    assert all((moved / spec.partition(":")[0]).is_file() for spec in there)
+
+
+def test_a_run_from_before_copies_were_kept_goes_on(refused: Callable[..., str]) -> None:
+    assert code(*TRAIN) == 0
+    (other,) = runs()
+    assert code("train", "algo=reinforce", "budget=100", f"opponent={other}") == 0
+    (run,) = runs("kuhn/reinforce")
+    path, old = run / "config.yaml", f"{other}@{last_row(other)['decisions']}"
+    cfg = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(cfg | {"opponent": old}))
+    state = checkpoint.load(run / checkpoint.STATE)
+    del state["settings"]  # which were not kept either
+    checkpoint.save(run / checkpoint.STATE, state)
+    assert code("train", f"resume={run}", "budget=200") == 0
+    assert yaml.safe_load(path.read_text())["opponent"] == old
+    other.rename("away")
+    assert refused("train", f"resume={run}", "budget=300").startswith(f"opponent: {other}")
 
 
 # Output that nobody reads any more.
@@ -374,7 +448,11 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate game=kuhn player=call against=call", 'against: "call" is not a list'),
         ("evaluate game=leduc player=equilibrium", "player: equilibrium: known only of Kuhn"),
         ("evaluate game=kuhn player=call checkpoint=3", "checkpoint: is of a run; "),
-        ("evaluate game=kuhn player=call figures=true", "figures: are drawn of a run"),
+        ("evaluate game=kuhn player=call figures=true", "figures: without a run give out=FOLDER"),
+        ("evaluate game=kuhn player=call deals=1e12", "deals: 1000000000000 is not in [30, 1e+07]"),
+        ("evaluate show=true", "show: of which folder? give run=FOLDER or out=FOLDER"),
+        ("evaluate show=true out=none", "show: there are no evaluations in none"),
+        ("train evaluation.deals=1e8", "evaluation.deals: 100000000 is not in [30, 1e+07]"),
         ("evaluate game=kuhn player=call out=/dev/null/x", "out: /dev/null is not a folder"),
         ("evaluate game=kuhn player=call evaluation.deal=3", "evaluation.deal: no such setting"),
         ("evaluate --config-dir no game=kuhn", "--config-dir: no is not a folder"),
@@ -452,6 +530,27 @@ def test_a_run_that_stops(
     monkeypatch.setattr(job, "train", train)
     assert code(*TRAIN) == exit_code
     assert capsys.readouterr().err == f"poker-rl: {error}\n"
+
+
+def test_ctrl_c_is_heard_in_the_midst_of_compiled_code() -> None:
+    program = (
+        "from poker_rl import cli, evaluate_job\n"
+        "def long(*_, **__):\n"
+        "    print('measuring', flush=True)\n"
+        "    sum(range(10**12))\n"  # Python looks for signals only when this is done, in hours
+        "evaluate_job.evaluate_players = long\n"
+        "cli.main()\n"
+    )
+    command = [sys.executable, "-c", program, "evaluate", "game=kuhn", "player=call"]
+    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | here) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"measuring\n"
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(timeout=1) == -signal.SIGINT
+        finally:
+            process.kill()
 
 
 def test_ctrl_c_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import sys
 
 import numpy as np
 import pytest
 import torch
+from big2_tables import BIG2
 from evaluations import (
     HOLDEM,
     KUHN,
@@ -21,8 +24,10 @@ from evaluations import (
 
 from poker_rl.checkpoint import save_snapshot
 from poker_rl.evaluation.equilibrium import bets, distance, member
-from poker_rl.evaluation.evaluate import evaluate_run
+from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
+from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.evaluation.kept import table
 from poker_rl.evaluation.matches import against, exact
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import BetWeight, Size
@@ -170,10 +175,9 @@ def evaluate(run, game=KUHN, **arguments):
     return evaluate_run(
         run,
         game=game,
-        evaluation=evaluation(game),
         load=loader(game),
         device=CPU,
-        **{"figures": False, **settings, **arguments},
+        **{"evaluation": evaluation(game), "figures": False, **settings, **arguments},
     )
 
 
@@ -214,15 +218,17 @@ def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path)
 
 
 def test_a_report_in_three_forms(run, capsys):
-    evaluate(run, against=["call", str(run) + ":average"])
+    evaluate(run, against=["call", str(run)])
     screen = capsys.readouterr().out
+    assert "current (headline)" in screen.splitlines()[2]
     assert "1,000 decisions" in screen
     assert "exploitability" in screen
     assert "0.4583" in screen  # 11/24
     assert "1,000 deals, each played in every seat; ante/hand, 95 % interval" in screen
     assert "after check-bet  0.500 / 0.000  0.500 / 0.667  0.500 / 1.000" in screen
 
-    report = json.loads((run / "evaluation.json").read_text())
+    (kept,) = (run / "evaluations").glob("*.json")
+    report = json.loads(kept.read_text())
     assert (report["game"], report["decisions"], report["seed"]) == ("kuhn", 1000, 0)
     assert list(report["players"]) == ["current", "average"]
     expected = {"value": 11 / 24, "half_width": None, "unit": "ante/hand", "kind": "exact"}
@@ -236,19 +242,82 @@ def test_a_report_in_three_forms(run, capsys):
     assert kuhn["bet_or_call"]["after a bet"] == {"J": 0.5, "Q": 0.5, "K": 0.5}
     assert kuhn["equilibrium"]["after check-bet"] == pytest.approx({"J": 0, "Q": 2 / 3, "K": 1})
 
-    rows = list(csv.DictReader((run / "evaluation.csv").open()))
+    rows = list(csv.DictReader(kept.with_suffix(".csv").open()))
     assert len(rows) == 2 * 5 + 2 * 4
     assert float(rows[0]["value"]) == pytest.approx(11 / 24)
     assert [row["measure"].partition("/")[::2] for row in rows[-2:]] == [
-        *(("against", f"{run}:average"), ("hands_won", f"{run}:average")),
+        *(("against", f"{run}@1000:current"), ("hands_won", f"{run}@1000:current")),
     ]
-    assert (rows[-1]["deals"], rows[-1]["kind"]) == ("1000", f"against {run}:average")
+    assert (rows[-1]["deals"], rows[-1]["kind"]) == ("1000", f"against {run}@1000:current")
+
+
+def test_every_evaluation_is_kept_and_all_are_shown(run, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["poker-rl", "evaluate", "run=here"])
+    evaluate(run, against=["call"], seed=3, deals=50)
+    evaluate(run, checkpoint=500, player="current")
+    assert len(list((run / "evaluations").glob("*.json"))) == 2
+    first = json.loads(min((run / "evaluations").glob("*.json")).read_text())
+    assert first["command"] == "poker-rl evaluate run=here"
+    assert (first["deals"], first["seed"], first["headline"]) == (50, 3, "current")
+    assert first["evaluation"]["opponents"] == ["uniform", "call", "raise"]
+    capsys.readouterr()
+    lines = table(run / "evaluations").splitlines()
+    told = [" ".join(line.split()) for line in lines[2:7]]
+    assert told[0] == "1 1,000 current (headline) exploitability 0.4583 ante/hand exact"
+    assert told[2].startswith("1 1,000 current (headline) against/call ")
+    assert told[2].endswith(" ante/hand 50 3")
+    assert told[4].startswith("2 500 current (headline) exploitability ")
+    assert [line.split()[-3:] for line in lines[-2:]] == [["poker-rl", "evaluate", "run=here"]] * 2
+    (run / "evaluations/x.json").write_text("[]")
+    with pytest.raises(Refused, match=r"show: .*x\.json is no evaluation"):
+        table(run / "evaluations")
+    with pytest.raises(Refused, match="there are no evaluations in"):
+        table(run)
+
+
+def test_nothing_printed_is_wider_than_120_columns(tmp_path, capsys):
+    folder = tmp_path / "a_run_with_a_long_name_of_its_own_2026-11-22_05-31-48.727688"
+    names = ["current", "average", "weight_average", "and_one_with_a_name_that_is_long_itself"]
+    policies = {name: random_policies(KUHN)[0] for name in names}
+    snapshot(folder, KUHN, **policies)
+    levels = list(range(0, 101, 5))
+    states = {"current": network_of(4).state()}
+    (tmp_path / "copies").mkdir()
+    save_snapshot(tmp_path / "copies", 8, {"game": KUHN.state(), "players": states})
+    evaluate(folder, against=["call", str(folder), f"{folder}:average"])
+    matches = capsys.readouterr().out
+    evaluate(tmp_path / "copies", evaluation=evaluation(KUHN, percentiles=levels))
+    copies = capsys.readouterr().out
+    listed = [line for line in matches.splitlines() if line.startswith("[") and line[4] != " "]
+    assert listed[0] == "[1] and_one_with_a_name_that_is_long_itself"
+    assert listed[1:] == [f"[2] {folder}@1000:current", f"[3] {folder}@1000:average"]
+    assert "current (headline)  [2]" in matches
+    for text in (matches, copies, table(folder / "evaluations")):
+        tables = [line for line in text.splitlines() if str(tmp_path) not in line]
+        assert max(map(len, tables)) <= 120
+    heads = [line.split()[0] for line in copies.splitlines() if "current/p" in line]
+    assert heads == ["measure"] * len(heads)
+    assert len(heads) > 1
+    assert {f"current/p{level}" for level in levels} <= set(copies.split())
+
+
+def test_in_larger_games_all_other_seats_are_the_same_opponent(capsys):
+    load = loader(BIG2)
+    settings = {"game": BIG2, "evaluation": evaluation(BIG2, opponents="[]"), "load": load}
+    evaluate_players({"lowest": load("lowest")}, against=["uniform"], deals=30, seed=0, **settings)
+    out = capsys.readouterr().out
+    assert "in every seat, all other seats taken by the same opponent; point/game, 95 %" in out
+    assert "games won" in out
+
+
+def network_of(copies):
+    net = BetWeight(spread=1.0)
+    module = net.module(Size(inputs=12, outputs=3, copies=copies), torch.Generator().manual_seed(0))
+    return NetworkPlayer(KUHN, net, module, "shared", copies)
 
 
 def test_several_copies_are_told_by_percentiles(tmp_path, capsys):
-    net = BetWeight(spread=1.0)
-    module = net.module(Size(inputs=12, outputs=3, copies=4), torch.Generator().manual_seed(0))
-    states = {"current": NetworkPlayer(KUHN, net, module, "shared", 4).state()}
+    states = {"current": network_of(4).state()}
     save_snapshot(tmp_path, 8, {"game": KUHN.state(), "players": states})
     one = evaluate(tmp_path).measures["current"]["exploitability/p50"].value
     head, _, exploitability, *_ = (
@@ -256,7 +325,7 @@ def test_several_copies_are_told_by_percentiles(tmp_path, capsys):
     )
     assert head == [
         "measure",
-        "current",
+        *("current", "(headline)"),
         *(f"current/p{p}" for p in (10, 25, 50, 75, 90)),
         "unit",
         "kind",
@@ -277,7 +346,7 @@ def test_an_older_checkpoint_and_one_player(run):
 def test_figures_are_drawn(run):
     (run / "metrics.jsonl").write_text('{"decisions": 0, "eval/current/exploitability": 1}\n')
     evaluate(run, figures=True)
-    drawn = {path.name for path in (run / "figures").iterdir()}
+    drawn = {path.name for path in run.glob("evaluations/*/*")}
     assert drawn == {"exploitability.png", "policy_current.png", "policy_average.png"}
 
 
@@ -303,6 +372,21 @@ def test_what_can_not_be_evaluated_is_refused(run, tmp_path):
         evaluate(run, player="best")
     with pytest.raises(Refused, match="has no snapshot 7; it has 500, 1000"):
         evaluate(run, checkpoint=7)
+    (run / "players/300.pt").write_bytes(b"damaged")
+    with pytest.raises(Refused, match=r"earlier: .*300"):
+        evaluate(run, against=["call"], earlier=3)
+    with pytest.raises(Refused, match=r"figures: .*metrics\.jsonl: no such file"):
+        evaluate(run, figures=True)
+    assert not (run / "evaluations").exists()
     with pytest.raises(Refused, match="deals: 10 are too few"):
         evaluate(run, against=["call"], deals=10)
-    assert not (run / "evaluation.json").exists()
+
+
+def test_what_can_not_be_kept_is_refused_before_anything_is_measured(run, monkeypatch):
+    monkeypatch.setattr(Evaluation, "measures", None)
+    (run / "file").touch()
+    with pytest.raises(Refused, match=r"out: .*file is not a folder"):
+        evaluate(run, out=run / "file/x")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as it is for anyone but root
+    with pytest.raises(Refused, match=r"out: .* can't be written into"):
+        evaluate(run, out=run / "there")

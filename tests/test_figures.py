@@ -84,7 +84,10 @@ def test_exploitability_of_every_player(tmp_path):
     figure = figures.exploitability(curves, "decisions", "ante/hand")
     (ax,) = figure.axes
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "average"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "current (headline)",
+        "average",
+    ]
     np.testing.assert_allclose(ax.lines[0].get_xydata(), [(10**i, 2.0**-i) for i in range(5)])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("decisions", "exploitability (ante/hand)")
     assert drawable(figure)

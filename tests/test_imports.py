@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "config": {"settings"},
     "descent": {"clock", "nets", "schedules"},
     "disk": {"settings"},
+    "evaluate_job": EVERYTHING,
     "evaluation": {"disk", "evaluation", "folder", "games", "players", "rollout", "settings"},
     "folder": {"disk", "settings"},
     "games": {"games", "settings"},

@@ -114,7 +114,7 @@ def test_the_average_comes_near_equilibrium() -> None:
     while learner.progress.decisions < 150_000:
         learner.learn()
     players = learner.players()
-    assert list(players) == ["average", "current", "weight_average"]
+    assert list(players) == ["average", "weight_average", "current"]
     assert exploitability(tree, players["average"].probabilities(tree.records)) < 0.25
 
 

@@ -19,7 +19,7 @@ from tensorboard.util import tensor_util
 
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.folder import hparams, new_folder, read_folder
-from poker_rl.record import Recorder, board_tag, flatten, headline
+from poker_rl.record import Recorder, board_tag, first_of_each, flatten
 from poker_rl.settings import Refused
 
 EXACT = Measurement(0.125, None, "ante", "exact")
@@ -74,9 +74,9 @@ def test_a_measurement_says_what_it_is() -> None:
     }
 
 
-def test_the_headline_is_each_players_first_measurement() -> None:
+def test_the_first_measurement_of_each_player() -> None:
     tags = ["current/exploitability", "current/value", "average/nash_conv", "average/value"]
-    assert list(headline(dict.fromkeys(tags, EXACT))) == [tags[0], tags[2]]
+    assert list(first_of_each(dict.fromkeys(tags, EXACT))) == [tags[0], tags[2]]
 
 
 def test_tensorboard_shows_what_metrics_hold() -> None:

@@ -45,6 +45,8 @@ def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[st
     shown = last_row(folders[0])["eval/average/exploitability"]
     assert float(rows[0]["eval/average/exploitability"]) == shown
     assert f"{shown:.4g}" in out
+    assert "headline  average/exploitability  current/exploitability" in out
+    assert "finished  average   " in out
     told = [line for line in err.splitlines() if line.startswith("poker-rl: ")]
     assert len(told) == 4
     assert 'seed=x: refused: seed: "x" is not an integer' in told[0]

@@ -65,7 +65,11 @@ class Algorithm(Protocol):
         """One unit of work; its metrics by TensorBoard tag ("loss/policy"), each of them finite."""
 
     def players(self) -> Mapping[str, Player]:
-        """Every policy to be evaluated, by name ("current", "average")."""
+        """Every policy to be evaluated, by name ("average", "current").
+
+        The first is the headline player: the one of them that is expected closest to an
+        equilibrium. It is the one meant where a run is named without a player.
+        """
 
     def state_dict(self) -> dict[str, Any]:
         """Everything, counters and generators included, as tensors and plain values.

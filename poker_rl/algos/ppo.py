@@ -218,8 +218,8 @@ class PPO:
         }
 
     def players(self) -> dict[str, Player]:
-        """The policy in training, the average of its weights, and its average network if any."""
-        modules = {"current": self._actor, "weight_average": self._weight_average.module}
+        """The average of the weights, the policy in training, and its average network if any."""
+        modules = {"weight_average": self._weight_average.module, "current": self._actor}
         if self._average is not None:
             modules["average"] = self._average.module
         return {name: self._agents.player(module) for name, module in modules.items()}

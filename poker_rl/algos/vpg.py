@@ -160,8 +160,8 @@ class VPG:
         }
 
     def players(self) -> dict[str, Player]:
-        """The policy in training and the average of its weights."""
-        modules = {"current": self._actor, "weight_average": self._weight_average.module}
+        """The average of the weights and the policy in training."""
+        modules = {"weight_average": self._weight_average.module, "current": self._actor}
         return {name: self._agents.player(module) for name, module in modules.items()}
 
     def _objective(self, advantage: Tensor, log_prob: Tensor, before: Tensor) -> Tensor:

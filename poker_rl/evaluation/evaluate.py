@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import json
+import os
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from poker_rl.disk import demand_file, demand_folder, replaced, say
+from poker_rl.disk import demand_folder, replaced, say
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
+from poker_rl.evaluation.kept import EVALUATIONS, keep
 from poker_rl.evaluation.matches import against, exact, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
-from poker_rl.folder import FIGURES, METRICS, read_rows, write_text
+from poker_rl.folder import METRICS, read_rows
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier as snapshots_before
-from poker_rl.players.load import itself, load_players, parse
+from poker_rl.players.load import headline, itself, load_players, parse, told
 from poker_rl.players.player import Player
 from poker_rl.settings import Refused, about
 
@@ -63,7 +67,7 @@ def evaluate_run(
             few for figures of a game too large to enumerate, else none.
         deals: of each match.
         figures: draw them too.
-        out: the folder of what is written, the run's if None.
+        out: the folder of what is written; None: `evaluations` in the run's.
 
     Raises:
         Refused: if the run has no such snapshot, a player can't be loaded or plays another game.
@@ -75,15 +79,11 @@ def evaluate_run(
         if copy >= players[name].instances:
             raise Refused(f"player: {name} has {players[name].instances} copies, counted from 0")
         players = {f"{name}.{copy}": players[name].instance(copy)}
-    out = run if out is None else out
-    if figures:
-        read_rows(run / METRICS)  # refused now and not after the matches
-        demand_folder(out / FIGURES)
     if earlier is None:
         earlier = FEW_SNAPSHOTS if figures and evaluation.tree is None else 0
     before = snapshots_before(run, int(snapshot.stem))
     places = np.linspace(0, len(before) - 1, min(earlier, len(before)))
-    report = evaluate_players(
+    return evaluate_players(
         players,
         game=game,
         evaluation=evaluation,
@@ -93,19 +93,10 @@ def evaluate_run(
         deals=deals,
         seed=seed,
         snapshot=snapshot,
-        out=out,
+        figures=figures,
+        metrics=run / METRICS,
+        out=run / EVALUATIONS if out is None else out,
     )
-    if figures:
-        folder = out / FIGURES
-        folder.mkdir(exist_ok=True)
-        drawn = evaluation.figures(players, run / METRICS)
-        drawn |= evaluation.networks(run / METRICS, selves(report.matches))
-        drawn |= distributions(report.matches)
-        for name, figure in drawn.items():
-            with replaced(folder / f"{name}.png") as beside:
-                figure.savefig(beside, format="png", dpi=150)
-        say(f"\nfigures: {folder}")
-    return report
 
 
 def evaluate_players(
@@ -119,9 +110,11 @@ def evaluate_players(
     seed: int,
     past: Sequence[Path] = (),
     snapshot: Path | None = None,
+    figures: bool = False,
+    metrics: Path | None = None,
     out: Path | None = None,
 ) -> Report:
-    """Measure players: print it, and write evaluation.json and evaluation.csv into a folder.
+    """Measure players: print it, and keep it in a folder under the time.
 
     Args:
         load: builds the player of a name in `conf/player` or of a run folder.
@@ -129,45 +122,92 @@ def evaluate_players(
         deals: of each match.
         past: snapshots at which each player meets itself too.
         snapshot: where the players are from.
+        figures: draw them too, into a folder beside the files.
+        metrics: the curves of the run that the players are from.
         out: the folder, made if it is not there; None: nothing is written.
 
     Raises:
-        Refused: if an opponent can't be loaded, or a player is many.
+        Refused: before anything is computed: if an opponent can't be loaded, a player is many, or
+            nothing can be written.
     """
     with about("against"):
-        opponents = {spec: load(spec) for spec in against}
+        opponents = {told(spec): load(spec) for spec in against}
     if opponents or past:
         for name, one in players.items():
             if one.instances > 1:
                 last = f"{name}.{one.instances - 1}"
                 raise Refused(f"player: matches are of one copy, choose {name}.0 to {last}")
-
+    with about("earlier"):
+        selves = [(path, name, load(f"{path}:{name}")) for path in past for name in players]
+    if figures and metrics is not None:
+        with about("figures"):
+            read_rows(metrics)  # refused now and not after the matches
     if out is not None:
-        with about("out"):
-            demand_folder(out)
-            for name in (JSON, CSV):
-                demand_file(out / name)
-        out.mkdir(parents=True, exist_ok=True)
+        make_writable(out)
+
+    began = datetime.now()
     measures = {name: evaluation.measures(one) for name, one in players.items()}
     matches = match_all(game, evaluation.tree, players, opponents, deals, seed)
-    for path in past:
-        for name, one in players.items():
-            then = {itself(path): load(f"{path}:{name}")}
-            played = match_all(game, evaluation.tree, {name: one}, then, deals, seed)
-            matches += [replace(match, itself_at=int(path.stem)) for match in played]
+    for path, name, then in selves:
+        met = match_all(
+            game, evaluation.tree, {name: players[name]}, {itself(path): then}, deals, seed
+        )
+        matches += [replace(match, itself_at=int(path.stem)) for match in met]
     report = Report(
-        game=game.name,
+        time=began,
+        command=shlex.join(["poker-rl", *sys.argv[1:]]),
+        game=game,
+        evaluation=asdict(evaluation),
         snapshot=snapshot,
+        headline=None if snapshot is None else headline(snapshot),
         seed=seed,
+        deals=deals,
         measures=measures,
         matches=matches,
         kuhn=kuhn_bets(evaluation, players),
     )
     say(report.text())
     if out is not None:
-        write_text(out / JSON, json.dumps(report.plain(), indent=2) + "\n")
-        write_text(out / CSV, report.csv())
+        keep(report, out)
+        say(f"\nkept: {out / report.stem}.json, .csv")
+        if figures:
+            draw(report, evaluation, players, metrics, out / report.stem)
     return report
+
+
+def make_writable(out: Path) -> None:
+    """Make a folder, if it is not there.
+
+    Raises:
+        Refused: if something else is in its place, or nothing can be written into it.
+    """
+    with about("out"):
+        demand_folder(out)
+    out.mkdir(parents=True, exist_ok=True)
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise Refused(f"out: {out} can't be written into")
+
+
+def draw(
+    report: Report,
+    evaluation: Evaluation,
+    players: Mapping[str, Player],
+    metrics: Path | None,
+    folder: Path,
+) -> None:
+    """Save the figures of a report and, if they are from a run with these metrics, its curves."""
+    drawn = evaluation.figures(players, metrics)
+    if metrics is not None:
+        drawn |= evaluation.networks(metrics, selves_of(report.matches))
+    drawn |= distributions(report.matches)
+    if not drawn:
+        say("no figures: the game is too large for a policy to be drawn, and there is no match")
+        return
+    folder.mkdir(exist_ok=True)
+    for name, figure in drawn.items():
+        with replaced(folder / f"{name}.png") as beside:
+            figure.savefig(beside, format="png", dpi=150)
+    say(f"figures: {folder}")
 
 
 def match_all(
@@ -196,7 +236,7 @@ def match_all(
     return found
 
 
-def selves(matches: Sequence[Match]) -> dict[str, list[tuple[int, Measurement]]]:
+def selves_of(matches: Sequence[Match]) -> dict[str, list[tuple[int, Measurement]]]:
     """By player, what it won from itself at so many decisions."""
     met: dict[str, list[tuple[int, Measurement]]] = {}
     for match in matches:

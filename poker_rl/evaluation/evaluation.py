@@ -23,7 +23,7 @@ import numpy as np
 
 from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, member
 from poker_rl.evaluation.exploitability import exploitability, gains, values
-from poker_rl.evaluation.matches import FEWEST_DEALS, against, finite, unit_of
+from poker_rl.evaluation.matches import Deals, against, finite, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree, row_count, tree_of
@@ -56,7 +56,7 @@ class Evaluation:
     percentiles: list[Annotated[int, Range(0, 100)]]
     opponents: list[str]
     earlier_self: bool
-    deals: Annotated[int, Range(FEWEST_DEALS)]
+    deals: Deals
     axis: Literal["decisions", "hands", "updates", "iterations"]
     smoothing: Annotated[float, Range(0, 1, open_low=True)]
     game: InitVar[Game]
@@ -166,11 +166,11 @@ class Evaluation:
             for name, value in zip(tags, told, strict=True)
         }
 
-    def figures(self, players: Mapping[str, Player], metrics: Path) -> dict[str, Figure]:
-        """Curves from a metrics.jsonl, and the players' policies where the game is small."""
+    def figures(self, players: Mapping[str, Player], metrics: Path | None) -> dict[str, Figure]:
+        """Curves from a metrics.jsonl, if given; the players' policies where the game is small."""
         from poker_rl.evaluation.figures import read  # matplotlib takes a while to import
 
-        drawn = self.curves(read(metrics))
+        drawn = {} if metrics is None else self.curves(read(metrics))
         if self.tree is not None:
             for name, player in players.items():
                 drawn |= self.pictures(self.tree, name, self.policies(self.tree, player))

@@ -31,9 +31,12 @@ Curves = Mapping[str, np.ndarray]
 
 
 def read(metrics: Path) -> dict[str, np.ndarray]:
-    """Columns of a metrics.jsonl by tag, [rows] float64, NaN where a row lacks the tag."""
+    """Columns of a metrics.jsonl by tag, [rows] float64, NaN where a row lacks the tag.
+
+    They stand as in the newest row, in which the headline player comes first.
+    """
     rows = read_rows(metrics)
-    tags = dict.fromkeys(tag for row in rows for tag in row)
+    tags = dict.fromkeys(tag for row in reversed(rows) for tag in row)
     return {tag: np.array([row.get(tag, np.nan) for row in rows], float) for tag in tags}
 
 
@@ -142,6 +145,9 @@ def players_of(curves: Curves, measure: str) -> list[str]:
 def of_player(curves: Curves, axis: str, player: str, measure: str) -> Line:
     """A measure of a player: over several instances their median and percentile bands."""
     tag, name = f"eval/{player}/{measure}", player.replace("_", " ")
+    players = list(dict.fromkeys(tag.split("/")[1] for tag in curves if tag.startswith("eval/")))
+    if players[1:] and player == players[0]:
+        name += " (headline)"
     percent = sorted(int(name[len(tag) + 2 :]) for name in curves if name.startswith(f"{tag}/p"))
     if not percent:
         wide = curves.get(f"{tag}/half_width")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import sqrt
 from statistics import NormalDist
+from typing import Annotated
 
 import numpy as np
 
@@ -20,9 +21,13 @@ from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree
 from poker_rl.players.player import Player
 from poker_rl.rollout import draw
-from poker_rl.settings import Refused
+from poker_rl.settings import Range, Refused
 
 FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
+MOST_DEALS = (
+    10_000_000  # with nine seats each keeps 216 bytes, and an interval is narrow long before
+)
+Deals = Annotated[int, Range(FEWEST_DEALS, MOST_DEALS)]
 MOST_TABLES = 16_384  # played at once; a table takes 0.8 kB
 MOST_CHANCES = 2**22  # probabilities of all their actions; a few arrays of 8 bytes each
 
@@ -150,4 +155,4 @@ def unit_of(game: Game) -> tuple[float, str]:
     """Result units a chip, and their name: thousandths of a big blind, else the game's own unit."""
     if game.unit == "big blind":
         return 1000 / game.unit_chips, "mbb/hand"
-    return 1 / game.unit_chips, f"{game.unit}/hand"
+    return 1 / game.unit_chips, f"{game.unit}/{game.hand}"

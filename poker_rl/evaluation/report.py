@@ -7,19 +7,23 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from poker_rl.evaluation import outcomes
+from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened
 from poker_rl.evaluation.equilibrium import CARDS, SITUATIONS, member
 from poker_rl.evaluation.evaluation import Measures
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import Outcomes
 from poker_rl.evaluation.style import Style, rows_of, table_of
+from poker_rl.games.game import Game
 
 LEVEL = re.compile(r"/p\d+$")  # of a percentile's tag
+AGAINST = "against "  # the kind of a number from matches begins so
 COLUMNS = ("player", "measure", "value", "half_width", "unit", "kind", "deals", "exact")
 
 
@@ -41,62 +45,109 @@ class Match:
 class Report:
     """Everything measured of some players; `kuhn` holds their policies as `bets`, [4, 3]."""
 
-    game: str
+    time: datetime  # when it began
+    command: str
+    game: Game
+    evaluation: dict[str, Any]  # the settings of what is measured of every player
     snapshot: Path | None  # of the run that was measured
+    headline: str | None  # the headline player of that snapshot
     seed: int
+    deals: int  # of a match
     measures: dict[str, Measures]
     matches: list[Match]
     kuhn: dict[str, np.ndarray]
 
+    @property
+    def stem(self) -> str:
+        """What files of this report are called."""
+        return f"{self.time:%Y-%m-%d_%H-%M-%S.%f}"
+
     def text(self) -> str:
         """For the screen."""
-        at = self.snapshot
-        parts = [self.game if at is None else f"{self.game}, {int(at.stem):,} decisions: {at}"]
+        at, numbers = self.snapshot, numbered(self._names())
+
+        def table(rows: Sequence[Sequence[str]], keys: int) -> str:
+            return aligned(shortened(rows, numbers), keys)
+
+        parts = [self.game.name]
+        if at is not None:
+            parts[0] += f", {int(at.stem):,} decisions: {at}"
         if not any("exploitability" in tags for tags in self.measures.values()):
             parts.append("distance to Nash: not computed, the game is too large to enumerate")
-        columns = [(name, "") for name in self.measures]
-        for name, tags in self.measures.items():
-            levels = dict.fromkeys(found[0] for tag in tags if (found := LEVEL.search(tag)))
-            columns += [(name, level) for level in levels]
-        rows = [["measure", *(name + level for name, level in columns), "unit", "kind"]]
-        for tag, first in next(iter(self.measures.values())).items():
-            if not LEVEL.search(tag):
-                told = [self.measures[name][tag + level] for name, level in columns]
-                cells = [number(one.value, one.half_width) for one in told]
-                rows.append([tag, *cells, first.unit, first.kind])
-        parts.append(aligned(rows))
+        if any(self.measures.values()):
+            parts.append(table(self._measures(), 1))
         if self.matches:
-            deals, unit = self.matches[0].deals, self.matches[0].won.unit
-            head = f"{deals:,} deals, each played in every seat; {unit}, 95 % interval"
-            exactly = self.matches[0].exact is not None
-            rows = [["player", "against", "won", *["exact"] * exactly, "hands won"]]
-            for match in self.matches:
-                row = [match.player, match.against, number(match.won.value, match.won.half_width)]
-                row += [] if match.exact is None else [number(match.exact)]
-                rows.append([*row, percent(match.outcomes.hands_won)])
-            parts.append(f"{head}\n{aligned(rows)}")
+            parts.append(f"{self._rule()}\n{table(self._matches(), 2)}")
             ended = [(match.player, match.against, match.outcomes) for match in self.matches]
-            head = f"what a hand won, {ended[0][2].unit}: least, percentiles, most"
-            parts.append(f"{head}\n{aligned(outcomes.table_of(ended))}")
+            head = f"what a {self.game.hand} won, {ended[0][2].unit}: least, percentiles, most"
+            parts.append(f"{head}\n{table(outcomes.table_of(ended), 2)}")
         if styles := [style for match in self.matches for style in match.style]:
-            parts.append(f"how they played\n{aligned(table_of(styles))}")
+            parts.append(f"how they played\n{table(table_of(styles), 3)}")
         for name, own in self.kuhn.items():
-            head = f"{name}: probability of a bet or a call / of the equilibrium with alpha "
+            ((who,),) = shortened([[name]], numbers)
+            head = f"{who}: probability of a bet or a call / of the equilibrium with alpha "
             head += f"{min(own[0, 0], 1 / 3):.3f}"
             rows = [["", *CARDS]]
             for situation, mine, theirs in zip(SITUATIONS, own, member(own), strict=True):
                 pairs = [f"{a:.3f} / {b:.3f}" for a, b in zip(mine, theirs, strict=True)]
                 rows.append([situation, *pairs])
             parts.append(f"{head}\n{aligned(rows)}")
+        if numbers:
+            parts.append(listed(numbers))
         return "\n\n".join(parts)
+
+    def _names(self) -> list[str]:
+        """Of all players and opponents that the tables tell of."""
+        usual = [
+            one.kind.removeprefix(AGAINST)
+            for tags in self.measures.values()
+            for one in tags.values()
+            if one.kind.startswith(AGAINST)
+        ]
+        return [*self.measures, *usual, *(match.against for match in self.matches)]
+
+    def _measures(self) -> list[list[str]]:
+        columns = [(name, "") for name in self.measures]
+        for name, tags in self.measures.items():
+            levels = dict.fromkeys(found[0] for tag in tags if (found := LEVEL.search(tag)))
+            columns += [(name, level) for level in levels]
+        heads = [name + level if level else marked(name, self.headline) for name, level in columns]
+        rows = [["measure", *heads, "unit", "kind"]]
+        for tag, first in next(iter(self.measures.values())).items():
+            if not LEVEL.search(tag):
+                told = [self.measures[name][tag + level] for name, level in columns]
+                cells = [number(one.value, one.half_width) for one in told]
+                rows.append([tag, *cells, first.unit, first.kind])
+        return rows
+
+    def _rule(self) -> str:
+        """What a match is."""
+        others = ", all other seats taken by the same opponent" if self.game.seats > 2 else ""
+        unit = self.matches[0].won.unit
+        return f"{self.deals:,} deals, each played in every seat{others}; {unit}, 95 % interval"
+
+    def _matches(self) -> list[list[str]]:
+        exactly = self.matches[0].exact is not None
+        rows = [["player", "against", "won", *["exact"] * exactly, f"{self.game.hand}s won"]]
+        for match in self.matches:
+            who = [marked(match.player, self.headline), match.against]
+            row = [*who, number(match.won.value, match.won.half_width)]
+            row += [] if match.exact is None else [number(match.exact)]
+            rows.append([*row, percent(match.outcomes.hands_won)])
+        return rows
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
         report: dict[str, Any] = {
-            "game": self.game,
+            "time": self.time.isoformat(sep=" ", timespec="seconds"),
+            "command": self.command,
+            "game": self.game.name,
+            "evaluation": self.evaluation,
             "snapshot": None if self.snapshot is None else str(self.snapshot),
             "decisions": None if self.snapshot is None else int(self.snapshot.stem),
+            "headline": self.headline,
             "seed": self.seed,
+            "deals": self.deals,
             "players": {
                 name: {tag: asdict(one) for tag, one in tags.items()}
                 for name, tags in self.measures.items()
@@ -140,23 +191,12 @@ def by_situation(bets: np.ndarray) -> dict[str, dict[str, float]]:
     }
 
 
-def number(value: float, half_width: float | None = None) -> str:
-    """Four digits, or as many decimals as the interval has."""
-    if half_width is None or half_width == 0:
-        return f"{value if abs(value) > 1e-12 else 0:.4g}"
-    decimals = max(0, 1 - int(np.floor(np.log10(half_width))))
-    return f"{value:.{decimals}f} ± {half_width:.{decimals}f}"
+def marked(player: str, headline: str | None) -> str:
+    """The name of a player, saying whether it is the headline player."""
+    return f"{player} (headline)" if player == headline else player
 
 
 def percent(share: Measurement) -> str:
     """A share and its interval in percent."""
     wide = None if share.half_width is None else 100 * share.half_width
     return f"{number(100 * share.value, wide)} %"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Columns side by side, the first row above a line."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(line.rstrip() for line in lines)

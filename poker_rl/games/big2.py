@@ -23,6 +23,7 @@ class Big2:
     unit: str
     unit_chips: Count
 
+    hand = "game"
     ranks = "3456789TJQKA2"
     suits = "dchs"
     seats = climbing.SEATS

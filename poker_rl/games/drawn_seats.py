@@ -44,6 +44,7 @@ class DrawnSeats:
     small_blind: Count
     big_blind: Count
 
+    hand: ClassVar = "hand"
     each: ClassVar[type[Poker | NoLimit]]
 
     def __post_init__(self) -> None:

@@ -38,6 +38,7 @@ class Game(Protocol):
     name: str
     unit: str  # the unit of results: ante, big blind, point
     unit_chips: int  # chips in a unit
+    hand: str  # what people call what is played with one deal: a hand or a game
     seats: int
 
     @property

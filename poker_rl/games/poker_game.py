@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from math import comb
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class PokerGame:
     ante: Natural
     blinds: list[Natural]
     openers: list[Natural]
+
+    hand: ClassVar = "hand"
 
     def __post_init__(self) -> None:
         for allowed, message in self._rules():

@@ -2,11 +2,13 @@
 
     uniform                            a bot of `conf/player`
     bots/mcts_1000.yaml                one with settings of one's own, a file like those
-    outputs/kuhn/ppo/x                 the newest snapshot of a run, its first player
+    outputs/kuhn/ppo/x                 the newest snapshot of a run, its headline player
     outputs/kuhn/ppo/x@300000          the snapshot at 300,000 decisions
     outputs/kuhn/ppo/x/players/9.pt    a snapshot file
     outputs/kuhn/ppo/x:average         another player of the snapshot, by name
     outputs/kuhn/ppo/x:average.7       the eighth of its copies, if it was trained as several
+
+The headline player is the first one that a snapshot lists, see `Algorithm.players`.
 
 A snapshot file is data alone: the classes it names are looked up among this program's own.
 """
@@ -43,7 +45,7 @@ def load_player(
     Raises:
         Refused: if there is none, its file is damaged, or it plays another game.
     """
-    if spec.endswith(".yaml") or (spec.isidentifier() and not (Path(spec) / PLAYERS).is_dir()):
+    if is_bot(spec):
         return bot(spec)
     path, name, copy = parse(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
@@ -55,18 +57,47 @@ def load_player(
     return player.instance(copy)
 
 
-def pinned(spec: str) -> str:
-    """The same player in words that stay true: of a run the snapshot that is its newest now.
+def is_bot(spec: str) -> bool:
+    """Whether this names a bot of `conf/player` or a file like those there."""
+    named = spec.isidentifier() and not (Path(spec) / PLAYERS).is_dir()
+    return named or spec.endswith(".yaml")
+
+
+def told(spec: str) -> str:
+    """The same player with nothing left unsaid: `RUN@DECISIONS:PLAYER`, or `FILE:PLAYER`.
 
     Raises:
-        Refused: if it is a run without snapshots.
+        Refused: as `resolve` does.
     """
-    place, colon, name = spec, "", ""
-    if not Path(spec).exists():
-        place, colon, name = spec.rpartition(":") if ":" in spec else (spec, "", "")
-    if not (Path(place) / PLAYERS).is_dir():
+    if is_bot(spec):
         return spec
-    return f"{place}@{newest(Path(place)).stem}{colon}{name}"
+    path, player = resolve(spec)
+    return f"{path.parent.parent}@{path.stem}:{player}" if in_run(path) else f"{path}:{player}"
+
+
+def resolve(spec: str) -> tuple[Path, str]:
+    """The snapshot file of a player that is no bot, and its name and copy there: `average.7`.
+
+    Raises:
+        Refused: if there is no such snapshot, or it is damaged or empty.
+    """
+    path, name, copy = parse(spec)
+    name = headline(path) if name is None else name
+    return path, name if copy is None else f"{name}.{copy}"
+
+
+def headline(path: Path) -> str:
+    """The name of a snapshot's headline player.
+
+    Raises:
+        Refused: if the file is missing or damaged, or holds no players.
+    """
+    return next(iter(states(path)[1]))
+
+
+def in_run(snapshot: Path) -> bool:
+    """Whether a snapshot file lies in the folder of a run."""
+    return snapshot.parent.name == PLAYERS and snapshot.stem.isdecimal()
 
 
 def parse(spec: str) -> tuple[Path, str | None, int | None]:
@@ -106,33 +137,42 @@ def load_players(
     Raises:
         Refused: if the file is missing or damaged, is of another game or lacks the named player.
     """
-    snapshot = load_snapshot(path)
-    theirs, ours, states = snapshot["game"], game.state(), snapshot["players"]
+    (theirs, kept), ours = states(path), game.state()
     if theirs != ours:
         differ = [key for key in ours | theirs if theirs.get(key) != ours.get(key)]
         what = theirs.get("name") if "name" in differ else f"another {game.name}: {differ[0]}"
         raise Refused(f"{path} is of {what}, not of this {game.name}")
-    if not states:
-        raise Refused(f"{path} holds no players")
-    for one in states:
-        if not (isinstance(one, str) and PLAYER_NAME.fullmatch(one)):
-            allowed = "up to 60 letters, digits and _"
-            raise Refused(
-                f"{path}: {ascii(one)[:60]} is not the name of a player; allowed: {allowed}"
-            )
     if name is not None:
-        if name not in states:
-            raise Refused(f"{path} has no player {name}; it has {', '.join(states)}")
-        states = {name: states[name]}
-    for where in not_finite(states):
+        if name not in kept:
+            raise Refused(f"{path} has no player {name}; it has {', '.join(kept)}")
+        kept = {name: kept[name]}
+    for where in not_finite(kept):
         raise Refused(f"{path} can't be played with: {where} is not finite")
     try:
         return {
             name: class_of(state["_target_"]).from_state(state, game, device)
-            for name, state in states.items()
+            for name, state in kept.items()
         }
     except MISFITS as error:
         raise Refused(f"{path} does not hold the players of a {game.name} run") from error
+
+
+def states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The game of a snapshot file, and the state of each player by name, at least one.
+
+    Raises:
+        Refused: if the file is missing or damaged, or holds no players or one without a fit name.
+    """
+    snapshot = load_snapshot(path)
+    if not snapshot["players"]:
+        raise Refused(f"{path} holds no players")
+    for name in snapshot["players"]:
+        if not (isinstance(name, str) and PLAYER_NAME.fullmatch(name)):
+            allowed = "up to 60 letters, digits and _"
+            raise Refused(
+                f"{path}: {ascii(name)[:60]} is not the name of a player; allowed: {allowed}"
+            )
+    return snapshot["game"], snapshot["players"]
 
 
 def built(state: dict[str, Any]) -> Any:
