@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from poker_rl.disk import demand_file, demand_folder, replaced, say
+from poker_rl.disk import demand_file, demand_folder, say
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.matches import against, exact, unit_of
@@ -19,7 +19,7 @@ from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
-from poker_rl.folder import FIGURES, METRICS, read_rows, write_text
+from poker_rl.folder import FIGURES, METRICS, read_folder, read_rows, write_text
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
@@ -96,14 +96,17 @@ def evaluate_run(
         out=out,
     )
     if figures:
+        from poker_rl.evaluation.drawing import save  # matplotlib takes a while to import
+
+        trained = read_folder(run)[1]["seed"]
+        origin = f"{snapshot}, {game.name}, seed {trained}; evaluated with seed {seed}"
         folder = out / FIGURES
         folder.mkdir(exist_ok=True)
         drawn = evaluation.figures(players, run / METRICS)
         drawn |= evaluation.networks(run / METRICS, selves(report.matches))
         drawn |= distributions(report.matches)
         for name, figure in drawn.items():
-            with replaced(folder / f"{name}.png") as beside:
-                figure.savefig(beside, format="png", dpi=150)
+            save(figure, folder / f"{name}.png", origin)
         say(f"\nfigures: {folder}")
     return report
 
@@ -209,9 +212,7 @@ def distributions(matches: Sequence[Match]) -> dict[str, Figure]:
     """A figure of how hands ended in every match, if there is one, by name."""
     from poker_rl.evaluation import figures  # matplotlib takes a while to import
 
-    drawn = figures.outcomes(
-        [(f"{match.player} against {match.against}", match.outcomes) for match in matches]
-    )
+    drawn = figures.outcomes([(match.player, match.against, match.outcomes) for match in matches])
     return {} if drawn is None else {"outcomes": drawn}
 
 
