@@ -115,7 +115,7 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     evaluation = build(settings["evaluation"], "evaluation", load=load, **common)
     algorithm = build(settings["algo"], "algo", **parts, **common)
     folder = None if root.resume is None else Path(root.resume)
-    return train(settings | asdict(root), algorithm, game, evaluation, device, folder)
+    return train(settings | asdict(root), algorithm, game, evaluation, device, folder, overrides)
 
 
 def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
