@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HELP = """\
 poker-rl: reinforcement learning for poker, measured by the exact distance to Nash
 
-  poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<time>
+  poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<run>
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
   poker-rl list [group …]                       games, algorithms, networks, players, experiments

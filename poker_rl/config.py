@@ -55,6 +55,7 @@ class Root:
     budget_unit: Literal["decisions", "hands", "updates", "iterations"]
     evaluate_every: Count
     checkpoint_every: Count
+    figures: bool
     opponent: str | None
     model_id: Natural | None
     outputs: str

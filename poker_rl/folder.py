@@ -1,13 +1,13 @@
 """The run folder: what a run was asked to do and where it ran.
 
-outputs/<game>/<algo>/<name, or the time>/
+outputs/<game>/<algo>/<name, or what was set and the time>/
     config.yaml         the resolved settings
     manifest.json       command, versions, commit, device, start, end, status
     metrics.jsonl       a row an evaluation: counters and `tag: value`, see `record`
     events.out.*        the same for TensorBoard
     state.pt, players/  see `checkpoint`
     opponents/          copies of the players of other runs that this one meets
-    figures/*.png       drawn at the end
+    figures/*.png       drawn at the end, unless figures=false
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,13 +38,35 @@ CONFIG = "config.yaml"
 MANIFEST = "manifest.json"
 METRICS = "metrics.jsonl"
 FIGURES = "figures"
+LABEL_CHARACTERS = 80  # of a folder's name, before the time
 # Root settings that tell where a run is, not what it is.
 PLACE = {"outputs", "name", "resume"}
 PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
 
 
-def new_folder(outputs: Path, game: str, algo: str, name: str | None = None) -> Path:
-    """A run folder of its own, outputs/game/algo/name, or named by the time.
+def label_of(overrides: Sequence[str], unsaid: Collection[str]) -> str:
+    """What a user set, as the beginning of a folder's name: `entropy.start-0.5_seed-1`.
+
+    The name stands in TensorBoard's list of runs. It is one word for shells and for Hydra, which
+    takes no `=` or comma in a value such as `resume=FOLDER`. Game and algorithm are folders above.
+
+    Args:
+        unsaid: settings and groups that are left out too.
+    """
+    words = []
+    for override in overrides:
+        key, _, value = override.lstrip("+~").partition("=")
+        if key not in ("game", "algo") and key.partition(".")[0] not in unsaid:
+            last = value.strip("[]{}'\"").rpartition("/")[2]  # of a path
+            words.append(f"{key.removeprefix('algo.')}-{last}")
+    plain = (re.sub(r"[^A-Za-z0-9._-]+", "-", word).strip("-") for word in words)
+    return "_".join(plain)[:LABEL_CHARACTERS]
+
+
+def new_folder(
+    outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
+) -> Path:
+    """A run folder of its own, outputs/game/algo/name, or named by the label and the time.
 
     Raises:
         Refused: if there is one of this name already, or something else is in the way.
@@ -53,7 +76,7 @@ def new_folder(outputs: Path, game: str, algo: str, name: str | None = None) -> 
         demand_folder(parent)
     parent.mkdir(parents=True, exist_ok=True)
     while True:
-        folder = parent / (name or f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}")
+        folder = parent / (name or f"{label}_{datetime.now():%Y-%m-%d_%H-%M-%S.%f}".lstrip("_"))
         try:
             folder.mkdir()
         except FileExistsError:
@@ -254,6 +277,7 @@ def hparams(cfg: Mapping[str, Any]) -> dict[str, str | float]:
             flat[key] = value if isinstance(value, int | float | str) else json.dumps(value)
 
     for key, value in cfg.items():
-        if key in ("algo", "net") or not (isinstance(value, dict) or key in PLACE):
+        told = not isinstance(value, dict) and key not in {*PLACE, "figures"}
+        if key in ("algo", "net") or told:
             add(key, value)
     return flat

@@ -101,7 +101,7 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     evaluation = build(settings["evaluation"], "evaluation", load=load, **common)
     algorithm = build(settings["algo"], "algo", **parts, **common)
     settings |= asdict(root)
-    return train(settings, algorithm, game, evaluation, device, folder, opponents.files)
+    return train(settings, algorithm, game, evaluation, device, folder, opponents.files, overrides)
 
 
 def taking_along(given: Mapping[str, Any], opponents: Opponents) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from functools import cached_property
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.disk import at, replaced
+from poker_rl.disk import at
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.folder import FIGURES, METRICS, is_number, read_rows
 from poker_rl.settings import Refused
@@ -81,6 +81,8 @@ class Recorder:
             # the experiment summary would hide the settings that the first run on the board lacks.
             hparams: Any = summary.hparams
             board.add(hparams(self.settings, {})[1])
+            custom_scalars: Any = summary.custom_scalars
+            board.add(custom_scalars(layout(self.measurements)))
         return board
 
     def start_over(self) -> None:
@@ -129,7 +131,7 @@ class Recorder:
         self.last_step, self.last = state["last_step"], dict(state["last"])
         self.sums, self.counts = dict(state["sums"]), dict(state["counts"])
         self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
-        self.purge_step = self.last_step + 1
+        self.purge_step = self.last["decisions"] + 1
         self.settings = None  # TensorBoard has them from the first time
         return rows[-1]
 
@@ -182,6 +184,8 @@ class Recorder:
         scalar: Any = summary.scalar
         row = Summary()
         for tag, value in values.items():
+            if tag.endswith("/half_width"):
+                continue  # a chart of its own, of no use without its match; figures draw both
             one = scalar(board_tag(tag), value, new_style=True)
             measurement = measurements.get(tag.removeprefix("eval/"))
             about = "" if measurement is None else f"{measurement.unit}, {measurement.kind}"
@@ -189,14 +193,16 @@ class Recorder:
             # it, or of double precision.
             one.value[0].metadata.CopyFrom(create_summary_metadata("", about))
             row.value.extend(one.value)
-        self.board.add(row, self.last_step)
+        # Learners and solvers count their budgets differently, and can be compared by decisions.
+        self.board.add(row, self.last["decisions"])
 
-    def figure(self, name: str, figure: Figure, step: int) -> None:
-        """Keep a figure as PNG and in TensorBoard."""
+    def figure(self, name: str, figure: Figure, origin: str) -> None:
+        """Keep a figure as PNG and in TensorBoard; `origin` says whose numbers it shows."""
+        from poker_rl.evaluation.drawing import save
+
         path = self.folder / FIGURES / f"{name}.png"
         path.parent.mkdir(exist_ok=True)
-        with replaced(path) as beside:
-            figure.savefig(beside, format="png", dpi=150)
+        save(figure, path, origin)
         # The same file for TensorBoard: writer.add_figure would draw everything once more.
         from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -208,7 +214,7 @@ class Recorder:
             colorspace=4,  # RGBA
         )
         value = Summary.Value(tag=f"figures/{name}", image=image)
-        self.board.add(Summary(value=[value]), step)
+        self.board.add(Summary(value=[value]), self.last["decisions"])
 
     def sync(self) -> None:
         """Put all rows on the disk: a checkpoint counts on them."""
@@ -239,6 +245,21 @@ def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:
 def board_tag(tag: str) -> str:
     """The tag in TensorBoard: percentiles have a group of their own, below that of the means."""
     return tag.replace("eval/", "eval_percentiles/", 1) if PERCENTILE.search(tag) else tag
+
+
+def layout(measurements: Mapping[str, Measurement]) -> dict[str, dict[str, list[Any]]]:
+    """TensorBoard's custom scalars: a chart a measure with all players, the headline's first."""
+
+    def charts(tags: Iterable[str]) -> dict[str, list[Any]]:
+        measures = dict.fromkeys(tag.partition("/")[2] for tag in tags)
+        return {
+            measure: ["Multiline", [f"eval/[^/]+/{re.escape(measure)}$"]] for measure in measures
+        }
+
+    first = charts(first_of_each(measurements))
+    others = charts(tag for tag in measurements if board_tag(f"eval/{tag}") == f"eval/{tag}")
+    rest = {measure: chart for measure, chart in others.items() if measure not in first}
+    return {"headline": first, "other measures": rest} if rest else {"headline": first}
 
 
 def first_of_each(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:

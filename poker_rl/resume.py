@@ -13,9 +13,9 @@ from poker_rl.disk import demand_file, demand_folder
 from poker_rl.folder import CONFIG, FIGURES, MANIFEST, METRICS, PLACE
 from poker_rl.settings import Refused
 
-# What a resumed run may do differently: how long it goes on, what is looked at on the way, and how
-# many threads it takes.
-MAY_CHANGE = {"budget", "evaluate_every", "checkpoint_every", "evaluation", "threads"}
+# What a resumed run may do differently: how long it goes on, what is looked at on the way and drawn
+# at the end, and how many threads it takes.
+MAY_CHANGE = {"budget", "evaluate_every", "checkpoint_every", "evaluation", "figures", "threads"}
 KEEPS = f"a resumed run keeps its settings, only {', '.join(sorted(MAY_CHANGE))} may change"
 
 

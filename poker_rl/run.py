@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from math import isfinite
@@ -27,10 +27,12 @@ from poker_rl.disk import say
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.folder import (
     METRICS,
+    PLACE,
     changes,
     copy_files,
     describe,
     hparams,
+    label_of,
     new_folder,
     now,
     read_folder,
@@ -40,7 +42,7 @@ from poker_rl.folder import (
 )
 from poker_rl.games.game import Game
 from poker_rl.record import Recorder, first_of_each, flatten
-from poker_rl.resume import KEEPS, demand_fit, demand_kept, demand_run, differing, kept
+from poker_rl.resume import KEEPS, MAY_CHANGE, demand_fit, demand_kept, demand_run, differing, kept
 from poker_rl.settings import Refused
 from poker_rl.stop import Interrupted, Stop
 
@@ -69,6 +71,7 @@ class Run:
         self.unit, self.budget = str(cfg["budget_unit"]), int(cfg["budget"])
         self.evaluate_every = int(cfg["evaluate_every"])
         self.checkpoint_every = int(cfg["checkpoint_every"])
+        self.draws = bool(cfg["figures"])
         self.saved: dict[str, int] | None = None  # counters at the last checkpoint
         self.last_row: dict[str, float] = {}
         self.recorder = Recorder(folder, self.unit, self.budget, hparams(cfg))
@@ -132,17 +135,19 @@ class Run:
                 raise Refused(f"budget_unit: {self.names['algo']} does not count {self.unit}")
 
     def finish(self) -> None:
-        """The last row, the last checkpoint and the figures."""
+        """The last row, the last checkpoint and, if they are wanted, the figures."""
         # A row off the beat of evaluate_every would not be there in a longer run, so the checkpoint
         # does not know of it.
         record = self.recorder.state_dict()
         if self.recorder.last_step != self.step:
             self.measure()
         self.save(record)
-        players = dict(self.algorithm.players())
-        figures = self.evaluation.figures(players, self.folder / METRICS)
-        for name, figure in figures.items():
-            self.recorder.figure(name, figure, self.step)
+        if self.draws:
+            players = dict(self.algorithm.players())
+            origin = f"run {self.folder}, {self.names['game']}, seed {self.manifest['seed']}"
+            figures = self.evaluation.figures(players, self.folder / METRICS)
+            for name, figure in figures.items():
+                self.recorder.figure(name, figure, origin)
 
     def measure(self) -> None:
         """Evaluate the players and write a row."""
@@ -220,10 +225,13 @@ def begin(
     evaluation: Evaluation,
     device: torch.device,
     files: Mapping[str, Path],
+    overrides: Sequence[str],
 ) -> Run:
     """A run in a new folder."""
     names = cfg["names"]
-    folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"])
+    # A resumed run may change some settings, and the name would no longer be true.
+    label = label_of(overrides, MAY_CHANGE | PLACE)
+    folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"], label)
     try:
         copy_files(folder, files)
         write_config(folder, cfg)
@@ -279,12 +287,13 @@ def train(
     device: torch.device,
     resume: Path | None = None,
     files: Mapping[str, Path] = MappingProxyType({}),
+    overrides: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Train in a new run folder, or go on in an old one; the last row, and the "folder".
 
     `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
-    which name the folder, with its `outputs` and `name`. `files` are copied into it: where to, and
-    where they lie.
+    which name the folder, with its `outputs` and `name` and with `overrides`, what the user gave.
+    `files` are copied into it: where to, and where they lie.
 
     Raises:
         OSError: if the machine fails, see `disk`.
@@ -294,7 +303,7 @@ def train(
     """
     cfg = {**cfg, "resume": None}
     if resume is None:
-        run = begin(cfg, algorithm, game, evaluation, device, files)
+        run = begin(cfg, algorithm, game, evaluation, device, files, overrides)
     else:
         run = go_on(cfg, algorithm, game, evaluation, resume, device, files)
     try:

@@ -28,7 +28,8 @@ import torch
 from matplotlib.figure import Figure
 
 from poker_rl.config import build, option
-from poker_rl.evaluation.figures import Line, canvas, draw, label, read
+from poker_rl.evaluation.drawing import Line, canvas, draw, label
+from poker_rl.evaluation.figures import read
 from poker_rl.evaluation.matches import FEWEST_DEALS, half_width, play
 from poker_rl.folder import METRICS
 from poker_rl.games.poker import Poker

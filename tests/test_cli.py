@@ -147,6 +147,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     assert code(*TRAIN, "seed=3", "threads=1") == 0
     (folder,) = runs("kuhn/cfr_plus")
     assert f"run folder: {folder}" in capsys.readouterr().out
+    assert folder.name.startswith("seed-3_2")
     assert sorted(path.name for path in Path().iterdir()) == ["outputs"]
     manifest = json.loads((folder / "manifest.json").read_text())
     command = " ".join(["poker-rl", *TRAIN, "seed=3", "threads=1"])
@@ -203,7 +204,7 @@ def test_a_folder_of_ones_own_name(refused: Any) -> None:
     folder.rename("moved")
     assert code("train", "resume=moved", "budget=30") == 0
     cfg = yaml.safe_load(Path("moved/config.yaml").read_text())
-    for key in ("outputs", "name", "threads"):
+    for key in ("outputs", "name", "figures", "threads"):
         del cfg[key]  # as an earlier version would have left it
     Path("moved/config.yaml").write_text(yaml.safe_dump(cfg))
     assert code("train", "resume=moved", "budget=40") == 0

@@ -23,12 +23,14 @@ from evaluations import (
 )
 
 from poker_rl.checkpoint import save_snapshot
+from poker_rl.evaluation import drawing
 from poker_rl.evaluation.equilibrium import bets, distance, member
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.evaluation.kept import table
 from poker_rl.evaluation.matches import against, exact
+from poker_rl.folder import write_config, write_manifest
 from poker_rl.games.tree import tree_of
 from poker_rl.nets import BetWeight, Size
 from poker_rl.players.equilibrium import optimal
@@ -343,11 +345,22 @@ def test_an_older_checkpoint_and_one_player(run):
     assert list(evaluate(run, player="average").measures) == ["average"]
 
 
-def test_figures_are_drawn(run):
+def test_figures_are_drawn_and_signed(run, monkeypatch):
+    origins, save = [], drawing.save
+
+    def watched(figure, path, origin):
+        origins.append(origin)
+        save(figure, path, origin)
+
+    monkeypatch.setattr(drawing, "save", watched)
+    write_config(run, {})
+    write_manifest(run, {"status": "finished", "checkpoint": None, "resumed": [], "seed": 7})
     (run / "metrics.jsonl").write_text('{"decisions": 0, "eval/current/exploitability": 1}\n')
     evaluate(run, figures=True)
     drawn = {path.name for path in run.glob("evaluations/*/*")}
     assert drawn == {"exploitability.png", "policy_current.png", "policy_average.png"}
+    told = f"{run}/players/1000.pt, trained with seed 7, kuhn; evaluated with seed 0"
+    assert origins == [told] * len(drawn)
 
 
 def test_policies_that_are_not_numbers_are_refused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,8 +20,9 @@ from evaluations import (
 )
 from matplotlib.colors import to_rgb
 
-from poker_rl.evaluation import figures, policies
+from poker_rl.evaluation import drawing, figures, policies
 from poker_rl.evaluation.equilibrium import bets, distance
+from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.tree import tree_of
 from poker_rl.players.equilibrium import optimal
 from poker_rl.record import flatten
@@ -47,6 +49,10 @@ def titles(figure):
     return [ax.get_title(loc="left") for ax in figure.axes if ax.get_visible()]
 
 
+def foot(figure):
+    return " ".join(figure.get_supxlabel().split())
+
+
 def drawable(figure):
     figure.savefig(file := io.BytesIO(), format="png")
     return file.getvalue().startswith(b"\x89PNG")
@@ -65,10 +71,11 @@ def test_exponential_average():
 
 
 @pytest.mark.parametrize(
-    ("steps", "written"), [(0, "0"), (500, "500"), (20_000, "20k"), (1.5e6, "1.5M"), (3e9, "3B")]
+    ("steps", "written"),
+    [(0, "0"), (500, "500"), (20_000, "20k"), (1.5e6, "1.5M"), (3e9, "3B"), (-2e3, "-2k")],
 )
 def test_short_numbers(steps, written):
-    assert figures.short(steps) == written
+    assert drawing.short(steps) == written
 
 
 def test_exploitability_of_every_player(tmp_path):
@@ -124,7 +131,8 @@ def test_a_large_game_is_drawn_by_its_matches(tmp_path):
     assert list(drawn) == ["matches"]
     assert titles(drawn["matches"]) == ["Against uniform"]
     ax = drawn["matches"].axes[0]
-    assert ax.get_ylabel() == "won (mbb/hand), 95 % interval"
+    assert ax.get_ylabel() == "won (mbb/hand)"
+    assert foot(drawn["matches"]) == "duplicate matches; shaded: 95 % interval"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "95 % interval"]
     assert drawable(drawn["matches"])
 
@@ -133,7 +141,8 @@ def test_a_run_folder_may_be_an_opponent():
     tags = ("against/runs/kuhn/1", "against/runs/kuhn/1/half_width", "against/call/p50")
     curves = {f"eval/current/{tag}": np.zeros(2) for tag in (*tags, "against/call")}
     figure = figures.matches({"hands": np.arange(2.0), **curves}, "hands", "ante/hand")
-    assert titles(figure) == ["Against runs/kuhn/1", "Against call"]
+    assert titles(figure) == ["Against 1", "Against call"]
+    assert foot(figure).endswith("in full: runs/kuhn/1")
 
 
 @pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
@@ -144,8 +153,106 @@ def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
     drawn = one.figures({"current": player}, file)
     assert list(drawn) == ["exploitability", "losses", "policy_current"]
     assert titles(drawn["losses"]) == ["Policy loss", "Value loss"]
-    for figure in drawn.values():
-        assert drawable(figure)
+    for name, figure in drawn.items():
+        says = "mean of the updates" if name == "losses" else "exact"
+        assert says in foot(figure)  # what kind of number
+        path = tmp_path / f"{name}.png"
+        drawing.save(figure, path, "run outputs/$x^$, seed 1")  # "$" is no mathematics
+        assert foot(figure).endswith("run outputs/$x^$, seed 1")
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_legend_of_a_policy_explains_its_names():
+    figure = policies.policy(tree_of(LEDUC), random_policies(LEDUC)[0], "Policy: x")
+    assert figure.get_suptitle() == "Policy: x, in per cent"
+    for words in ("own | board", "c check or call", "r bet or raise"):
+        assert words in foot(figure)
+    assert "f fold" not in foot(figure)  # nobody plays on after a fold
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    words = figure._supxlabel.get_window_extent()
+    assert not legend.get_window_extent().overlaps(words)
+
+
+def run_of(rows, players, tag, **extra):
+    """Curves of so many rows: each player's value of a tag falls, from 3 to below 3e-5 at 60."""
+    steps = 20_480.0 * np.arange(rows)
+    falls = {f"eval/{player}/{tag}": 3 / (1 + np.arange(rows)) ** 3 for player in players}
+    return {"decisions": steps} | falls | extra
+
+
+def colours_of(figure):
+    """The colours of the curves by player."""
+    curves = [line for ax in figure.axes for line in ax.lines]
+    return {curve.get_label().removesuffix(" (headline)"): curve.get_color() for curve in curves}
+
+
+def test_a_player_has_the_same_colour_everywhere():
+    ppo = run_of(3, ["current", "weight_average"], "exploitability")
+    actor_critic = run_of(3, ["weight_average", "other", "current"], "exploitability")
+    won = run_of(3, ["weight_average"], "against/call")
+    first, second = (
+        colours_of(figures.exploitability(curves, "decisions", "x"))
+        for curves in (ppo, actor_critic)
+    )
+    assert second.keys() > first.keys()
+    assert {name: second[name] for name in first} == first
+    assert len(set(second.values())) == 3
+    matches = colours_of(figures.matches(won, "decisions", "x"))
+    assert matches["weight average"] == first["weight average"]
+    assert drawing.colours(["average.7"])["average.7"] == drawing.PLAYERS["average"]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 60])
+def test_ticks_are_written_alike_and_apart(rows):
+    curves = run_of(rows, ["current"], "exploitability")
+    curves |= run_of(rows, ["current"], "against/call", **{"loss/policy": np.full(rows, 2e-7)})
+    for figure in (
+        figures.exploitability(curves, "decisions", "x"),
+        figures.matches(curves, "decisions", "x"),
+        figures.losses(curves, "decisions", 1),
+    ):
+        figure.draw_without_rendering()
+        (ax,) = figure.axes
+        for axis, edge in ((ax.xaxis, "x"), (ax.yaxis, "y")):
+            low, high = axis.get_view_interval()
+            shown = [
+                tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high
+            ]
+            assert shown
+            assert not any(tick.label1.get_text() for tick in axis.get_minor_ticks())
+            assert not axis.get_offset_text().get_text()
+            texts = [word.get_text() for word in shown if word.get_text() != "0"]
+            assert len({"e" in text for text in texts}) <= 1
+            ends = sorted(
+                (getattr(box, f"{edge}0"), getattr(box, f"{edge}1"))
+                for box in (word.get_window_extent() for word in shown)
+            )
+            assert all(end < start for (_, end), (start, _) in pairwise(ends))
+
+
+def test_a_single_point_shows_its_interval():
+    wide = {"eval/current/against/call/half_width": np.array([2.0])}
+    curves = run_of(1, ["current"], "against/call", **wide)
+    (ax,) = figures.matches(curves, "decisions", "x").axes
+    (bar,) = ax.collections
+    np.testing.assert_allclose(bar.get_segments(), [[(0, 1), (0, 5)]])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0"]
+
+
+def test_many_opponents_are_drawn_in_rows():
+    curves = {"decisions": np.zeros(1)}
+    for i in range(7):
+        curves |= run_of(1, ["current", "average"], f"against/p{i}x")
+    figure = figures.matches(curves, "decisions", "x")
+    assert titles(figure) == [f"Against p{i}x" for i in range(7)]
+    assert figure.get_figwidth() * drawing.DPI < 2000
+    met = [(9, Measurement(1.0, 0.5, "x", "against itself"))]
+    figure = figures.networks(curves, "decisions", "x", {"current": met, "average": met})
+    assert len(titles(figure)) == 16
+    copy = figures.networks(curves, "decisions", "x", {"current.1": met})
+    assert titles(copy) == ["current.1 against earlier selves"]
+    assert figure.get_figwidth() * drawing.DPI < 2000
 
 
 def test_cells_are_divided_by_the_probabilities():

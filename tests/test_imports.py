@@ -50,7 +50,8 @@ MAY_IMPORT = {
     "nets": {"settings"},
     "players": {"checkpoint", "games", "nets", "players", "settings"},
     "record": {
-        *("algos.algorithm", "board", "disk", "evaluation.measurement", "folder", "settings"),
+        *("algos.algorithm", "board", "disk", "evaluation.drawing", "evaluation.measurement"),
+        *("folder", "settings"),
     },
     "resume": {"checkpoint", "disk", "folder", "settings"},
     "rollout": {"games", "players"},

@@ -63,9 +63,10 @@ def test_percentiles():
 def test_figure():
     ended = Outcomes(Measurement(0.3, 0.1, "of hands", "against x"), "point", [-2, 3], [75, 25])
     assert figures.outcomes([]) is None
-    figure = figures.outcomes([("us against x", ended)])
+    figure = figures.outcomes([("us", "runs/a/x@9", ended)])
     (ax,) = figure.axes
     assert [bar.get_height() for bar in ax.patches] == [75, 25]
     assert [bar.get_x() + bar.get_width() / 2 for bar in ax.patches] == pytest.approx([-2, 3])
-    assert ax.get_title(loc="left") == "us against x"
+    assert ax.get_title(loc="left") == "us against x@9"
+    assert figure.get_supxlabel().endswith("in full: runs/a/x@9")
     assert ax.get_legend().get_texts()[0].get_text() == "mean -0.75"

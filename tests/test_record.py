@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections import defaultdict
@@ -12,13 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
+from poker_rl.evaluation import drawing
 from poker_rl.evaluation.measurement import Measurement
-from poker_rl.folder import hparams, new_folder, read_folder
+from poker_rl.folder import hparams, label_of, new_folder, read_folder
 from poker_rl.record import Recorder, board_tag, first_of_each, flatten
 from poker_rl.settings import Refused
 
@@ -55,7 +59,7 @@ def expected_curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
     points = defaultdict(list)
     for row in tiny.rows(folder):
         for tag, value in row.items():
-            if "/" in tag:
+            if "/" in tag and not tag.endswith("/half_width"):
                 points[tag].append((int(row["decisions"]), float(np.float32(value))))
     return dict(points)
 
@@ -90,6 +94,14 @@ def test_tensorboard_shows_what_metrics_hold() -> None:
     assert {"time/decisions_per_second", "time/elapsed_s", "time/outside_networks"} < points.keys()
     about = shown.SummaryMetadata(run, "eval/current/match").summary_description
     assert about == "ante, against call"
+    assert "eval/current/match/half_width" not in points
+    (config,) = shown.Tensors(run, "custom_scalars__config__")
+    charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
+    assert [c.title for c in charts] == ["headline", "other measures"]
+    ((first,), (second,)) = ([chart for chart in category.chart] for category in charts)
+    assert (first.title, second.title) == ("exploitability", "match")
+    drawn = [tag for tag in points if re.match(first.multiline.tag[0], tag)]
+    assert drawn == ["eval/current/exploitability"]
     assert "figures/exploitability" in shown.PluginRunToTagToContent("images")[run]
 
 
@@ -101,19 +113,21 @@ def next_second() -> None:
     time.sleep(1 - time.time() % 1)
 
 
-def test_curves_of_a_killed_and_resumed_run_do_not_double_back() -> None:
-    tiny.train(budget=320)
+@pytest.mark.parametrize("unit", ["decisions", "hands"])
+def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit: str) -> None:
+    """Points stand at their decisions, whatever the budget counts: one axis for all learners."""
+    tiny.train(budget=320, budget_unit=unit)
     folder = tiny.only_folder()
     kept = Path("killed")
     shutil.copytree(folder, kept)
     # As a kill between the row at 350 and the next checkpoint would leave it.
     next_second()
-    tiny.train(folder, budget=390)
+    tiny.train(folder, budget=390, budget_unit=unit)
     shutil.copy(kept / "state.pt", folder / "state.pt")
     manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     next_second()
-    tiny.train(folder, budget=500)
+    tiny.train(folder, budget=500, budget_unit=unit)
     points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
     assert without_time(points) == expected_curves(folder)
     steps = [step for step, _ in points["eval/current/exploitability"]]
@@ -201,6 +215,36 @@ def test_a_folder_of_ones_own_name_is_new() -> None:
         Refused, match=r"^name: there/kuhn/ppo/first is there already; .*resume=the"
     ):
         new_folder(Path("there"), "kuhn", "ppo", "first")
+
+
+def test_a_folder_is_named_by_what_was_set() -> None:
+    overrides = [
+        *("game=kuhn", "algo.entropy.start=0.5", "net=mlp_large", "+x.y=[1,'a b']", "budget.z=1e5"),
+        "algo=ppo",
+        "opponent=outputs/kuhn/ppo/seed-1_2026@5:average",
+    ]
+    label = label_of(overrides, {"budget"})
+    assert label == "entropy.start-0.5_net-mlp_large_x.y-1-a-b_opponent-seed-1_2026-5-average"
+    folder = new_folder(Path("outputs"), "kuhn", "ppo", label=label)
+    assert folder.name.startswith(f"{label}_20")
+    assert OverridesParser.create().parse_override(f"resume={folder}").value() == str(folder)
+    assert len(label_of([f"a{i}=0" for i in range(300)], ())) < 100
+
+
+def test_a_resumed_runs_name_stays_true() -> None:
+    tiny.train(overrides=["seed=5", "budget=50", "figures=false", "algo=fit"], budget=50)
+    assert tiny.only_folder().name.startswith("seed-5_20")
+
+
+def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    signed = []
+    monkeypatch.setattr(drawing, "footnote", lambda figure, words: signed.append(words))
+    tiny.train(budget=50, figures=False)
+    folder = tiny.only_folder()
+    assert not (folder / "figures").exists()
+    tiny.train(folder, budget=60, figures=True)
+    assert signed == [f"run {folder}, tiny, seed 5"]
+    assert (folder / "figures" / "exploitability.png").exists()
 
 
 def test_event_files_end_whole() -> None:

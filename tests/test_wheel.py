@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
@@ -53,3 +57,24 @@ def test_holds_all_of_conf_and_nothing_else(installed: Path, tmp_path: Path) -> 
     names = {path.name for path in installed.iterdir()}
     assert {name for name in names if not name.endswith(".dist-info")} == {"bin", "poker_rl"}
     assert "leduc" in run(installed, tmp_path, "list", "game")
+
+
+def test_all_that_make_installs_is_pinned() -> None:
+    """Of torch's build for CUDA the libraries are left out: their versions are torch's matter."""
+    pinned = {
+        canonicalize_name(line.partition("==")[0])
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if not line.startswith("#")
+    }
+    wanted, seen = [("poker-rl", ("", "dev"))], set()
+    while wanted:
+        name, extras = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for line in requires(name) or []:
+            one = Requirement(line)
+            asked = one.marker is None or any(one.marker.evaluate({"extra": x}) for x in extras)
+            if asked and not re.match(r"nvidia|cuda|triton", one.name):
+                wanted.append((canonicalize_name(one.name), ("", *one.extras)))
+    assert seen - pinned == {"poker-rl"}

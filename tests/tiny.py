@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
@@ -118,6 +118,7 @@ def settings(**changes: Any) -> dict[str, Any]:
         "budget_unit": "decisions",
         "evaluate_every": 50,
         "checkpoint_every": 70,
+        "figures": True,
         "opponent": None,
         "outputs": "outputs",
         "name": None,
@@ -128,13 +129,16 @@ def settings(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def train(resume: Path | None = None, **changes: Any) -> dict[str, Any]:
+def train(
+    resume: Path | None = None, overrides: Sequence[str] = (), **changes: Any
+) -> dict[str, Any]:
     """What `poker-rl train` does, in the current folder."""
     cfg = settings(**changes)
     algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}
     algorithm = TinyAlgorithm(cfg["seed"], **algo)
     device = torch.device("cpu")
-    return run.train(cfg, algorithm, TinyGame(), TinyEvaluation(), device, resume)  # type: ignore[arg-type]
+    game, evaluation = TinyGame(), TinyEvaluation()
+    return run.train(cfg, algorithm, game, evaluation, device, resume, overrides=overrides)  # type: ignore[arg-type]
 
 
 def rows(folder: Path) -> list[dict[str, float]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from poker_rl.disk import demand_folder, replaced, say
+from poker_rl.disk import demand_folder, say
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.kept import EVALUATIONS, keep
@@ -23,7 +23,7 @@ from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
-from poker_rl.folder import METRICS, read_rows
+from poker_rl.folder import METRICS, read_folder, read_rows
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
@@ -196,6 +196,12 @@ def draw(
     folder: Path,
 ) -> None:
     """Save the figures of a report and, if they are from a run with these metrics, its curves."""
+    from poker_rl.evaluation.drawing import save  # matplotlib takes a while to import
+
+    origin = f"{report.game.name}; evaluated with seed {report.seed}"
+    if metrics is not None:
+        trained = read_folder(metrics.parent)[1]["seed"]
+        origin = f"{report.snapshot}, trained with seed {trained}, {origin}"
     drawn = evaluation.figures(players, metrics)
     if metrics is not None:
         drawn |= evaluation.networks(metrics, selves_of(report.matches))
@@ -205,8 +211,7 @@ def draw(
         return
     folder.mkdir(exist_ok=True)
     for name, figure in drawn.items():
-        with replaced(folder / f"{name}.png") as beside:
-            figure.savefig(beside, format="png", dpi=150)
+        save(figure, folder / f"{name}.png", origin)
     say(f"figures: {folder}")
 
 
@@ -249,9 +254,7 @@ def distributions(matches: Sequence[Match]) -> dict[str, Figure]:
     """A figure of how hands ended in every match, if there is one, by name."""
     from poker_rl.evaluation import figures  # matplotlib takes a while to import
 
-    drawn = figures.outcomes(
-        [(f"{match.player} against {match.against}", match.outcomes) for match in matches]
-    )
+    drawn = figures.outcomes([(match.player, match.against, match.outcomes) for match in matches])
     return {} if drawn is None else {"outcomes": drawn}
 
 

@@ -48,29 +48,34 @@ class NodeAgents(Kuhn):
 
     def curves(self, curves: Curves) -> dict[str, Figure | None]:
         """The edge beside the value of the policy and that of the game."""
-        from poker_rl.evaluation import figures
+        from poker_rl.evaluation import drawing, figures
 
         lines = []
         if self.edge in curves:
             lines.append(
-                figures.Line("critic of the first move", curves[self.axis], curves[self.edge])
+                drawing.Line("critic of the first move", curves[self.axis], curves[self.edge])
             )
         for player in figures.players_of(curves, "value"):
             line = figures.of_player(curves, self.axis, player, "value")
-            lines.append(figures.Line(f"value of {line.name}", line.x, line.y, line.bands))
-        figure, (ax,) = figures.canvas(6.4, 4.2)
-        figures.draw(ax, lines)
-        ax.axhline(VALUE, color=figures.INK, linewidth=1, linestyle="--")
+            lines.append(drawing.Line(f"value of {line.name}", line.x, line.y, line.bands, player))
+        figure, (ax,) = drawing.canvas(6.4, 4.2)
+        drawing.draw(ax, lines)
+        ax.axhline(VALUE, color=drawing.INK, linewidth=1, linestyle="--")
         ax.annotate(
             "-1/18",
             (1, VALUE),
             xycoords=("axes fraction", "data"),
             xytext=(4, -3),
             textcoords="offset points",
-            color=figures.INK,
+            color=drawing.INK,
             fontsize=9,
         )
-        figures.label(ax, "Player 1 edge", self.axis, "won by the first player (chips a hand)")
+        drawing.label(ax, "Player 1 edge", self.axis, "won by the first player (chips a hand)")
+        drawing.footnote(
+            figure,
+            "the policy's value is exact, the critic's its own estimate; -1/18 is the game's value"
+            + drawing.shaded(lines),
+        )
         return super().curves(curves) | {"edge": figure}
 
 
@@ -92,22 +97,25 @@ class Optimal(Kuhn):
 
     def curves(self, curves: Curves) -> dict[str, Figure | None]:
         """The distances of all instances over the run."""
-        from poker_rl.evaluation import figures
+        from poker_rl.evaluation import drawing, figures
 
-        figure, axes = figures.canvas(1 + 4.8 * len(self._learners), 4, 1, len(self._learners))
+        figure, axes = drawing.canvas(1 + 4.8 * len(self._learners), 4, 1, len(self._learners))
+        shown: list[drawing.Line] = []
         for who, ax in zip(self._learners, axes, strict=True):
             measure = f"distance_{who}"
             lines = [
                 figures.of_player(curves, self.axis, player, measure)
                 for player in figures.players_of(curves, measure)
             ]
-            figures.draw(ax, lines)
-            figures.label(
+            drawing.draw(ax, lines)
+            shown += lines
+            drawing.label(
                 ax, f"{who.capitalize()} player", self.axis, "squared distance to optimal"
             )
         top = max(ax.get_ylim()[1] for ax in axes)
         for ax in axes:
             ax.set_ylim(0, top)
+        drawing.footnote(figure, f"exact, from the policies' probabilities{drawing.shaded(shown)}")
         return super().curves(curves) | {"distance": figure}
 
     def pictures(self, tree: Tree, name: str, policies: np.ndarray) -> dict[str, Figure | None]:

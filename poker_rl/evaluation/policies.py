@@ -11,13 +11,14 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from poker_rl.evaluation.drawing import INK, footnote
 from poker_rl.evaluation.equilibrium import CARDS, SITUATIONS
-from poker_rl.evaluation.figures import INK
 from poker_rl.games.tree import Tree
 
 ACTIONS = ("#C9D3DC", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#0072B2", "#F0E442")
 MOST_INFOSETS = 2000  # more cells than that can't be told apart
 RESOLUTION = 100  # shades a cell is wide
+LETTERS = {"f": "f fold", "c": "c check or call", "r": "r bet or raise"}  # of actions so far
 FEW_COLUMNS = 8  # up to so many, probabilities fit in the cells
 
 
@@ -42,7 +43,7 @@ def policy(tree: Tree, probabilities: np.ndarray, title: str) -> Figure | None:
     widest = max(columns for _, columns in shapes)
     figure = Figure(
         figsize=(
-            1 + seats * max(2.4, min(5.5, 0.8 * widest)),
+            2 + seats * max(2.4, min(5.5, 0.8 * widest)),
             1.4 + sum(0.5 + (0.22 if rows > 12 else 0.42) * rows for rows in heights),
         ),
         layout="constrained",
@@ -55,15 +56,23 @@ def policy(tree: Tree, probabilities: np.ndarray, title: str) -> Figure | None:
     figure.legend(
         [Patch(color=ACTIONS[a]) for a in used],
         [tree.game.action_name(int(a)) for a in used],
-        loc="outside lower center",
-        ncols=len(used),
+        loc="outside right upper",
         frameon=False,
         labelcolor=INK,
     )
-    figure.suptitle(
-        f"{title} (cards down, actions so far across)", x=0.01, ha="left", fontsize=11, color=INK
-    )
+    figure.suptitle(f"{title}, in per cent", x=0.01, ha="left", fontsize=11, color=INK)
+    footnote(figure, f"exact, the policy's own probabilities; {legend(tree.names)}")
     return figure
+
+
+def legend(names: Sequence[str]) -> str:
+    """How to read the names of information sets in the rows and columns of `policy`."""
+    lines = "".join(name.partition(" ")[2].partition(" ")[2] for name in names)
+    words = [meaning for letter, meaning in LETTERS.items() if letter in lines]
+    if any(sign.isdigit() for sign in lines):
+        words.append("a number: the chips raised to")
+    cards = "rows are the cards seen" + (", own | board" if "|" in "".join(names) else "")
+    return f"{cards}; columns are the actions so far: {', '.join(words)}"
 
 
 def cells(ax: Axes, names: Sequence[tuple[str, ...]], chances: np.ndarray, title: str) -> None:
@@ -136,6 +145,7 @@ def kuhn(rows: Sequence[Sequence[Bets]], title: str) -> Figure:
         bar.ax.tick_params(labelsize=9, colors=INK)
         bar.outline.set_visible(False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK)
+    footnote(figure, "exact, the policy's own probabilities; rows are the player's card")
     return figure
 
 
