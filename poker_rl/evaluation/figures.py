@@ -74,9 +74,10 @@ def between(ax: Axes, number: float) -> str:
 
 def label(ax: Axes, title: str, x: str, y: str) -> None:
     """Title at the left, names of the axes, steps written short."""
-    ax.set_title(title, loc="left", fontsize=11, color=INK)
-    ax.set_xlabel(x, color=INK)
-    ax.set_ylabel(y, color=INK)
+    # Players and units are named by the user: a "$" in them begins no mathematics.
+    ax.set_title(title, loc="left", fontsize=11, color=INK, parse_math=False)
+    ax.set_xlabel(x, color=INK, parse_math=False)
+    ax.set_ylabel(y, color=INK, parse_math=False)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: short(number)))
 
 
