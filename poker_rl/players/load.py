@@ -26,6 +26,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.settings import Refused
 
+NAME = re.compile(r"[\w-]+")
 SPEC = re.compile(r"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?)?")  # path@decisions:player.copy
 
 PLAYER_NAME = re.compile(r"\w{1,60}")  # such a name may be part of a file's
@@ -43,7 +44,7 @@ def load_player(
     Raises:
         Refused: if there is none, its file is damaged, or it plays another game.
     """
-    if spec.endswith(".yaml") or (spec.isidentifier() and not (Path(spec) / PLAYERS).is_dir()):
+    if spec.endswith(".yaml") or (NAME.fullmatch(spec) and not (Path(spec) / PLAYERS).is_dir()):
         return bot(spec)
     path, name, copy = parse(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
