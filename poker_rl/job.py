@@ -6,20 +6,22 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numba
 import torch
 
-from poker_rl.config import Root, build, convert_fields, find, option, plain, read, takes
+from poker_rl.algos.algorithm import Algorithm
+from poker_rl.config import Root, build_as, convert_fields, find, option, plain, read, takes
 from poker_rl.disk import say, told
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.matches import FEWEST_DEALS
+from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.folder import CONFIG, PLACE, read_folder
 from poker_rl.games.game import Game
+from poker_rl.nets import Net
 from poker_rl.players.load import load_player, pinned
 from poker_rl.players.player import Player
 from poker_rl.resume import KEEPS, MAY_CHANGE
@@ -54,10 +56,24 @@ class Evaluate:
     threads: Threads
 
 
-def attempt(asked: Composed) -> Outcome:
-    """Train, and tell how it went; only KeyboardInterrupt and the like come out of it."""
-    sys.argv = ["poker-rl", "train", *asked.overrides]  # what repeats this job of a sweep alone
-    outcome = partial(Outcome, overrides=asked.overrides)
+def attempt(
+    asked: Composed, conf: Sequence[Path], note: Callable[[Outcome], None] = lambda outcome: None
+) -> Outcome:
+    """Train, and tell how it went; only KeyboardInterrupt and the like come out of it.
+
+    Args:
+        conf: the folders of the options.
+        note: told that the run has begun, and where.
+    """
+    # What repeats this job of a sweep alone.
+    flags = [f"--config-dir={folder}" for folder in conf[:-1]]
+    sys.argv = ["poker-rl", "train", *asked.overrides, *flags]
+    outcome = Outcome(status="running")
+
+    def begun(folder: Path) -> None:
+        outcome.folder = str(folder)
+        note(outcome)
+
     try:
         names = {group: asked.choices[group] for group in NAMED if asked.choices.get(group)}
         for part in NEEDED[:-1]:
@@ -67,25 +83,36 @@ def attempt(asked: Composed) -> Outcome:
             if group not in names:
                 raise Refused(f"{group}: give the name of one option")
         settings = plain(asked.settings) | {"names": names}
-        metrics = start(settings, asked.overrides)
-        return outcome(status="finished", metrics=metrics)
+        metrics, measurements = start(settings, asked.overrides, conf, begun)
+        units = {tag: one["unit"] for tag, one in measurements.items()}
+        return replace(outcome, status="finished", metrics=metrics, units=units)
     except Refused as error:
         status = "diverged" if isinstance(error, Diverged) else "refused"
-        return outcome(status=status, exit_code=2, message=str(error))
+        return replace(outcome, status=status, exit_code=2, message=str(error))
     except Interrupted as error:
-        return outcome(status="interrupted", exit_code=error.exit_code, message=str(error))
+        message = str(error)
+        return replace(outcome, status="interrupted", exit_code=error.exit_code, message=message)
     except BrokenPipeError:
         raise  # whoever read the output has left: there is nobody to tell
     except OSError as error:
-        return outcome(status="failed", exit_code=1, message=told(error))
+        return replace(outcome, status="failed", exit_code=1, message=told(error))
     except Exception as error:
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
-        return outcome(status="failed", exit_code=1, message=message)
+        return replace(outcome, status="failed", exit_code=1, message=message)
 
 
-def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """Build everything and train; the last metrics and the run folder.
+def start(
+    settings: dict[str, Any],
+    overrides: Sequence[str],
+    conf: Sequence[Path],
+    begun: Callable[[Path], None],
+) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
+    """Build everything and train; what `train` returns.
+
+    Args:
+        conf: the folders of the options.
+        begun: told the run folder as soon as there is one.
 
     Raises:
         Refused: if any setting can't be accepted.
@@ -93,16 +120,16 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     resume = settings["resume"]
     if resume is not None:
         settings = resumed(Path(str(resume)), settings, overrides)
-    settings = fixed(settings)
+    settings = fixed(settings, conf)
     ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
     root = Root(**convert_fields(Root, ungrouped, "", {}))
     device = prepare(root.device, root.threads, root.seed)
-    game: Game = build(settings["game"], "game")
-    load = loader(game, device)
+    game: Game = build_as(Game, settings["game"], "game")
+    load = loader(game, device, conf)
     with about("opponent"):
         opponent = None if root.opponent is None else load(root.opponent)
     parts = {
-        "net": build(settings["net"], "net") if "net" in settings else None,
+        "net": build_as(Net, settings["net"], "net") if "net" in settings else None,
         "opponent": opponent,
     }
     algo = find(settings["algo"].get("_target_"), "algo._target_")
@@ -112,23 +139,26 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     if parts["net"] is None and "net" in takes(algo):
         raise Refused(f"net: missing, {algo.__name__} needs one")
     common = {"game": game, "device": device, "seed": root.seed}
-    evaluation = build(settings["evaluation"], "evaluation", load=load, **common)
-    algorithm = build(settings["algo"], "algo", **parts, **common)
+    evaluation = build_as(Evaluation, settings["evaluation"], "evaluation", load=load, **common)
+    algorithm = build_as(Algorithm, settings["algo"], "algo", **parts, **common)
     folder = None if root.resume is None else Path(root.resume)
-    return train(settings | asdict(root), algorithm, game, evaluation, device, folder)
+    return train(settings | asdict(root), algorithm, game, evaluation, device, folder, begun)
 
 
-def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The same settings with the snapshots that run folders among the players stand for now.
+def fixed(settings: Mapping[str, Any], conf: Sequence[Path]) -> dict[str, Any]:
+    """The same settings with what the players among them stand for now: of run folders their newest
+    snapshots, of names in a folder of the user's their files.
 
-    Another run may go on meanwhile; this one, resumed, has to meet the players it began with.
+    Another run may go on meanwhile, and other options be given; this run, resumed, has to meet the
+    players it began with.
     """
+    own = {path.stem: str(path) for folder in conf[:-1] for path in folder.glob("player/*.yaml")}
 
     def fix(key: str, value: Any) -> Any:
         with about(key):
             if isinstance(value, list):
                 return [fix(key, one) for one in value]
-            return pinned(value) if isinstance(value, str) else value
+            return own.get(value) or pinned(value) if isinstance(value, str) else value
 
     evaluation = {
         key: fix(f"evaluation.{key}", value) if key in ("others", "opponents") else value
@@ -138,12 +168,12 @@ def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, **opponent, "evaluation": evaluation}
 
 
-def loader(game: Game, device: torch.device) -> Callable[[str], Player]:
+def loader(game: Game, device: torch.device, conf: Sequence[Path]) -> Callable[[str], Player]:
     """What turns a name in conf/player, a file of settings or a run folder into a player."""
 
     def bot(name: str) -> Player:
-        settings = read(Path(name)) if name.endswith(".yaml") else option("player", name)
-        player: Player = build(settings, name, game=game, device=device)
+        settings = read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
+        player: Player = build_as(Player, settings, name, game=game, device=device)
         return player
 
     return lambda spec: load_player(spec, game, device, bot)
@@ -219,11 +249,14 @@ def put(tree: dict[str, Any], key: str, value: Any) -> None:
     tree[last] = value
 
 
-def evaluate(settings: dict[str, Any], chosen: Mapping[str, Any] | None) -> None:
+def evaluate(
+    settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequence[Path]
+) -> None:
     """Measure the players of a run folder, or a player of a chosen game.
 
     Args:
         chosen: the settings of `game` and `evaluation`, None if they are those of a run.
+        conf: the folders of the options.
 
     Raises:
         Refused: if any setting can't be accepted.
@@ -238,9 +271,11 @@ def evaluate(settings: dict[str, Any], chosen: Mapping[str, Any] | None) -> None
     device = prepare(asked.device, asked.threads, asked.seed)
     cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
     assert cfg is not None
-    game: Game = build(cfg["game"], "game")
-    load = loader(game, device)
-    evaluation = build(cfg["evaluation"], "evaluation", game=game, load=load, seed=asked.seed)
+    game: Game = build_as(Game, cfg["game"], "game")
+    load = loader(game, device, conf)
+    evaluation = build_as(
+        Evaluation, cfg["evaluation"], "evaluation", game=game, load=load, seed=asked.seed
+    )
     common = {
         "game": game,
         "evaluation": evaluation,
