@@ -16,6 +16,7 @@ from poker_rl.players.features import Features
 from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
 from poker_rl.rollout import Rollout, Rows, Seating
+from poker_rl.settings import in_memory
 
 
 class Agents:
@@ -97,7 +98,8 @@ class Agents:
             last_scale=last_scale,
             steps=self._features.steps,
         )
-        return net.module(size, self._weights).to(self.device)
+        with in_memory("net"):
+            return net.module(size, self._weights).to(self.device)
 
     def player(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
         """The policy of K networks."""

@@ -30,7 +30,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<run>
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
-  poker-rl list [group …]                       games, algorithms, networks, players, experiments
+  poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
   poker-rl train game=kuhn algo=ppo
   poker-rl train -m algo=vpg,ppo seed=0,1,2     a sweep: one run after another
@@ -48,7 +48,8 @@ poker-rl train [key=value …] [-m] [--cfg job] [--config-dir FOLDER]
   key=value            a setting, or an option of a group: seed=1 algo=ppo algo.gamma=0.9
   -m, --multirun       a sweep over key=a,b; hydra/launcher=joblib runs the jobs side by side
   -c, --cfg job        print all settings instead of training
-  --config-dir FOLDER  further options, in files such as FOLDER/game/mine.yaml"""
+  --config-dir FOLDER  options of your own, in files such as FOLDER/game/mine.yaml; of two with
+                       the same name yours counts"""
 
 EVALUATE_HELP = """\
 poker-rl evaluate run=FOLDER [key=value …]               what a run has learnt
@@ -65,7 +66,14 @@ headline player) or what is named of it:
   poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@1000000:average against=[call]
 
   game=NAME, evaluation.KEY=VALUE  as `poker-rl train` takes them, if there is no run
-  --config-dir FOLDER              further options, in files such as FOLDER/game/mine.yaml"""
+  --config-dir FOLDER              options of your own, in files such as FOLDER/player/mine.yaml;
+                                   of two with the same name yours counts"""
+
+LIST_HELP = """\
+poker-rl list [GROUP …] [--config-dir FOLDER]
+
+  GROUP                only the options of this group: game, algo, net, player, experiment, …
+  --config-dir FOLDER  with the options in files such as FOLDER/game/mine.yaml"""
 
 
 def main() -> NoReturn:
@@ -119,11 +127,12 @@ def run(arguments: list[str]) -> int:
 
 
 class Arguments(argparse.ArgumentParser):
-    """A parser whose errors are one line like all others."""
+    """A parser of what all commands take, whose errors are one line like all others."""
 
     def __init__(self) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
         self.add_argument("-h", "--help", action="store_true")
+        self.add_argument("--config-dir")
 
     def error(self, message: str) -> NoReturn:
         raise Refused(message)
@@ -134,25 +143,26 @@ def train(arguments: list[str]) -> int:
     parser = Arguments()
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("-c", "--cfg", choices=["job"])
-    parser.add_argument("--config-dir", type=Path)
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.compose import compose, opened, searching
-    from poker_rl.config import CONF
+    from poker_rl.compose import compose, opened, split
+    from poker_rl.config import folders
 
-    conf = [CONF] if given.config_dir is None else [CONF, given.config_dir]
-    overrides = [*given.overrides, *searching(given.config_dir)]
-    with opened():
+    conf = folders(given.config_dir)
+    with opened(conf):
+        launcher, jobs = split(given.overrides) if given.multirun else ([], [given.overrides])
+        asked = compose(jobs[0], launcher)  # before anything is begun
         if given.help or given.cfg:
-            print_settings(compose(overrides), conf, given.help)
+            if given.multirun:
+                say(f"# the first of {len(jobs):,} jobs: {' '.join(jobs[0])}")
+            print_settings(asked, conf, given.help)
             return 0
         if given.multirun:
-            return sweep(overrides)
-        asked = compose(overrides)
+            return sweep(jobs, launcher, conf)
     from poker_rl.job import attempt
 
-    outcome = attempt(asked)
+    outcome = attempt(asked, conf)
     if outcome.message:
         tell(outcome.message)
     return outcome.exit_code
@@ -168,33 +178,20 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
     say(annotated(asked.settings, conf, asked.choices))
 
 
-def sweep(overrides: list[str]) -> int:
+def sweep(jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
     """Run every job of a sweep, and tell in the end how each went."""
-    from poker_rl.compose import compose, launch, place, split
-    from poker_rl.sweep import collect, halt, halted, halting, report
+    from poker_rl.compose import compose, launch, place
+    from poker_rl.sweep import Summary, halt, halted, halting
 
-    hydra, jobs = split(overrides)
-    compose(hydra)  # what is wrong here is wrong with every job
-    refused, accepted, outputs = {}, [], []
-    named: set[Path] = set()
-    for number, job in enumerate(jobs):
-        try:
-            root, name, path = place(compose([*hydra, *job]))
-        except Refused as error:
-            refused[number] = str(error)
-            continue
-        if path in named:
-            differ = f"tell them apart by what differs, as 'name={name}_${{seed}}' does"
-            raise Refused(f"name: several jobs would be {path}; {differ}")
-        if name is not None:
-            named.add(path)
-        outputs.append(root)
-        accepted.append(job)
+    outputs, name, _ = place(compose(jobs[0]))
+    if name is not None:
+        demand_names(jobs)
+    say(f"{len(jobs):,} jobs")
     with TemporaryDirectory(prefix="poker-rl-") as scratch:
         folder = Path(scratch)
-        with halting(folder):
+        with Summary(folder, jobs, Path(outputs)) as summary, halting(folder):
             try:
-                launch(accepted, partial(job_of_sweep, folder), hydra, folder)
+                launch(jobs, partial(job_of_sweep, folder, jobs, conf), launcher, folder)
             except (KeyboardInterrupt, BrokenPipeError):
                 halt(folder)
             except OSError as error:
@@ -202,19 +199,43 @@ def sweep(overrides: list[str]) -> int:
             except Exception:  # a process that was lost
                 if not halted(folder):
                     traceback.print_exc()
-        return report(collect(folder, jobs, refused), Path(*outputs[:1]))
+        return summary.report()
 
 
-def job_of_sweep(folder: Path, asked: Composed, number: int) -> None:
+def demand_names(jobs: list[list[str]]) -> None:
+    """Refuse a sweep whose runs would be in one folder."""
+    from poker_rl.compose import compose, place
+
+    taken: set[Path] = set()
+    for job in jobs:
+        try:
+            _, name, path = place(compose(job))
+        except Refused:  # which is told at its turn
+            continue
+        if name is None:
+            continue
+        if path in taken:
+            differ = f"tell them apart by what differs, as 'name={name}_${{seed}}' does"
+            raise Refused(f"name: several jobs would be {path}; {differ}")
+        taken.add(path)
+
+
+def job_of_sweep(folder: Path, jobs: list[list[str]], conf: list[Path], number: int) -> None:
     """One job of a sweep, perhaps in a process of its own; what became of it is left in a file."""
+    from poker_rl.compose import compose
     from poker_rl.job import attempt
-    from poker_rl.sweep import halt, halted
+    from poker_rl.sweep import Outcome, halt, halted
 
     if halted(folder):
         return
-    say(f"job {number + 1}: {' '.join(asked.overrides)}")
-    outcome = attempt(asked)
-    outcome.write(folder / f"{number:06}.json")
+    say(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
+    try:
+        asked = compose(jobs[number])
+    except Refused as error:
+        outcome = Outcome(status="refused", exit_code=2, message=str(error))
+    else:
+        outcome = attempt(asked, conf, lambda outcome: outcome.leave(folder, number))
+    outcome.leave(folder, number)
     if outcome.status == "interrupted":
         halt(folder)
 
@@ -222,28 +243,28 @@ def job_of_sweep(folder: Path, asked: Composed, number: int) -> None:
 def evaluate(arguments: list[str]) -> int:
     """`poker-rl evaluate`: measure what a run has learnt."""
     parser = Arguments()
-    parser.add_argument("--config-dir", type=Path)
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config import CONF, overridden, plain
+    from poker_rl.config import CONF, folders, overridden, plain
 
     path = CONF / "evaluate.yaml"
     if given.help:
         say(f"{EVALUATE_HELP}\n\n{path.read_text().strip()}")
         return 0
+    conf = folders(given.config_dir)
     of_game = [o for o in given.overrides if o.partition("=")[0].partition(".")[0] in GAME]
     settings = overridden(path, [o for o in given.overrides if o not in of_game])
     chosen = None
     if of_game:
-        from poker_rl.compose import compose, opened, searching
+        from poker_rl.compose import compose, opened
 
-        with opened():
-            chosen = plain(compose([*of_game, *searching(given.config_dir)]).settings)
+        with opened(conf):
+            chosen = plain(compose(of_game).settings)
 
     from poker_rl import evaluate_job
 
-    evaluate_job.evaluate(settings, chosen)
+    evaluate_job.evaluate(settings, chosen, conf)
     return 0
 
 
@@ -251,17 +272,23 @@ def show(arguments: list[str]) -> int:
     """`poker-rl list`: the options of all groups or of some."""
     parser = Arguments()
     parser.add_argument("groups", nargs="*")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
+    if given.help:
+        say(LIST_HELP)
+        return 0
 
-    from poker_rl.config import CONF, allowed
-    from poker_rl.listing import groups, table
+    from poker_rl.config import allowed, folders
+    from poker_rl.listing import described, groups
 
-    found = groups([CONF])
+    conf = folders(given.config_dir)
+    found = groups(conf)
     for group in given.groups:
         if group not in found:
             raise Refused(f"{group}: no such group; {allowed(group, found)}")
     for group in given.groups or found:
-        say(f"{group}=\n{table(found[group])}\n")
+        say(f"{group}=\n{described(found[group], conf[-1])}\n")
+    if len(conf) > 1:
+        say(f"[a file] is yours; all others come with poker-rl, from {conf[-1]}")
     return 0
 
 

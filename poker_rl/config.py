@@ -25,16 +25,15 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.settings import Count, Natural, Range, Refused, Seed, Threads
+from poker_rl.settings import Count, Natural, Range, Refused, Seed, Threads, in_memory
+from poker_rl.yaml_text import demand_readable
 
-# what NumPy and torch say where memory ends, other than by MemoryError
-TOO_LARGE = re.compile(
-    "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
-)
 FILE_NAME = re.compile(r"\w[\w.+=-]{0,59}")  # and no folder above, whatever the system
 PACKAGE = Path(__file__).resolve().parent
 # In a wheel the YAML lies in the package, in a checkout beside it.
 CONF = next(path for path in (PACKAGE / "conf", PACKAGE.parent / "conf") if path.is_dir())
+
+MAPPING = "is not a file of settings, key: value"
 
 SCALARS = {
     bool: "true or false",
@@ -91,18 +90,31 @@ def build(node: object, key: str, **runtime: Any) -> Any:
     settings = {name: value for name, value in node.items() if name != "_target_"}
     arguments = convert_fields(target, settings, key, runtime)
     arguments |= {name: runtime[name] for name in takes(target) if name in runtime}
-    try:
-        return target(**arguments)
-    except (MemoryError, RuntimeError, ValueError) as error:
-        if isinstance(error, MemoryError) or TOO_LARGE.search(str(error)):
-            raise Refused(f"{key}: too large for the memory of this machine") from None
-        raise
-    except Refused as error:
-        field, _, _ = str(error).partition(":")
-        if field in runtime:
-            raise
-        link = "." if field.partition(".")[0] in node else ": "
-        raise Refused(f"{key}{link}{error}") from None
+    with in_memory(key):
+        try:
+            return target(**arguments)
+        except Refused as error:
+            field, _, _ = str(error).partition(":")
+            if field in runtime:
+                raise
+            link = "." if field.partition(".")[0] in node else ": "
+            raise Refused(f"{key}{link}{error}") from None
+
+
+def build_as(kind: Any, node: object, key: str, **runtime: Any) -> Any:
+    """The same, if it is of a class or has the members of a protocol.
+
+    Raises:
+        Refused: if it does not, too.
+    """
+    part = build(node, key, **runtime)
+    if getattr(kind, "_is_protocol", False):
+        fits = all(hasattr(part, name) for name in vars(kind) if not name.startswith("_"))
+    else:
+        fits = isinstance(part, kind)
+    if not fits:
+        raise Refused(f"{key}._target_: {type(part).__name__} is not a {kind.__name__}")
+    return part
 
 
 def find(target: object, key: str) -> type[Any]:
@@ -165,20 +177,39 @@ def plain(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
     return dict(settings)
 
 
-def read(path: Path) -> dict[str, Any]:
-    """A YAML file of settings as plain values.
+def load(path: Path) -> DictConfig:
+    """A YAML file of settings, its interpolations not resolved.
 
     Raises:
-        Refused: if it is missing or is not a YAML mapping.
+        Refused: if it is missing or is not a YAML mapping of a sensible size.
     """
     try:
+        demand_readable(path.read_text(encoding="utf-8"))
         config = OmegaConf.load(path)
-    except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
-        what = error.strerror if isinstance(error, OSError) else "is not a file of settings"
-        raise Refused(f"{path}: {what}") from None
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{path}: is not text") from None
+    except OSError as error:  # without a system's reason: what OmegaConf says of a bare number
+        raise Refused(f"{path}: {error.strerror or MAPPING}") from None
+    except (YAMLError, OmegaConfBaseException) as error:  # a key twice, an interpolation cut off
+        raise Refused(f"{path}: can't be read: {str(error).splitlines()[0]}") from None
     if not isinstance(config, DictConfig):
-        raise Refused(f"{path}: is not a file of settings")
-    return plain(config)
+        raise Refused(f"{path}: {MAPPING}")
+    return config
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The same as plain values.
+
+    Raises:
+        Refused: if it is no such file, or an interpolation leads nowhere.
+    """
+    config = load(path)
+    try:
+        return plain(config)
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from None
 
 
 def overridden(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
@@ -189,29 +220,70 @@ def overridden(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
     """
     settings = read(path)
     for override in overrides:
+        key, equals, value = override.partition("=")
         try:
-            settings |= plain(OmegaConf.from_dotlist([override]))
-        except (OmegaConfBaseException, YAMLError):
+            demand_readable(value)
+            given = OmegaConf.from_dotlist([override])
+        except (OmegaConfBaseException, YAMLError, Refused):
             raise unreadable(override) from None
-        if "=" not in override:
+        if not equals or not key:
             raise unreadable(override)
+        settings |= plain(given)
     return settings
 
 
 def unreadable(override: str) -> Refused:
-    return Refused(f"{override}: can't be read; write key=value or 'key=\"any text\"'")
+    return Refused(f"{shortened(override)}: can't be read; write key=value or 'key=\"any text\"'")
 
 
-def option(group: str, name: str) -> dict[str, Any]:
-    """The settings of one option of a group, such as the player `uniform`.
+def folders(own: str | None) -> list[Path]:
+    """Where options are looked for, the first one found counts: in a folder of the user's, if one
+    is given, then in what comes with the program.
+
+    Raises:
+        Refused: if the folder holds no options, or what would not be read from there.
+    """
+    if own is None:
+        return [CONF]
+    folder = Path(own)
+    if not own or not folder.is_dir():
+        raise Refused(f"--config-dir: {own or 'an empty name'} is not a folder")
+    for root in CONF.glob("*.yaml"):
+        if (folder / root.name).exists():
+            raise Refused(
+                f"--config-dir: {folder / root.name} is of no group and would not be read;"
+                f" root settings can stand in {folder / 'experiment' / 'mine.yaml'}"
+            )
+    if not any(folder.glob("*/*.yaml")):
+        example = folder / "game" / "mine.yaml"
+        raise Refused(f"--config-dir: {folder} holds no options, files such as {example}")
+    return [folder, CONF]
+
+
+def find_option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> Path:
+    """The file of one option of a group, such as the player `uniform`.
+
+    Args:
+        conf: the folders to look in.
 
     Raises:
         Refused: if the group has no such option.
     """
-    options = [path.stem for path in (CONF / group).glob("*.yaml")]
-    if name not in options:
-        raise Refused(f"no {group} is called {name}; {allowed(name, options)}")
-    settings = read(CONF / group / f"{name}.yaml")
+    for folder in conf:
+        if (path := folder / group / f"{name}.yaml").is_file():
+            return path
+    options = {path.stem for folder in conf for path in (folder / group).glob("*.yaml")}
+    raise Refused(f"no {group} is called {name}; {allowed(name, options)}; {elsewhere(group)}")
+
+
+def elsewhere(group: str) -> str:
+    """What a message says after the options that there are: where others are looked for."""
+    return f"--config-dir FOLDER adds those in FOLDER/{group}"
+
+
+def option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> dict[str, Any]:
+    """The settings of one option of a group; see `find_option`."""
+    settings = read(find_option(group, name, conf))
     own: dict[str, Any] = settings.get(group, settings)  # under its key, beside what else it sets
     return own
 
@@ -255,7 +327,7 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
             raise Refused(f"{key}: {_shown(value)} is not a list, such as [{_shown(value)}]")
         return origin(_convert(v, args[0], f"{key}[{i}]", runtime) for i, v in enumerate(value))
     if annotation not in SCALARS:
-        return _member(build(value, key, **runtime), annotation, f"{key}._target_")
+        return build_as(annotation, value, key, **runtime)
     if annotation is float and type(value) is int:
         value = float(value)
     if annotation is int and isinstance(value, float) and value.is_integer():
@@ -265,18 +337,11 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
     return value
 
 
-def _member(part: Any, annotation: Any, key: str) -> Any:
-    """A built part, if it is of the class or has the methods of the protocol that was declared."""
-    if getattr(annotation, "_is_protocol", False):
-        fits = all(hasattr(part, name) for name in vars(annotation) if not name.startswith("_"))
-    else:
-        fits = isinstance(part, annotation)
-    if not fits:
-        raise Refused(f"{key}: {type(part).__name__} is not a {annotation.__name__}")
-    return part
-
-
 def _shown(value: object) -> str:
-    """A value as one would write it in YAML, cut at 60 characters."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    """A value as one would write it in YAML, shortened."""
+    return shortened(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def shortened(text: str) -> str:
+    """What the user gave, as a message repeats it: cut at 60 characters."""
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from poker_rl.config import build, convert_fields
+from poker_rl.config import build_as, convert_fields
 from poker_rl.disk import say
 from poker_rl.evaluation import kept
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
@@ -39,11 +39,14 @@ class Evaluate:
     threads: Threads
 
 
-def evaluate(settings: dict[str, Any], chosen: Mapping[str, Any] | None) -> None:
+def evaluate(
+    settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequence[Path]
+) -> None:
     """Measure the players of a run folder, or a player of a chosen game.
 
     Args:
         chosen: the settings of `game` and `evaluation`, None if they are those of a run.
+        conf: the folders of the options.
 
     Raises:
         Refused: if any setting can't be accepted.
@@ -61,16 +64,17 @@ def evaluate(settings: dict[str, Any], chosen: Mapping[str, Any] | None) -> None
     device = prepare(asked.device, asked.threads, asked.seed)
     cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
     assert cfg is not None
-    game: Game = build(cfg["game"], "game")
+    game: Game = build_as(Game, cfg["game"], "game")
     opponents = None if asked.run is None else Opponents(Path(asked.run))
-    evaluation: Evaluation = build(
+    evaluation: Evaluation = build_as(
+        Evaluation,
         cfg["evaluation"],
         "evaluation",
         game=game,
-        load=loader(game, device, opponents),
+        load=loader(game, device, conf, opponents),
         seed=asked.seed,
     )
-    load = loader(game, device)
+    load = loader(game, device, conf)
     common: dict[str, Any] = {
         "game": game,
         "evaluation": evaluation,

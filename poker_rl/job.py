@@ -7,18 +7,20 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
 import torch
 
-from poker_rl.config import Root, build, convert_fields, find, option, plain, read, takes
+from poker_rl.algos.algorithm import Algorithm
+from poker_rl.config import Root, build_as, convert_fields, find, option, plain, read, takes
 from poker_rl.disk import told
+from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.folder import CONFIG, PLACE, read_folder
 from poker_rl.games.game import Game
+from poker_rl.nets import Net
 from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
@@ -38,10 +40,24 @@ PARTS = (*NEEDED, "net")  # all that is no root setting
 ABSENT = object()
 
 
-def attempt(asked: Composed) -> Outcome:
-    """Train, and tell how it went; only KeyboardInterrupt and the like come out of it."""
-    sys.argv = ["poker-rl", "train", *asked.overrides]  # what repeats this job of a sweep alone
-    outcome = partial(Outcome, overrides=asked.overrides)
+def attempt(
+    asked: Composed, conf: Sequence[Path], note: Callable[[Outcome], None] = lambda outcome: None
+) -> Outcome:
+    """Train, and tell how it went; only KeyboardInterrupt and the like come out of it.
+
+    Args:
+        conf: the folders of the options.
+        note: told that the run has begun, and where.
+    """
+    # What repeats this job of a sweep alone.
+    flags = [f"--config-dir={folder}" for folder in conf[:-1]]
+    sys.argv = ["poker-rl", "train", *asked.overrides, *flags]
+    outcome = Outcome(status="running")
+
+    def begun(folder: Path) -> None:
+        outcome.folder = str(folder)
+        note(outcome)
+
     try:
         names = {group: asked.choices[group] for group in NAMED if asked.choices.get(group)}
         for part in NEEDED[:-1]:
@@ -51,25 +67,36 @@ def attempt(asked: Composed) -> Outcome:
             if group not in names:
                 raise Refused(f"{group}: give the name of one option")
         settings = plain(asked.settings) | {"names": names}
-        metrics = start(settings, asked.overrides)
-        return outcome(status="finished", metrics=metrics)
+        metrics, measurements = start(settings, asked.overrides, conf, begun)
+        units = {tag: one["unit"] for tag, one in measurements.items()}
+        return replace(outcome, status="finished", metrics=metrics, units=units)
     except Refused as error:
         status = "diverged" if isinstance(error, Diverged) else "refused"
-        return outcome(status=status, exit_code=2, message=str(error))
+        return replace(outcome, status=status, exit_code=2, message=str(error))
     except Interrupted as error:
-        return outcome(status="interrupted", exit_code=error.exit_code, message=str(error))
+        message = str(error)
+        return replace(outcome, status="interrupted", exit_code=error.exit_code, message=message)
     except BrokenPipeError:
         raise  # whoever read the output has left: there is nobody to tell
     except OSError as error:
-        return outcome(status="failed", exit_code=1, message=told(error))
+        return replace(outcome, status="failed", exit_code=1, message=told(error))
     except Exception as error:
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
-        return outcome(status="failed", exit_code=1, message=message)
+        return replace(outcome, status="failed", exit_code=1, message=message)
 
 
-def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """Build everything and train; the last metrics and the run folder.
+def start(
+    settings: dict[str, Any],
+    overrides: Sequence[str],
+    conf: Sequence[Path],
+    begun: Callable[[Path], None],
+) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
+    """Build everything and train; what `train` returns.
+
+    Args:
+        conf: the folders of the options.
+        begun: told the run folder as soon as there is one.
 
     Raises:
         Refused: if any setting can't be accepted.
@@ -79,16 +106,16 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     if folder is not None:
         opponents = Opponents(folder, named(settings_of(folder, "resume")))
         settings = resumed(folder, settings, overrides)
-    settings = taking_along(settings, opponents)
+    settings = taking_along(settings, opponents, conf)
     ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
     root = Root(**convert_fields(Root, ungrouped, "", {}))
     device = prepare(root.device, root.threads, root.seed)
-    game: Game = build(settings["game"], "game")
-    load = loader(game, device, opponents)
+    game: Game = build_as(Game, settings["game"], "game")
+    load = loader(game, device, conf, opponents)
     with about("opponent"):
         opponent = None if root.opponent is None else load(root.opponent)
     parts = {
-        "net": build(settings["net"], "net") if "net" in settings else None,
+        "net": build_as(Net, settings["net"], "net") if "net" in settings else None,
         "opponent": opponent,
     }
     algo = find(settings["algo"].get("_target_"), "algo._target_")
@@ -98,26 +125,42 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     if parts["net"] is None and "net" in takes(algo):
         raise Refused(f"net: missing, {algo.__name__} needs one")
     common = {"game": game, "device": device, "seed": root.seed}
-    evaluation = build(settings["evaluation"], "evaluation", load=load, **common)
-    algorithm = build(settings["algo"], "algo", **parts, **common)
-    settings |= asdict(root)
-    return train(settings, algorithm, game, evaluation, device, folder, opponents.files, overrides)
+    evaluation = build_as(Evaluation, settings["evaluation"], "evaluation", load=load, **common)
+    algorithm = build_as(Algorithm, settings["algo"], "algo", **parts, **common)
+    return train(
+        settings | asdict(root),
+        algorithm,
+        game,
+        evaluation,
+        device,
+        folder,
+        files=opponents.files,
+        overrides=overrides,
+        begun=begun,
+    )
 
 
-def taking_along(given: Mapping[str, Any], opponents: Opponents) -> dict[str, Any]:
+def taking_along(
+    given: Mapping[str, Any], opponents: Opponents, conf: Sequence[Path]
+) -> dict[str, Any]:
     """The same settings, in which the players that the run meets are named as copies of its own.
 
-    Another run may go on, move or be deleted; this one has to meet the players it began with.
+    Another run may go on, move or be deleted, and other options be given; this run has to meet the
+    players it began with.
     """
     settings: dict[str, Any] = deepcopy(dict(given))
+    own = {path.stem: str(path) for folder in conf[:-1] for path in folder.glob("player/*.yaml")}
+
+    def take(one: Any) -> Any:
+        return opponents.take(own.get(one, one)) if isinstance(one, str) else one
+
     for key in MET:
         value = at(settings, key)
         with about(key):
-            if isinstance(value, str):
-                put(settings, key, opponents.take(value))
-            elif isinstance(value, list):
-                taken = [opponents.take(one) if isinstance(one, str) else one for one in value]
-                put(settings, key, taken)
+            if isinstance(value, list):
+                put(settings, key, [take(one) for one in value])
+            elif isinstance(value, str):
+                put(settings, key, take(value))
     return settings
 
 
@@ -133,17 +176,18 @@ def named(settings: Mapping[str, Any]) -> list[str]:
 
 
 def loader(
-    game: Game, device: torch.device, opponents: Opponents | None = None
+    game: Game, device: torch.device, conf: Sequence[Path], opponents: Opponents | None = None
 ) -> Callable[[str], Player]:
     """What turns a name in conf/player, a file of settings or a run folder into a player.
 
     Args:
+        conf: the folders of the options.
         opponents: the copies that a run has in its folder.
     """
 
     def bot(name: str) -> Player:
-        settings = read(Path(name)) if name.endswith(".yaml") else option("player", name)
-        player: Player = build(settings, name, game=game, device=device)
+        settings = read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
+        player: Player = build_as(Player, settings, name, game=game, device=device)
         return player
 
     def load(spec: str) -> Player:

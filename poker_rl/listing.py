@@ -14,17 +14,32 @@ DEFAULT = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
 GLOBAL = "# @package _global_"
 
 
-def groups(conf: Sequence[Path]) -> dict[str, dict[str, str]]:
-    """Each group's options by name, each with the comment its file begins with."""
-    found: dict[str, dict[str, str]] = {}
-    for path in sorted(path for folder in conf for path in folder.glob("*/*.yaml")):
-        found.setdefault(path.parent.name, {})[path.stem] = about(path)
-    return dict(sorted(found.items()))
+def groups(conf: Sequence[Path]) -> dict[str, dict[str, Path]]:
+    """The file of each option, by group and name.
+
+    Args:
+        conf: the folders searched for the options; the first one found counts.
+    """
+    found: dict[str, dict[str, Path]] = {}
+    for folder in conf:
+        for path in folder.glob("*/*.yaml"):
+            found.setdefault(path.parent.name, {}).setdefault(path.stem, path)
+    return {group: dict(sorted(options.items())) for group, options in sorted(found.items())}
+
+
+def described(options: Mapping[str, Path], shipped: Path) -> str:
+    """The options of a group, each with its comment, and with its file if it is not shipped."""
+    return table(
+        {
+            name: about(path) + ("" if path.is_relative_to(shipped) else f"  [{path}]")
+            for name, path in options.items()
+        }
+    )
 
 
 def about(path: Path) -> str:
     """The comment a file begins with."""
-    for line in path.read_text().splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         if not line.startswith("#"):
             break
         if line != GLOBAL:
@@ -51,10 +66,10 @@ def annotated(settings: object, conf: Sequence[Path], choices: Mapping[str, str 
     """Settings as YAML, each key with the comment it has where it was set.
 
     Args:
-        conf: the folders searched for the options.
+        conf: the folders searched for the options, that of the root settings last.
         choices: the option chosen of each group.
     """
-    notes = comments(conf[0] / "config.yaml", "")
+    notes = comments(conf[-1] / "config.yaml", "")
     # An experiment speaks last, as it does when settings are merged.
     for group in sorted(choices, key=lambda group: group == "experiment"):
         for path in sources(conf, group, choices[group]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from math import isfinite
@@ -288,12 +288,15 @@ def train(
     resume: Path | None = None,
     files: Mapping[str, Path] = MappingProxyType({}),
     overrides: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Train in a new run folder, or go on in an old one; the last row, and the "folder".
+    begun: Callable[[Path], None] = lambda folder: None,
+) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
+    """Train in a new run folder, or go on in an old one; the last row and the manifest's
+    "measurements", the unit and kind of each number by tag.
 
     `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
     which name the folder, with its `outputs` and `name` and with `overrides`, what the user gave.
-    `files` are copied into it: where to, and where they lie.
+    `files` are copied into it: where to, and where they lie. `begun` is told the folder before
+    anything is learnt.
 
     Raises:
         OSError: if the machine fails, see `disk`.
@@ -308,6 +311,7 @@ def train(
         run = go_on(cfg, algorithm, game, evaluation, resume, device, files)
     try:
         say(f"run folder: {run.folder}")
+        begun(run.folder)
         with Stop() as stop:
             run.loop(stop)
             if run.step < run.budget:
@@ -326,4 +330,4 @@ def train(
         say(f"{tag}{' (headline player)' if place == 0 else ''}: {one}")
     if stop.number:
         raise Interrupted(stop.number, f"stopped; {run.folder} was finished all the same")
-    return {**run.last_row, "folder": str(run.folder)}
+    return run.last_row, run.manifest["measurements"]

@@ -6,10 +6,16 @@ it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 from typing import Annotated, NamedTuple
+
+# what NumPy and torch say where memory ends, other than by MemoryError
+TOO_LARGE = re.compile(
+    "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
+)
 
 
 class Refused(Exception):
@@ -23,6 +29,17 @@ def about(key: str) -> Iterator[None]:
         yield
     except Refused as error:
         raise Refused(f"{key}: {error}") from None
+
+
+@contextmanager
+def in_memory(key: str) -> Iterator[None]:
+    """What asks for more memory than there is in this context is refused of a setting."""
+    try:
+        yield
+    except (MemoryError, RuntimeError, ValueError) as error:
+        if isinstance(error, MemoryError) or TOO_LARGE.search(str(error)):
+            raise Refused(f"{key}: too large for the memory of this machine") from None
+        raise
 
 
 class Range(NamedTuple):

@@ -1,40 +1,53 @@
-"""What became of the jobs of a sweep: a file each as they end, a table of all in the end."""
+"""What becomes of the jobs of a sweep: a file of each, and of all a summary and a table.
+
+The summary, outputs/sweeps/<time>.csv, is there as soon as a run has begun. Kill -9 leaves it as it
+was at most SECONDS before.
+"""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import multiprocessing
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
-from poker_rl.disk import at, replaced, say
+from poker_rl.disk import replaced, say
 from poker_rl.stop import caught
 
 HALT = "halted"  # the file that tells of it
+SECONDS = 1.0  # between two looks at what has become of the jobs
 
 
 @dataclass(kw_only=True)
 class Outcome:
-    """How a job ended."""
+    """What has become of a job so far."""
 
-    overrides: list[str]
-    status: str  # finished, interrupted, diverged, refused, failed or not run
+    status: str  # running, finished, interrupted, diverged, refused, failed or not run
     exit_code: int = 0
     message: str = ""
-    metrics: dict[str, Any] = field(default_factory=dict)  # the last row and the run folder
+    folder: str = ""  # of the run, once it has begun
+    metrics: dict[str, float] = field(default_factory=dict)  # the last row
+    units: dict[str, str] = field(default_factory=dict)  # of those that are measurements
 
-    def write(self, path: Path) -> None:
-        with replaced(path) as beside:
+    def leave(self, folder: Path, number: int) -> None:
+        """Leave word of it to the summary, which may be reading."""
+        with replaced(file_of(folder, number)) as beside:
             beside.write_text(json.dumps(asdict(self)))
+
+
+def file_of(folder: Path, number: int) -> Path:
+    """Where a job leaves its outcome."""
+    return folder / f"{number:06}.json"
 
 
 def halt(folder: Path) -> None:
@@ -76,79 +89,128 @@ def halting(folder: Path) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def collect(folder: Path, jobs: Sequence[list[str]], refused: Mapping[int, str]) -> list[Outcome]:
-    """The outcomes of all jobs in order.
+class Summary:
+    """The outcomes of all jobs, in a CSV that is kept up to date in this context.
 
     Args:
-        folder: where those that were run have left theirs.
-        refused: the numbers of those that could not be composed, and why.
+        folder: where each job leaves its outcome.
+        jobs: the overrides of each.
+        outputs: the folder of all runs.
     """
-    ran = [Outcome(**json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
-    outcomes = []
-    for number, job in enumerate(jobs):
-        if number in refused:
-            lost = Outcome(overrides=job, status="refused", exit_code=2, message=refused[number])
-        else:
-            lost = Outcome(overrides=job, status="not run", exit_code=130 if halted(folder) else 1)
-        outcomes.append(next((o for o in ran if o.overrides == job), lost))
-    return outcomes
 
+    def __init__(self, folder: Path, jobs: Sequence[list[str]], outputs: Path) -> None:
+        self.folder, self.jobs = folder, jobs
+        self.path = outputs / "sweeps" / f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}.csv"
+        self.outcomes = [Outcome(status="not run") for _ in jobs]
+        self.open = set(range(len(jobs)))  # numbers of the jobs that have not ended
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
 
-def report(outcomes: Sequence[Outcome], outputs: Path) -> int:
-    """Print how the jobs went, write it down if any of them did anything; the exit code."""
-    ran = any(outcome.status not in ("refused", "not run") for outcome in outcomes)
-    if ran:
-        say(f"\n{table(outcomes)}\n")
-    for outcome in outcomes:
-        if outcome.exit_code:
-            what = f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status
-            print(f"poker-rl: {' '.join(outcome.overrides)}: {what}", file=sys.stderr)
-    if ran:
-        say(f"summary: {write_csv(outcomes, outputs)}")
-    codes = {outcome.exit_code for outcome in outcomes}
-    return max(codes, key=lambda code: (code > 2, code == 1, code))  # then a bug, then a refusal
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
 
+    def __exit__(self, *error: object) -> None:
+        self.done.set()
+        self.thread.join()
+        self.look()
+        for number in self.open:
+            self.outcomes[number] = self._unfinished(self.outcomes[number])
 
-def write_csv(outcomes: Sequence[Outcome], outputs: Path) -> Path:
-    """A row a job: what was set, how it ended, its last metrics."""
-    rows = [
-        dict(override.split("=", 1) for override in outcome.overrides)
-        | {"status": outcome.status, "message": outcome.message, **outcome.metrics}
-        for outcome in outcomes
-    ]
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    path = outputs / "sweeps" / f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with at(path), path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
+    def _watch(self) -> None:
+        while not self.done.wait(SECONDS):
+            if self.look() and self.begun:
+                with suppress(OSError):  # the last one tells of it
+                    self.write()
+
+    def look(self) -> bool:
+        """Read what the jobs have left; whether anything is new."""
+        before = list(self.outcomes)
+        for number in sorted(self.open):
+            path = file_of(self.folder, number)
+            if path.exists():
+                self.outcomes[number] = Outcome(**json.loads(path.read_text()))
+                if self.outcomes[number].status != "running":
+                    self.open.remove(number)
+        return self.outcomes != before
+
+    def _unfinished(self, outcome: Outcome) -> Outcome:
+        """The outcome of a job that has left no word of its end."""
+        stopped = halted(self.folder)
+        if outcome.status == "running":
+            status = "interrupted" if stopped else "failed"
+            outcome = replace(outcome, status=status, message="ended without a word")
+        return replace(outcome, exit_code=130 if stopped else 1)
+
+    @property
+    def begun(self) -> bool:
+        """Whether any job did anything; otherwise nothing is left behind."""
+        return any(outcome.status not in ("refused", "not run") for outcome in self.outcomes)
+
+    def write(self) -> None:
+        """A row a job: what was set, how it ended, where it is, its last metrics."""
+        rows = [
+            dict(override.partition("=")[::2] for override in job)
+            | {"status": outcome.status, "message": outcome.message, "folder": outcome.folder}
+            | with_units(outcome)
+            for job, outcome in zip(self.jobs, self.outcomes, strict=True)
+        ]
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)))
         writer.writeheader()
         writer.writerows(rows)
-    return path
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(self.path) as beside:
+            beside.write_text(text.getvalue())
+
+    def report(self) -> int:
+        """Print how the jobs went, and write it down a last time; the exit code."""
+        if self.begun:
+            say(f"\n{self.table()}\n")
+        for job, outcome in zip(self.jobs, self.outcomes, strict=True):
+            if outcome.exit_code:
+                what = f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status
+                print(f"poker-rl: {' '.join(job)}: {what}", file=sys.stderr)
+        if self.begun:
+            self.write()
+            say(f"summary: {self.path}")
+        codes = {outcome.exit_code for outcome in self.outcomes}
+        return max(codes, key=lambda code: (code > 2, code == 1, code))  # then a bug, a refusal
+
+    def table(self) -> str:
+        """A line a job: what sets it apart, how it ended, the first measurement of each player.
+
+        An algorithm's headline player is the one whose measurements come first.
+        """
+        shared = set.intersection(*map(set, self.jobs))
+        first: dict[str, str] = {}
+        for outcome in self.outcomes:
+            for tag in outcome.metrics:
+                if tag.startswith("eval/"):
+                    first.setdefault(tag.split("/")[1], tag)
+        tags = sorted(first.values())
+        head = [tag.removeprefix("eval/") for tag in tags]
+        rows = [["job", "status", "headline", *head, "folder"]]
+        for job, outcome in zip(self.jobs, self.outcomes, strict=True):
+            numbers = [(outcome.metrics.get(tag), outcome.units.get(tag, "")) for tag in tags]
+            rows.append(
+                [
+                    " ".join(override for override in job if override not in shared),
+                    outcome.status,
+                    next((tag.split("/")[1] for tag in outcome.metrics if tag in tags), ""),
+                    *("" if number is None else f"{number:.4g} {unit}" for number, unit in numbers),
+                    outcome.folder,
+                ]
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """A line a job: what sets it apart, how it ended, the first measurement of each player.
-
-    An algorithm's headline player is the one whose measurements come first.
-    """
-    shared = set.intersection(*(set(outcome.overrides) for outcome in outcomes))
-    first: dict[str, str] = {}
-    for outcome in outcomes:
-        for tag in outcome.metrics:
-            if tag.startswith("eval/"):
-                first.setdefault(tag.split("/")[1], tag)
-    tags = sorted(first.values())
-    rows = [["job", "status", "headline", *(tag.removeprefix("eval/") for tag in tags), "folder"]]
-    for outcome in outcomes:
-        numbers = [outcome.metrics.get(tag) for tag in tags]
-        rows.append(
-            [
-                " ".join(o for o in outcome.overrides if o not in shared),
-                outcome.status,
-                next((tag.split("/")[1] for tag in outcome.metrics if tag in tags), ""),
-                *("" if number is None else f"{number:.4g}" for number in numbers),
-                outcome.metrics.get("folder", ""),
-            ]
-        )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+def with_units(outcome: Outcome) -> dict[str, Any]:
+    """The metrics of a job, behind each measurement its unit: the jobs of a sweep may differ."""
+    cells: dict[str, Any] = {}
+    for tag, value in outcome.metrics.items():
+        cells[tag] = value
+        if tag in outcome.units:
+            cells[f"{tag}/unit"] = outcome.units[tag]
+    return cells

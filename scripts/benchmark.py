@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config import build, option, plain
+from poker_rl.config import CONF, build, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.games.betting import deal, legal, payoffs, start, step
 from poker_rl.games.cards import strength
@@ -295,7 +295,7 @@ EXAMPLE = {  # OpenSpiel's nfsp_leduc_pytorch.py, which experiment=nfsp_leduc_op
 def nfsp() -> Work:
     from poker_rl.compose import compose, opened
 
-    with opened():
+    with opened([CONF]):
         settings = plain(compose(["experiment=nfsp_leduc_openspiel"]).settings)
     parts = {"game": build(settings["game"], "game"), "net": build(settings["net"], "net")}
     learner = build(settings["algo"], "algo", device=torch.device("cpu"), seed=0, **parts)

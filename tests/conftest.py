@@ -43,9 +43,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The configs of the runs, none of which takes place."""
     configs: list[dict[str, Any]] = []
 
-    def train(cfg: dict[str, Any], *others: Any) -> dict[str, Any]:
+    def train(
+        cfg: dict[str, Any], *others: Any, **__: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         configs.append(cfg)
-        return {"eval/average/exploitability": 0.125, "folder": "outputs/x"}
+        return {"eval/average/exploitability": 0.125}, {}
 
     monkeypatch.setattr(job, "train", train)
     return configs

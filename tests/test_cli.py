@@ -21,6 +21,7 @@ from poker_rl import checkpoint, cli, job
 from poker_rl.config import CONF, option
 from poker_rl.listing import about, annotated, groups
 from poker_rl.run import Diverged
+from poker_rl.run import train as train_for_real
 from poker_rl.stop import Interrupted
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -52,7 +53,8 @@ def test_list_tells_of_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     for group, options in groups([CONF]).items():
         assert f"{group}=\n" in out
-        for name, text in options.items():
+        for name, path in options.items():
+            text = about(path)
             assert text, f"conf/{group}/{name}.yaml begins with no comment"
             assert f"  {name}" in out
             assert text in out
@@ -80,9 +82,9 @@ def test_all_settings_are_shown_with_their_comments(capsys: pytest.CaptureFixtur
 def test_list_tells_the_headline_player(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Any] = []
 
-    def train(cfg: dict[str, Any], algorithm: Any, *_: Any) -> dict[str, Any]:
+    def train(cfg: dict[str, Any], algorithm: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
         started.append(algorithm)
-        return {}
+        return {}, {}
 
     monkeypatch.setattr(job, "train", train)
     assert code("train", f"algo={name}") == 0
@@ -219,10 +221,79 @@ def test_a_run_of_a_game_of_ones_own(refused: Any, asked: list[dict[str, Any]]) 
     assert code(*TRAIN, *options) == 0
     assert asked[0]["game"]["ranks"] == "TJQKA"
     game.write_text("name: [\n")
-    assert "five.yaml" in refused(*TRAIN, *options)
+    assert f"{game}: is not YAML: " in refused(*TRAIN, *options)
+    game.write_text("name: &five [*five]\n")
+    assert refused(*TRAIN, *options).endswith(f"{game}: is not settings: *five refers to itself")
+    game.write_text("defaults: [five]\n")
+    assert "defaults that lead back to themselves" in refused(*TRAIN, *options)
     game.write_text("name: five\n")
     assert refused(*TRAIN, *options).startswith("game: ")
-    assert refused(*TRAIN, "--config-dir", "yours") == "--config-dir: yours is not a folder"
+
+
+def test_options_of_ones_own_win(
+    asked: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], refused: Any
+) -> None:
+    mine = Path("mine")
+    (mine / "game").mkdir(parents=True)
+    (mine / "player").mkdir()
+    kuhn = (CONF / "game/kuhn.yaml").read_text().replace("ante: 1", "ante: 5  # all in")
+    (mine / "game/kuhn.yaml").write_text(kuhn)
+    (mine / "player/my-bot.yaml").write_text("# Mine\n_target_: poker_rl.players.bots.Uniform\n")
+    own = ["--config-dir", "mine"]
+
+    assert code("train", *own, "game=kuhn", "--cfg", "job") == 0
+    assert "  ante: 5  # all in" in capsys.readouterr().out
+    assert code("list", "game", *own, "player") == 0
+    out = capsys.readouterr().out
+    assert f"12 information sets (Kuhn 1950)  [{mine / 'game/kuhn.yaml'}]\n" in out
+    assert f"Mine  [{mine / 'player/my-bot.yaml'}]\n" in out
+    assert out.count("[mine") == 2
+    assert f"all others come with poker-rl, from {CONF}\n" in out
+
+    match = ["player=my-bot", "against=[my-bot,call]", "deals=30"]
+    assert code("evaluate", *own, "game=kuhn", *match) == 0
+    assert "my-bot  call" in capsys.readouterr().out
+    elsewhere = "--config-dir FOLDER adds those in FOLDER/player"
+    assert refused("evaluate", "game=kuhn", *match).endswith(elsewhere)
+    # A run is resumed without the folder, and meets the same players.
+    opponents = "evaluation.opponents=[call,my-bot]"
+    assert code("train", *own, "algo=reinforce", "opponent=my-bot", opponents) == 0
+    file = "opponents/my-bot.yaml"  # a copy of its own
+    assert asked[0]["opponent"] == file
+    assert asked[0]["evaluation"]["opponents"] == ["call", file]
+    assert code("train", *own, "-m", "game=glob(kuh*,exclude=*_3p)", "seed=1,2") == 0
+    assert [cfg["game"]["ante"] for cfg in asked[1:]] == [5, 5]
+    (mine / "game/kuhn.yaml").write_text("[")  # which is not asked for
+    assert code("train", *own, "-m", "game=leduc", "seed=1,2") == 0
+    (mine / "game/kuhn.yaml").write_text(kuhn)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "train", train_for_real)
+        assert code(*TRAIN, *own) == 0
+    (folder,) = runs()
+    command = json.loads((folder / "manifest.json").read_text())["command"]
+    assert command == " ".join(["poker-rl", *TRAIN, "--config-dir=mine"])
+
+    assert refused("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
+    assert refused("train", "--config-dir", "") == "--config-dir: an empty name is not a folder"
+    assert "mine/game holds no options" in refused("list", "--config-dir", "mine/game")
+    (mine / "config.yaml").write_text("seed: 1\n")
+    assert refused("train", *own).startswith("--config-dir: mine/config.yaml is of no group")
+
+
+def test_list_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code("list", "--help") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("poker-rl list [GROUP …]")
+    assert "kuhn" not in out
+
+
+def test_names_in_any_alphabet(asked: list[dict[str, Any]], refused: Any) -> None:
+    Path("böt.yaml").write_text("_target_: poker_rl.players.bots.Uniform\n")
+    assert code("train", "-m", "opponent=böt.yaml,'böt.yaml'", "game.unit=größe") == 0
+    assert [(cfg["opponent"], cfg["game"]["unit"]) for cfg in asked] == [
+        ("opponents/böt.yaml", "größe")
+    ] * 2
+    assert refused("train", "resume=läuf").startswith("resume: läuf is no run folder")
 
 
 def test_flags_may_stand_anywhere(asked: list[dict[str, Any]]) -> None:
@@ -272,6 +343,10 @@ def test_a_bot_with_settings_of_ones_own(
     assert "mine.yaml  call" in capsys.readouterr().out
     Path("mine.yaml").write_text(json.dumps({**own, "simulations": "few"}))
     assert refused(*match) == 'player: mine.yaml.simulations: "few" is not an integer'
+    Path("mine.yaml").write_text("5")
+    assert refused(*match) == "player: mine.yaml: is not a file of settings, key: value"
+    Path("mine.yaml").write_text(json.dumps(option("net", "mlp_small")))
+    assert refused(*match) == "player: mine.yaml._target_: MLP is not a Player"
     assert refused(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: no such file"
 
 
@@ -377,10 +452,14 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "train game=khun",
             "game=khun: no such option; did you mean kuhn? allowed: big2, kuhn, kuhn_3p",
         ),
+        ("train game=/etc/passwd", "game=/etc/passwd: no such option; allowed: big2"),
+        ("train experiment=../config", "experiment=../config: no such option; allowed: ac_leduc"),
         ("train game=", "game=: no such option; allowed: big2, kuhn"),
         ("train game", "game: can't be read; write key=value"),
         ("train game.ranks=[J", "game.ranks=[J: can't be read; write key=value"),
-        ("train game=null", "game=null: "),
+        ("train game=null", "game: missing; give game=…"),
+        ("train net=null", "net: missing, PPO needs one"),
+        ("train algo=cfr net=null", "net: nothing that was chosen takes one"),
         ("train gmae=kuhn", "gmae: no such setting; did you mean game? allowed: algo, budget"),
         ("train experiment=k1", "experiment=k1: no such option; "),
         ("train experiment=k1_ppo algo=cfr", "net: nothing that was chosen takes one"),
@@ -400,8 +479,12 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train algo.gamma=nan", "algo.gamma: NaN is not a number"),
         ("train algo.gamma=0.9,1", "algo.gamma=0.9,1: several values need -m, "),
         ("train game=[kuhn,leduc]", "game: give the name of one option"),
-        ("train algo=../algo/ppo", "algo: ../algo/ppo is not the name of an option"),
+        ("train algo=../algo/ppo", "algo=../algo/ppo: no such option; allowed: "),
         ("train algo.gamma=${nothing}", "algo.gamma: Interpolation key 'nothing' not found"),
+        ("train algo.gamma=${hydra:job.num}", "algo.gamma: ValueError raised while resolving"),
+        ('train algo.gamma="${"', 'Error merging override algo.gamma="${" no viable alternative'),
+        (f"train seed={'[' * 500}{']' * 500}", f"seed={'[' * 55}…: "),
+        (f"evaluate run=x against={'[' * 500}{']' * 500}", f"against={'[' * 52}…: can't be read"),
         ("train algo.gamma=???", "algo.gamma: missing; give algo.gamma=…"),
         ("train algo=nfsp algo.eta=1.5", "algo.eta: 1.5 is not in [0, 1]"),
         ("train algo=nfsp algo.replay=1e13", "algo.replay: 10,000,000,000,000 items of 10 bytes"),
@@ -433,12 +516,32 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train evaluation.opponents=[unifrm]", "evaluation.opponents: no player is called unifrm"),
         ("train evaluation.others=unifrm", "evaluation.others: no player is called unifrm"),
         ("train game.hole_cards=2", "game.seats: "),
+        ("train game._target_=poker_rl.nets.MLP", "game.name: no such setting"),
+        ("train net.hidden=[1e9]", "net: too large for the memory of this machine"),
+        (
+            "train evaluation.most_nodes=1e18",
+            "evaluation.most_nodes: 1000000000000000000 is not in",
+        ),
+        (
+            "train hydra.run.dir=x",
+            "hydra.run.dir: has no effect here; of Hydra's own settings only",
+        ),
+        ("train hydra.job.chdir=true", "hydra.job.chdir: has no effect here; "),
+        ("train -m hydra.job.chdir=true seed=1,2", "hydra.job.chdir: has no effect here; "),
+        ("train hydra/launcher=basic", "hydra/launcher: is of a sweep; give -m"),
+        ("train hydra.launcher.n_jobs=2", "hydra.launcher.n_jobs: is of a sweep; give -m"),
         ("train game=limit_holdem algo=cfr", "game: limit_holdem has "),
         ("train resume=outputs/none", "resume: outputs/none is no run folder"),
         ("train resume=.", "resume: . is no run folder"),
         ("train -m hydra/launcher=jobli seed=1,2", "hydra/launcher=jobli: no such option; "),
         ("train -m seed=1,2 game", "game: can't be read"),
-        ("train -m algo=nope,nap", "algo=nope: refused: algo=nope: no such option; "),
+        ("train -m algo=glob(zz*)", "algo=glob(zz*): stands for no value at all; allowed: actor_"),
+        ("train -m seed=range(3,0)", "seed=range(3,0): stands for no value at all"),
+        ("train -m seed=range(0,100000000)", "seed=range(0,100000000): a sweep has at most 5,000"),
+        ("train -m seed=range(0,1e300)", "seed=range(0,1e300): a sweep has at most 5,000 jobs"),
+        ("train -m seed=interval(0,1)", "seed=interval(0,1): has no end of values"),
+        ("train -m seed=range(0,3000) algo=cfr,ppo", "-m: 3000 x 2 = 6,000 jobs; at most 5,000"),
+        ("train -m algo=nope,nap", "algo=nope: no such option; "),
         ("evaluate", "run: missing; give run=FOLDER, or game=NAME player=NAME"),
         ("evaluate player=call", "run: missing; give run=FOLDER, or game=NAME player=NAME"),
         ("evaluate game=kuhn", "player: missing; give player=NAME or player=FOLDER"),
@@ -508,7 +611,7 @@ def test_a_config_that_was_tampered_with(refused: Any) -> None:
 def test_a_bug_is_told_as_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(job, "train", lambda *_: 1 / 0)
+    monkeypatch.setattr(job, "train", lambda *_, **__: 1 / 0)
     assert code(*TRAIN) == 1
     err = capsys.readouterr().err
     assert "Traceback" in err
@@ -525,7 +628,7 @@ def test_a_run_that_stops(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def train(*_: Any) -> None:
+    def train(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr(job, "train", train)
@@ -555,7 +658,7 @@ def test_ctrl_c_is_heard_in_the_midst_of_compiled_code() -> None:
 
 
 def test_ctrl_c_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def train(*_: Any) -> None:
+    def train(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(job, "train", train)

@@ -207,6 +207,7 @@ ROOT: Mapping[str, Any] = {
     "budget_unit": "decisions",
     "evaluate_every": 1e4,
     "checkpoint_every": 1e5,
+    "figures": True,
     "opponent": None,
     "model_id": None,
     "outputs": "outputs",
@@ -239,11 +240,44 @@ def test_numbers_in_yaml(tmp_path: Path) -> None:
     assert read(path) == {"a": 1e6, "b": 1e-3, "c": 1e6}
 
 
-@pytest.mark.parametrize("text", ["a: [", "- a", "a: ${b}", "\x00"])
-def test_files_that_are_no_settings(tmp_path: Path, text: str) -> None:
+# Each line ten of the line before.
+LAUGHS = "a0: &a0 1\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 20)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("a: [", "is not YAML: "),
+        ("\x00", "is not YAML: "),
+        ("- a", "is not a file of settings"),
+        ("5", "is not a file of settings"),
+        ("a: 1\na: 2", "can't be read: "),
+        ("a: ${b}", "a: Interpolation key 'b' not found"),
+        ("a: ${a}", "a: "),
+        ("a: ${b", "can't be read: no viable alternative at input '${b'"),
+        ("a: " + "[" * 900 + "]" * 900, "is not settings: lists and mappings are nested over 50"),
+        ("a: &x [1, *x]", "is not settings: *x refers to itself"),
+        (LAUGHS, "is not settings: more than 10,000 values"),
+    ],
+    ids=range(11),
+)
+def test_files_that_are_no_settings(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) as refused:
+        read(path)
+    assert str(refused.value).startswith(f"{path}: {what}")
+    assert "\n" not in str(refused.value)
+
+
+def test_anchors(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: &a {b: 1}\nc: *a\nd: {<<: *a, e: 2}\n")
+    assert read(path) == {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}}
+    path.write_bytes(b"a: \xff")
+    with pytest.raises(Refused, match=r"x\.yaml: is not text"):
         read(path)
     with pytest.raises(Refused, match="No such file"):
         read(tmp_path / "y.yaml")

@@ -76,7 +76,7 @@ def test_events_that_can_not_be_written_are_told_where_they_are_added(tmp_path: 
 def test_a_failure_is_told_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def train(*_: Any) -> None:
+    def train(*_: Any, **__: Any) -> None:
         with disk.at("outputs/x"):
             raise OSError(errno.ENOSPC, FULL)
 

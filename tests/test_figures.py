@@ -58,6 +58,13 @@ def drawable(figure):
     return file.getvalue().startswith(b"\x89PNG")
 
 
+def test_a_dollar_is_no_mathematics():
+    figure, (ax,) = figures.canvas(3, 2)
+    figures.label(ax, "Against $x^{$", "hands", "won ($_{$ a hand)")
+    assert drawable(figure)
+    assert titles(figure) == ["Against $x^{$"]
+
+
 def test_read_fills_gaps(tmp_path):
     curves = figures.read(metrics(tmp_path / "m", [{"hands": 0}, {"hands": 1, "loss/value": 2.5}]))
     np.testing.assert_array_equal(curves["loss/value"], [np.nan, 2.5])

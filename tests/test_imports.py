@@ -23,7 +23,7 @@ EVERYTHING = {""}
 MAY_IMPORT = {
     "": set(),
     "advantages": {"games", "rollout"},
-    "agents": {"games", "memory", "minibatches", "nets", "players", "rollout"},
+    "agents": {"games", "memory", "minibatches", "nets", "players", "rollout", "settings"},
     "algos": {"algos.algorithm", "games", "players", "settings", *PARTS},
     "algos.algorithm": {"players"},
     "algos.nfsp_ppo": {"algos.ppo", "games", "players", "settings", *PARTS},
@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "cli": EVERYTHING,
     "clock": set(),
     "compose": {"config", "settings"},
-    "config": {"settings"},
+    "config": {"settings", "yaml_text"},
     "descent": {"clock", "nets", "schedules"},
     "disk": {"settings"},
     "evaluate_job": EVERYTHING,
@@ -65,6 +65,7 @@ MAY_IMPORT = {
     "stop": set(),
     "sweep": {"disk", "stop"},
     "weight_average": set(),
+    "yaml_text": {"settings"},
 }
 
 # Libraries that only these rooms may know.

@@ -393,6 +393,7 @@ def test_memories_keep_chips():
         ({"stacks": "many"}, "stacks", "many"),
         ({"min_bet": 1}, "min_bet", "1 is less than the blind of 2"),
         ({"min_bet": 0}, "min_bet", "0"),
+        ({"min_bet": 2**31}, "min_bet", "2,147,483,648 chips; at most 32,767"),
         ({"bet_sizes": [0.001]}, "bet_sizes", "0.001 of the largest pot, 400 chips, is less than"),
         ({"bet_sizes": [0]}, "bet_sizes[0]", "0"),
         ({"bet_sizes": [-0.5, 1]}, "bet_sizes[0]", "-0.5"),

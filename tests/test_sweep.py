@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from commands import TRAIN, code, last_row, runs
 
 import poker_rl
@@ -56,11 +57,62 @@ def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[st
     assert command == "poker-rl train algo=cfr budget=10 evaluation.deals=30 seed=2"
 
 
+def test_the_summary_is_there_from_the_beginning() -> None:
+    command = [sys.executable, "-c", "from poker_rl.cli import main; main()", *TRAIN[:2]]
+    command += ["-m", "seed=range(0,3000)", "budget=1e9", "evaluate_every=1e8"]
+    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1]), "TMPDIR": str(Path.cwd())}
+    process = subprocess.Popen(
+        command, env=os.environ | here, stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "3,000 jobs\n"
+    assert process.stdout.readline().startswith("job 1 of 3,000: algo=cfr_plus seed=0 ")
+    while not list(Path("outputs").glob("sweeps/*.csv")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    (folder,) = runs("kuhn/cfr_plus")
+    rows = summary()
+    assert len(rows) == 3000
+    assert [row["status"] for row in rows[:2]] == ["running", "not run"]
+    assert [row["folder"] for row in rows[:2]] == [str(folder), ""]
+
+
+def test_jobs_that_are_alike() -> None:
+    assert code(*TRAIN, "-m", "seed=1,1", "experiment=null") == 0
+    rows = summary()
+    assert [row["folder"] for row in rows] == [str(folder) for folder in runs("kuhn/cfr_plus")]
+    assert len(rows) == 2
+    assert rows[0]["eval/average/exploitability/unit"] == "ante/hand"
+    assert rows[0]["eval/average/value/unit"] == "chips a hand"
+
+
+def test_settings_of_the_first_job(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code(*TRAIN, "-m", "seed=7,8", "--cfg", "job") == 0
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "# the first of 2 jobs: algo=cfr_plus budget=10 evaluation.deals=30 seed=7"
+    )
+    assert yaml.safe_load(out)["seed"] == 7
+
+
+def test_a_job_that_leaves_no_word_of_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(*_: Any, begun: Any, **__: Any) -> None:
+        begun(Path("outputs/x"))
+        raise KeyboardInterrupt  # a second one, which acts at once
+
+    monkeypatch.setattr(job, "train", train)
+    assert code(*TRAIN, "-m", "seed=1,2") == 130
+    told = [(row["status"], row["folder"]) for row in summary()]
+    assert told == [("interrupted", "outputs/x"), ("not run", "")]
+
+
 def test_a_bug_in_one_job(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def train(cfg: dict[str, Any], *_: Any) -> dict[str, Any]:
-        return {"folder": "x", "loss": 1 / cfg["seed"]}
+    def train(cfg: dict[str, Any], *_: Any, **__: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"loss": 1 / cfg["seed"]}, {}
 
     monkeypatch.setattr(job, "train", train)
     assert code(*TRAIN, "-m", "seed=-1,0,1") == 1
@@ -71,14 +123,16 @@ def test_a_bug_in_one_job(
 def test_an_interrupted_sweep(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def train(cfg: dict[str, Any], *_: Any) -> dict[str, Any]:
+    def train(cfg: dict[str, Any], *_: Any, begun: Any, **__: Any) -> tuple[Any, Any]:
         if cfg["seed"] == 1:
+            begun(Path("outputs/x"))
             raise Interrupted(15, "stopped")
-        return {"folder": "x"}
+        return {}, {}
 
     monkeypatch.setattr(job, "train", train)
     assert code(*TRAIN, "-m", "seed=0,1,2") == 143
     assert [row["status"] for row in summary()] == ["finished", "interrupted", "not run"]
+    assert [row["folder"] for row in summary()] == ["", "outputs/x", ""]
 
 
 def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:

@@ -131,7 +131,7 @@ def settings(**changes: Any) -> dict[str, Any]:
 
 def train(
     resume: Path | None = None, overrides: Sequence[str] = (), **changes: Any
-) -> dict[str, Any]:
+) -> tuple[dict[str, float], dict[str, Any]]:
     """What `poker-rl train` does, in the current folder."""
     cfg = settings(**changes)
     algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}

@@ -26,11 +26,11 @@ from poker_rl.evaluation.exploitability import exploitability, gains, values
 from poker_rl.evaluation.matches import Deals, against, finite, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.game import Game
-from poker_rl.games.tree import Tree, row_count, tree_of
+from poker_rl.games.tree import MOST_ROWS, Tree, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier, itself
 from poker_rl.players.player import Player
-from poker_rl.settings import Count, Range, about
+from poker_rl.settings import Range, about
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ class Evaluation:
         load: builds the player of a name in `conf/player` or of a run folder.
     """
 
-    most_nodes: Count
+    most_nodes: Annotated[int, Range(1, MOST_ROWS)]
     others: str | None
     percentiles: list[Annotated[int, Range(0, 100)]]
     opponents: list[str]

@@ -105,7 +105,7 @@ def cells(ax: Axes, names: Sequence[tuple[str, ...]], chances: np.ndarray, title
         extent=(0, len(lines), len(cards), 0),
     )
     ax.set_xticks(np.arange(len(lines)) + 0.5, [line or "start" for line in lines])
-    ax.set_yticks(np.arange(len(cards)) + 0.5, cards)
+    ax.set_yticks(np.arange(len(cards)) + 0.5, cards, parse_math=False)
     ax.hlines(np.arange(len(cards) + 1), 0, len(lines), color="white", linewidth=1.5)
     ax.vlines(np.arange(len(lines) + 1), 0, len(cards), color="white", linewidth=3)
     ax.spines[:].set_visible(False)

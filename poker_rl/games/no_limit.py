@@ -53,6 +53,7 @@ class NoLimit(PokerGame):
         )
         blind = max(self.blinds, default=0)
         yield self.min_bet >= blind, f"min_bet: {self.min_bet} is less than the blind of {blind}"
+        yield self.min_bet <= STACK, f"min_bet: {self.min_bet:,} chips; at most {STACK:,}"
         yield (
             len(self.bet_sizes) <= SIZES,
             f"bet_sizes: {len(self.bet_sizes)} entries, at most {SIZES}",

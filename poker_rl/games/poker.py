@@ -33,17 +33,32 @@ class Poker(PokerGame):
             self.most_moves <= MOVES,
             f"max_raises: {self.max_raises} allows hands of more than {MOVES} actions",
         )
+        most = CHIPS // self.seats
         yield (
-            self.seats * self.most_chips <= CHIPS,
-            f"raise_sizes: a seat may put in {self.most_chips:,} chips, blinds and antes with"
-            f" them; at most {CHIPS // self.seats:,}",
+            max(self.raise_sizes) <= most,
+            f"raise_sizes: a raise of {max(self.raise_sizes):,} chips; at most {most:,}",
+        )
+        parts = {
+            "ante": self.ante,
+            "blinds": max(self.blinds, default=0),
+            "raise_sizes": self._raised,
+        }
+        largest = max(parts, key=lambda key: parts[key])
+        yield (
+            self.most_chips <= most,
+            f"{largest}: {parts[largest]:,} of the {self.most_chips:,} chips that a seat may put"
+            f" in, by ante, blinds and raises; at most {most:,}",
         )
 
     @property
     def most_chips(self) -> int:
         """The most chips a seat can put in, and so lose, in a hand."""
-        sizes = sum(n * size for n, size in zip(self.max_raises, self.raise_sizes, strict=False))
-        return self.ante + max(self.blinds, default=0) + sizes
+        return self.ante + max(self.blinds, default=0) + self._raised
+
+    @property
+    def _raised(self) -> int:
+        """The most chips that a seat can put in by raises and calls of them."""
+        return sum(n * size for n, size in zip(self.max_raises, self.raise_sizes, strict=False))
 
     @property
     def most_moves(self) -> int:

@@ -28,6 +28,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.settings import Refused
 
+NAME = re.compile(r"[\w-]+")
 SPEC = re.compile(r"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?)?")  # path@decisions:player.copy
 
 PLAYER_NAME = re.compile(r"\w{1,60}")  # such a name may be part of a file's
@@ -59,7 +60,7 @@ def load_player(
 
 def is_bot(spec: str) -> bool:
     """Whether this names a bot of `conf/player` or a file like those there."""
-    named = spec.isidentifier() and not (Path(spec) / PLAYERS).is_dir()
+    named = NAME.fullmatch(spec) is not None and not (Path(spec) / PLAYERS).is_dir()
     return named or spec.endswith(".yaml")
 
 
