@@ -25,7 +25,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.settings import Count, Natural, Range, Refused, Seed, Threads
+from poker_rl.schedules import Constant, Schedule
+from poker_rl.settings import Count, Natural, NonNegative, Range, Refused, Seed, Threads
 
 # what NumPy and torch say where memory ends, other than by MemoryError
 TOO_LARGE = re.compile(
@@ -60,6 +61,7 @@ class Root:
     outputs: str
     name: str | None
     resume: str | None
+    warm_start: str | None
 
     def __post_init__(self) -> None:
         if not self.outputs:
@@ -138,7 +140,7 @@ def convert_fields(
         if name not in node or node[name] == "???":
             raise Refused(f"{prefix}{name}: missing; give {prefix}{name}=…")
     return {
-        name: _convert(node[name], _annotation(target, name), f"{prefix}{name}", runtime)
+        name: _convert(node[name], annotation_of(target, name), f"{prefix}{name}", runtime)
         for name in names
     }
 
@@ -215,7 +217,7 @@ def option(group: str, name: str) -> dict[str, Any]:
     return own
 
 
-def _annotation(target: type[Any], name: str) -> Any:
+def annotation_of(target: type[Any], name: str) -> Any:
     """A field's annotation, evaluated where it was written; other fields need not be evaluable."""
     owner = next(c for c in target.__mro__ if name in inspect.get_annotations(c))
     annotation = inspect.get_annotations(owner)[name]
@@ -253,6 +255,8 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
         if not isinstance(value, list | tuple):
             raise Refused(f"{key}: {_shown(value)} is not a list, such as [{_shown(value)}]")
         return origin(_convert(v, args[0], f"{key}[{i}]", runtime) for i, v in enumerate(value))
+    if annotation is Schedule and not isinstance(value, Mapping):
+        return Constant(start=_convert(value, NonNegative, key, runtime))  # a bare number
     if annotation not in SCALARS:
         return _member(build(value, key, **runtime), annotation, f"{key}._target_")
     if annotation is float and type(value) is int:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numba
 import torch
 
+from poker_rl.checkpoint import STATE
 from poker_rl.config import Root, build, convert_fields, find, option, plain, read, takes
 from poker_rl.disk import say, told
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.matches import FEWEST_DEALS
 from poker_rl.folder import CONFIG, PLACE, read_folder
 from poker_rl.games.game import Game
+from poker_rl.horizons import resolved
 from poker_rl.players.load import load_player, pinned
 from poker_rl.players.player import Player
 from poker_rl.resume import KEEPS, MAY_CHANGE
@@ -27,6 +29,7 @@ from poker_rl.run import Diverged, train
 from poker_rl.settings import Natural, Range, Refused, Seed, Threads, about
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
+from poker_rl.warm_start import begin_with
 
 if TYPE_CHECKING:
     from poker_rl.compose import Composed
@@ -96,6 +99,7 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     settings = fixed(settings)
     ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
     root = Root(**convert_fields(Root, ungrouped, "", {}))
+    settings = resolved(settings | asdict(root))
     device = prepare(root.device, root.threads, root.seed)
     game: Game = build(settings["game"], "game")
     load = loader(game, device)
@@ -115,7 +119,11 @@ def start(settings: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     evaluation = build(settings["evaluation"], "evaluation", load=load, **common)
     algorithm = build(settings["algo"], "algo", **parts, **common)
     folder = None if root.resume is None else Path(root.resume)
-    return train(settings | asdict(root), algorithm, game, evaluation, device, folder)
+    # A resumed run has weights of its own, unless it was killed before its first checkpoint.
+    if root.warm_start is not None and (folder is None or not (folder / STATE).exists()):
+        with about("warm_start"):
+            settings["warm_start"] = begin_with(root.warm_start, settings, algorithm, game)
+    return train(settings, algorithm, game, evaluation, device, folder)
 
 
 def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,14 +184,15 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
         Refused: if it is no run folder, or anything else is given with another value.
     """
     # Runs of earlier versions lack settings that are new and change nothing of what is learnt.
-    lacking = {key: settings[key] for key in MAY_CHANGE | PLACE if key in settings}
+    lacking = {key: settings[key] for key in MAY_CHANGE | PLACE | {"warm_start"} if key in settings}
     kept = lacking | settings_of(folder, "resume") | {"resume": settings["resume"]}
+    asked = resolved({**settings, "budget": kept.get("budget")})  # as they were when it began
     for override in overrides:
         key = override.partition("=")[0].lstrip("+~")
         value = at(settings, key)
         if key.partition(".")[0] in MAY_CHANGE:
             put(kept, key, value)
-        elif value is ABSENT or value != at(kept, key):
+        elif value is ABSENT or at(asked, key) != at(kept, key):
             raise Refused(f"{key}: {KEEPS}")
     return kept
 

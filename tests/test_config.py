@@ -212,6 +212,7 @@ ROOT: Mapping[str, Any] = {
     "outputs": "outputs",
     "name": None,
     "resume": None,
+    "warm_start": None,
 }
 
 
