@@ -37,26 +37,28 @@ def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: G
         parent, _, at = place.rpartition("@")
         folder = Path(parent)
     theirs, _ = read_folder(folder)
-    demand_equal(folder, "algo._target_", *(run["algo"]["_target_"] for run in (theirs, cfg)))
     state = checkpoint.load(folder / checkpoint.STATE)
-    reached = str(state["progress"]["decisions"])
-    if at not in ("", reached):
-        raise Refused(
-            f"{folder} now stands at {reached} decisions, not at {at}, and only its latest"
-            " checkpoint holds all there is to begin with"
-        )
-    for part, one, other in (
-        ("game", state["game"], game.state()),
-        ("net", theirs["net"], cfg["net"]),
-    ):
-        for name in one | other:
-            demand_equal(folder, f"{part}.{name}", one.get(name), other.get(name))
     try:
-        algorithm.take_over(state["algorithm"])
-    except RuntimeError as error:
-        raise Refused(f"{folder} has networks of other shapes{differing(theirs, cfg)}") from error
-    except Refused as error:
-        raise Refused(f"{folder} does not fit this run: algo.{error}") from None
+        reached = str(state["progress"]["decisions"])
+        if at not in ("", reached):
+            raise Refused(
+                f"{folder} now stands at {reached} decisions, not at {at}, and only its latest"
+                " checkpoint holds all there is to begin with"
+            )
+        demand_equal(folder, "algo._target_", theirs["algo"]["_target_"], cfg["algo"]["_target_"])
+        for name in state["game"] | game.state():
+            demand_equal(folder, f"game.{name}", state["game"].get(name), game.state().get(name))
+        for name in theirs["net"] | cfg["net"]:
+            demand_equal(folder, f"net.{name}", theirs["net"].get(name), cfg["net"].get(name))
+        try:
+            algorithm.take_over(state["algorithm"])
+        except RuntimeError as error:
+            what = f"{folder} has networks of other shapes{differing(theirs, cfg)}"
+            raise Refused(what) from error
+        except Refused as error:
+            raise Refused(f"{folder} does not fit this run: algo.{error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise Refused(f"{folder} does not hold what a run leaves: {error}") from error
     return f"{folder}@{reached}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 import yaml
 from commands import code, runs
 
+from poker_rl.algos.algorithm import Progress
 from poker_rl.compose import compose, opened
 from poker_rl.config import CONF, plain
-from poker_rl.horizons import resolved
+from poker_rl.horizons import resolved, used_up
 from poker_rl.listing import groups
+from poker_rl.schedules import Constant, Linear, OverInstance
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -119,6 +122,35 @@ def test_a_number_is_a_schedule_that_stays(asked: list[dict[str, Any]]) -> None:
     assert code("train", "algo=ppo", "algo.lr=3e-4") == 0
     assert code("train", "--config-dir", "mine", "algo=ppo", "experiment=own") == 0
     assert [cfg["algo"]["lr"] for cfg in asked] == [3e-4, 3e-4]
+
+
+@dataclass
+class Learner:
+    progress: Progress
+    lr: OverInstance
+    instances: int = 1
+
+
+DOWN = Linear(start=1e-3, end=0.0, horizon=4e6)
+
+
+@pytest.mark.parametrize(
+    ("learner", "budget", "unit", "expected"),
+    [
+        (Learner(Progress(decisions=4_000_000), DOWN), 4_000_000, "decisions", ["lr"]),
+        (Learner(Progress(decisions=2_000_000), DOWN), 4_000_000, "decisions", ["lr"]),  # stopped
+        (Learner(Progress(decisions=3_000_000), DOWN), 3_000_000, "decisions", []),
+        (Learner(Progress(decisions=4_000_000), DOWN, 2), 4_000_000, "decisions", []),
+        (Learner(Progress(decisions=8_000_000), DOWN, 2), 8_000_000, "decisions", ["lr"]),
+        (Learner(Progress(decisions=4_000_000), DOWN), 1_000_000, "hands", ["lr"]),
+        (Learner(Progress(decisions=3_000_000), DOWN), 9_000_000, "hands", []),
+        (Learner(Progress(decisions=4_000_000), Constant(start=0.0)), 4_000_000, "decisions", []),
+    ],
+)
+def test_step_sizes_that_are_0_from_the_end_of_the_budget_on(
+    learner: Learner, budget: int, unit: str, expected: list[str]
+) -> None:
+    assert list(used_up(learner, budget, unit)) == expected
 
 
 # A run of two iterations, and its step size at 0 in the end.

@@ -204,6 +204,20 @@ def test_reservoirs_have_to_be_of_one_size(refused: Callable[..., str]) -> None:
     )
 
 
+def test_a_folder_that_was_tampered_with(refused: Callable[..., str]) -> None:
+    first = run(*PPO)
+    path = first / "config.yaml"
+    cfg = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(cfg | {"net": [8]}))
+    message = f"warm_start: {first} does not hold what a run leaves: "
+    assert refused(*PPO, f"warm_start={first}").startswith(message)
+    path.write_text(yaml.safe_dump(cfg))
+    other = {name: part for name, part in state(first).items() if name != "progress"}
+    checkpoint.save(first / checkpoint.STATE, other)
+    assert refused(*PPO, f"warm_start={first}").startswith(message)
+    assert runs() == [first]
+
+
 def test_a_resumed_run_keeps_what_it_began_with(refused: Callable[..., str]) -> None:
     first = run(*PPO, "algo.lr=1e-3")
     assert refused("train", f"resume={first}", f"warm_start={first}", "budget=500").startswith(
