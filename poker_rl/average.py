@@ -19,7 +19,7 @@ from poker_rl.clock import Clock
 from poker_rl.descent import Descent, Optimiser
 from poker_rl.memory import Column, Memory, Rule
 from poker_rl.nets import copies_of, masked_log_softmax
-from poker_rl.schedules import Schedule
+from poker_rl.schedules import OverOwnSteps
 from poker_rl.settings import Count, NonNegative, Positive
 
 
@@ -32,7 +32,7 @@ class AverageSettings:
     updates: Count  # gradient steps each time the learner asks for some
     batch: Count  # items of each copy in a step
     optimiser: Optimiser
-    lr: Schedule  # over its own gradient steps
+    lr: OverOwnSteps
     gradient_norm: Positive | None
     power: NonNegative  # of the iteration, in an item's weight
 
@@ -64,6 +64,7 @@ class AveragePolicy:
         beside: Sequence[Memory] = (),
     ) -> None:
         self.settings, self.module = settings, module
+        self._earlier = 0  # iterations of the runs that the reservoirs were taken over from
         columns = {
             "observation": column,
             "mask": Column(torch.bool, actions),
@@ -103,7 +104,7 @@ class AveragePolicy:
         """Remember decisions: seen [B, W], legal [B, A], the policy [B, A] and its copy [B]."""
         parts = {"observation": observation, "mask": mask, "policy": policy}
         if self.settings.power:
-            parts["iteration"] = np.full(len(copy), iteration)
+            parts["iteration"] = np.full(len(copy), self._earlier + iteration)
         self.memory.add(copy, **parts)
 
     def learn(self) -> None:
@@ -130,6 +131,7 @@ class AveragePolicy:
     def state_dict(self) -> dict[str, Any]:
         """Weights, optimiser and reservoirs."""
         return {
+            "earlier": self._earlier,
             "module": self.module.state_dict(),
             "descent": self._descent.state_dict(),
             "memory": self.memory.state_dict(),
@@ -140,3 +142,16 @@ class AveragePolicy:
         self.module.load_state_dict(state["module"])
         self._descent.load_state_dict(state["descent"])
         self.memory.load_state_dict(state["memory"])
+        self._earlier = state.get("earlier", 0)  # a checkpoint without it has none
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Begin with the weights and reservoirs of another run; its play counts as earlier play.
+
+        Raises:
+            Refused: if the reservoirs are of another size or kind.
+        """
+        self.module.load_state_dict(state["module"])
+        self.memory.take_over(state["memory"])
+        if self.settings.power:
+            items = state["memory"]["items"]["iteration"]
+            self._earlier = max((int(one.max()) for one in items if len(one)), default=0)

@@ -36,6 +36,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl train -m algo=vpg,ppo seed=0,1,2     a sweep: one run after another
   poker-rl train game=kuhn name=first           in the new folder outputs/kuhn/ppo/first
   poker-rl train resume=FOLDER                  go on with a run that was stopped
+  poker-rl train warm_start=FOLDER …            a new run that begins with the networks of another
   tensorboard --logdir outputs                  look at the curves
 
 `poker-rl COMMAND --help` tells more, --version the version."""
@@ -170,12 +171,15 @@ def train(arguments: list[str]) -> int:
 
 def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
     """Print all settings with their comments, and what else there is to choose from."""
+    from poker_rl.config import plain
+    from poker_rl.horizons import resolved
     from poker_rl.listing import annotated, groups, table
 
+    algo = {name: part for name, part in resolved(plain(asked.settings)).items() if name == "algo"}
     if explain:
         options = {group: " ".join(names) for group, names in groups(conf).items()}
         say("\n\n".join([TRAIN_HELP, f"Groups\n{table(options)}", "All settings\n"]))
-    say(annotated(asked.settings, conf, asked.choices))
+    say(annotated(asked.settings | algo, conf, asked.choices))
 
 
 def sweep(jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:

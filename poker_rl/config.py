@@ -25,7 +25,17 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.settings import Count, Natural, Range, Refused, Seed, Threads, in_memory
+from poker_rl.schedules import Constant, Schedule
+from poker_rl.settings import (
+    Count,
+    Natural,
+    NonNegative,
+    Range,
+    Refused,
+    Seed,
+    Threads,
+    in_memory,
+)
 from poker_rl.yaml_text import demand_readable
 
 FILE_NAME = re.compile(r"\w[\w.+=-]{0,59}")  # and no folder above, whatever the system
@@ -60,6 +70,7 @@ class Root:
     outputs: str
     name: str | None
     resume: str | None
+    warm_start: str | None
 
     def __post_init__(self) -> None:
         if not self.outputs:
@@ -151,7 +162,7 @@ def convert_fields(
         if name not in node or node[name] == "???":
             raise Refused(f"{prefix}{name}: missing; give {prefix}{name}=…")
     return {
-        name: _convert(node[name], _annotation(target, name), f"{prefix}{name}", runtime)
+        name: _convert(node[name], annotation_of(target, name), f"{prefix}{name}", runtime)
         for name in names
     }
 
@@ -288,7 +299,7 @@ def option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> dict[str, A
     return own
 
 
-def _annotation(target: type[Any], name: str) -> Any:
+def annotation_of(target: type[Any], name: str) -> Any:
     """A field's annotation, evaluated where it was written; other fields need not be evaluable."""
     owner = next(c for c in target.__mro__ if name in inspect.get_annotations(c))
     annotation = inspect.get_annotations(owner)[name]
@@ -326,6 +337,8 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
         if not isinstance(value, list | tuple):
             raise Refused(f"{key}: {_shown(value)} is not a list, such as [{_shown(value)}]")
         return origin(_convert(v, args[0], f"{key}[{i}]", runtime) for i, v in enumerate(value))
+    if annotation is Schedule and not isinstance(value, Mapping):
+        return Constant(start=_convert(value, NonNegative, key, runtime))  # a bare number
     if annotation not in SCALARS:
         return build_as(annotation, value, key, **runtime)
     if annotation is float and type(value) is int:

@@ -15,11 +15,13 @@ import numba
 import torch
 
 from poker_rl.algos.algorithm import Algorithm
+from poker_rl.checkpoint import STATE
 from poker_rl.config import Root, build_as, convert_fields, find, option, plain, read, takes
 from poker_rl.disk import told
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.folder import CONFIG, PLACE, read_folder
 from poker_rl.games.game import Game
+from poker_rl.horizons import resolved
 from poker_rl.nets import Net
 from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
@@ -29,6 +31,7 @@ from poker_rl.run import Diverged, train
 from poker_rl.settings import Refused, about
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
+from poker_rl.warm_start import begin_with
 
 if TYPE_CHECKING:
     from poker_rl.compose import Composed
@@ -109,6 +112,7 @@ def start(
     settings = taking_along(settings, opponents, conf)
     ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
     root = Root(**convert_fields(Root, ungrouped, "", {}))
+    settings = resolved(settings | asdict(root))
     device = prepare(root.device, root.threads, root.seed)
     game: Game = build_as(Game, settings["game"], "game")
     load = loader(game, device, conf, opponents)
@@ -127,8 +131,12 @@ def start(
     common = {"game": game, "device": device, "seed": root.seed}
     evaluation = build_as(Evaluation, settings["evaluation"], "evaluation", load=load, **common)
     algorithm = build_as(Algorithm, settings["algo"], "algo", **parts, **common)
+    # A resumed run has weights of its own, unless it was killed before its first checkpoint.
+    if root.warm_start is not None and (folder is None or not (folder / STATE).exists()):
+        with about("warm_start"):
+            settings["warm_start"] = begin_with(root.warm_start, settings, algorithm, game)
     return train(
-        settings | asdict(root),
+        settings,
         algorithm,
         game,
         evaluation,
@@ -224,14 +232,15 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
         Refused: if it is no run folder, or anything else is given with another value.
     """
     # Runs of earlier versions lack settings that are new and change nothing of what is learnt.
-    lacking = {key: settings[key] for key in MAY_CHANGE | PLACE if key in settings}
+    lacking = {key: settings[key] for key in MAY_CHANGE | PLACE | {"warm_start"} if key in settings}
     kept = lacking | settings_of(folder, "resume") | {"resume": settings["resume"]}
+    asked = resolved({**settings, "budget": kept.get("budget")})  # as they were when it began
     for override in overrides:
         key = override.partition("=")[0].lstrip("+~")
         value = at(settings, key)
         if key.partition(".")[0] in MAY_CHANGE:
             put(kept, key, value)
-        elif value is ABSENT or value != at(kept, key):
+        elif value is ABSENT or at(asked, key) != at(kept, key):
             raise Refused(f"{key}: {KEEPS}")
     return kept
 

@@ -149,6 +149,7 @@ class Memory:
         beside: Sequence[Memory] = (),
     ) -> None:
         self.capacity, self.copies, self.rule = capacity, copies, rule
+        self._key = key
         self.added = np.zeros(copies, np.int64)
         self._columns, self._device = dict(columns), device
         item = sum(prod(c.shape()) * c.stored().itemsize for c in columns.values())
@@ -243,6 +244,26 @@ class Memory:
         self.added = np.array(state["added"])
         self._entering.bit_generator.state = state["entering"]
         self.drawing.set_state(state["drawing"])
+        self._fill(state)
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Hold the items of another memory, as if they had been offered to this one.
+
+        Raises:
+            Refused: if that memory has another capacity or other columns.
+        """
+        if state["items"].keys() != self._parts.keys():
+            theirs, ours = (", ".join(columns) for columns in (state["items"], self._parts))
+            raise Refused(f"{self._key}: that memory holds {theirs}, this one {ours}")
+        sizes = [len(items) for items in next(iter(state["items"].values()))]
+        if sizes != [min(added, self.capacity) for added in state["added"]]:
+            raise Refused(
+                f"{self._key}: {self.capacity:,} items, the other memory has {max(sizes):,}"
+            )
+        self.added = np.array(state["added"])
+        self._fill(state)
+
+    def _fill(self, state: dict[str, Any]) -> None:
         for name, copies in state["items"].items():
             for first, items in zip(self._first[:, 0].tolist(), copies, strict=True):
                 self._parts[name][first : first + len(items)] = items.to(self._device)

@@ -41,6 +41,7 @@ from poker_rl.folder import (
     write_manifest,
 )
 from poker_rl.games.game import Game
+from poker_rl.horizons import used_up
 from poker_rl.record import Recorder, first_of_each, flatten
 from poker_rl.resume import KEEPS, MAY_CHANGE, demand_fit, demand_kept, demand_run, differing, kept
 from poker_rl.settings import Refused
@@ -81,11 +82,12 @@ class Run:
         """Progress in the unit of the budget."""
         return int(getattr(self.algorithm.progress, self.unit))
 
-    def restore(self) -> None:
-        """Take up the last checkpoint.
+    def restore(self, earlier_budget: int) -> None:
+        """Take up the last checkpoint of a run that began with a budget, perhaps a smaller one.
 
         Raises:
-            Refused: if it is damaged, belongs to another run, or there is nothing left to do.
+            Refused: if it is damaged, belongs to another run, or there is nothing left to do or
+                to learn.
         """
         path = self.folder / checkpoint.STATE
         if self.manifest["checkpoint"] is None and not path.exists():
@@ -111,6 +113,14 @@ class Run:
                 f"budget: {self.folder} has already done {self.step:,} of {self.budget:,}"
                 f" {self.unit}; a larger budget goes on"
             )
+        if self.budget > earlier_budget:
+            for name in used_up(self.algorithm, earlier_budget, self.unit):
+                raise Refused(
+                    f"budget: the step size algo.{name} of {self.folder} falls to 0 within its"
+                    f" {earlier_budget:,} {self.unit}, so that nothing would be learnt in more;"
+                    f" begin anew with budget={self.budget}, or go on in a new run, with"
+                    f" warm_start={shlex.quote(str(self.folder))}"
+                )
         self.last_row = self.recorder.load_state_dict(state["record"])
         self.saved = self.manifest["checkpoint"] = state["progress"]
 
@@ -259,7 +269,7 @@ def go_on(
     demand_run(folder)
     run = Run(cfg, algorithm, game, evaluation, folder, manifest)
     try:
-        run.restore()
+        run.restore(int(old["budget"]))
         here = session(device)
         if changed := changes(manifest, old.get("threads"), here, cfg["threads"]):
             say(

@@ -1,16 +1,19 @@
 """Settings that change in the course of a run, each over a horizon of its own.
 
-The horizon is independent of the budget, so that a longer run does not bend a schedule. Steps are
-counted in whatever unit the algorithm names for the setting.
+A horizon is a number of steps. In YAML it may also follow the budget, as the whole of it or as a
+share; `horizons` turns that into steps when a run begins, and from then on the run keeps them. What
+a step is, each learner says at its setting: `lr: OverInstance` counts decisions of one instance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Protocol
+from typing import Annotated, NamedTuple, Protocol
 
-from poker_rl.settings import NonNegative, Positive
+from poker_rl.settings import NonNegative, Positive, Range
+
+Steps = Annotated[float, Range(1)]
 
 
 class Schedule(Protocol):
@@ -18,6 +21,22 @@ class Schedule(Protocol):
 
     def value(self, step: int) -> float:
         """The setting after `step` steps."""
+
+
+class Over(NamedTuple):
+    """What the steps of a schedule are, part of a field's annotation.
+
+    A horizon can follow the budget if both are counted in the same unit.
+    """
+
+    unit: str  # a unit of the budget, or in words what no budget counts
+    each: str = ""  # the setting among which the unit is divided, such as `instances`
+
+
+OverDecisions = Annotated[Schedule, Over("decisions")]
+OverInstance = Annotated[Schedule, Over("decisions", "instances")]  # decisions of one instance
+OverUpdates = Annotated[Schedule, Over("updates")]
+OverOwnSteps = Annotated[Schedule, Over("gradient steps of its own")]  # of one network or learner
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -36,7 +55,7 @@ class Linear:
 
     start: NonNegative
     end: NonNegative
-    horizon: Positive
+    horizon: Steps
 
     def value(self, step: int) -> float:
         done = min(step / self.horizon, 1.0)
@@ -49,7 +68,7 @@ class Log:
 
     start: Positive
     end: Positive
-    horizon: Positive
+    horizon: Steps
 
     def value(self, step: int) -> float:
         done = min(step / self.horizon, 1.0)
@@ -61,7 +80,7 @@ class InverseSqrt:
     """start for the length of the horizon, from there on falling as 1/sqrt(step)."""
 
     start: NonNegative
-    horizon: Positive
+    horizon: Steps
 
     def value(self, step: int) -> float:
         return self.start / sqrt(max(step / self.horizon, 1.0))

@@ -473,6 +473,25 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train +algo.foo=1", "algo.foo: no such setting; allowed: "),
         ("train +foo=1", "foo: no such setting; allowed: budget"),
         ("train ~algo.gamma", "algo.gamma: missing; give algo.gamma=…"),
+        (
+            "train budget_unit=hands",
+            "algo.lr.horizon: can't follow the budget, which is in hands, as this schedule counts"
+            " decisions; give a number of those",
+        ),
+        (
+            "train experiment=nfsp_leduc_tuned algo.average.lr.horizon=0.5",
+            "algo.average.lr.horizon: can't follow the budget, which is in decisions, as this"
+            " schedule counts gradient steps of its own; ",
+        ),
+        (
+            "train algo.lr.horizon=0",
+            "algo.lr.horizon: 0 is neither a number of steps (1 or more), ",
+        ),
+        ("train algo.lr.horizon=long", 'algo.lr.horizon: "long" is not a number'),
+        ("train algo.lr=-1", "algo.lr: -1.0 is not in [0, inf]"),
+        ("train algo.lr=fast", 'algo.lr: "fast" is not a number'),
+        ("train algo=cfr warm_start=.", "warm_start: cfr has no networks that could be taken over"),
+        ("train warm_start=outputs/none", "warm_start: outputs/none is no run folder: "),
         ("train algo.gamma=3.96", "algo.gamma: 3.96 is not in [0, 1]"),
         ("train algo.gamma=fast", 'algo.gamma: "fast" is not a number'),
         ("train algo.gamma=", 'algo.gamma: "" is not a number'),

@@ -213,6 +213,7 @@ ROOT: Mapping[str, Any] = {
     "outputs": "outputs",
     "name": None,
     "resume": None,
+    "warm_start": None,
 }
 
 

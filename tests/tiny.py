@@ -123,6 +123,7 @@ def settings(**changes: Any) -> dict[str, Any]:
         "outputs": "outputs",
         "name": None,
         "resume": None,
+        "warm_start": None,
         "game": {"_target_": "tiny.TinyGame"},
         "algo": {"_target_": "tiny.TinyAlgorithm", "nan_at": 0, "nan_in": "metric"},
         "evaluation": {"_target_": "tiny.TinyEvaluation"},

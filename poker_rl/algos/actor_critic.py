@@ -23,13 +23,13 @@ The combination and its constants are our own.
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 
 from poker_rl.agents import Agents
-from poker_rl.algos.algorithm import Progress, Stateful, restore, states
+from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
 from poker_rl.average import AveragePolicy, AverageSettings
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
@@ -44,13 +44,13 @@ from poker_rl.nets import (
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import ENDED, Batch, Rows, Seating, draw
-from poker_rl.schedules import Schedule
+from poker_rl.schedules import OverDecisions
 from poker_rl.settings import Count, NonNegative, Positive, Probability
 from poker_rl.weight_average import WeightAverage
 
 
 @dataclass(kw_only=True)
-class ActorCritic:
+class ActorCritic(NetworkLearner):
     """The learner; schedules count decisions, `alpha` is in the game's unit.
 
     Args:
@@ -64,9 +64,9 @@ class ActorCritic:
     exploration: Probability
     critic: Literal["own", "perfect_information"]
     trace: Probability
-    alpha: Schedule
-    actor_lr: Schedule
-    critic_lr: Schedule
+    alpha: OverDecisions
+    actor_lr: OverDecisions
+    critic_lr: OverDecisions
     minibatches: Count
     gradient_norm: Positive
     reward_scale: Positive
@@ -82,6 +82,8 @@ class ActorCritic:
     device: InitVar[torch.device]
     seed: InitVar[int]
     opponent: InitVar[Player | None] = None
+
+    learnt: ClassVar = ("actor", "critic", "weight_average", "average")
 
     def __post_init__(
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
@@ -223,14 +225,6 @@ class ActorCritic:
             **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), told_means, strict=True)),
             "schedule/alpha": alpha,
         }
-
-    def state_dict(self) -> dict[str, Any]:
-        """Networks, optimiser, averages, tables, generator and counters."""
-        return states(self._parts())
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        restore(self._parts(), state)
 
     def _parts(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {

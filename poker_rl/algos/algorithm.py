@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from poker_rl.players.player import Player
+from poker_rl.settings import Refused
 
 
 @dataclass
@@ -41,17 +43,6 @@ class Stateful(Protocol):
         """Go on where `state_dict` was taken."""
 
 
-def states(parts: Mapping[str, Stateful]) -> dict[str, Any]:
-    """The state of each part, by name."""
-    return {name: part.state_dict() for name, part in parts.items()}
-
-
-def restore(parts: Mapping[str, Stateful], state: Mapping[str, Any]) -> None:
-    """Let each part go on where `states` was taken."""
-    for name, part in parts.items():
-        part.load_state_dict(state[name])
-
-
 class Algorithm(Protocol):
     """A learner or solver.
 
@@ -79,3 +70,40 @@ class Algorithm(Protocol):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state_dict` was taken."""
+
+
+class NetworkLearner(ABC):
+    """What learners with networks have in common: they are saved and resumed part by part."""
+
+    # The names of the parts that hold what was learnt: networks and averages. A warm start takes
+    # these over from another run and begins all others afresh.
+    learnt: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def _parts(self) -> dict[str, Stateful]:
+        """All that has a state, by name."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of each part, by name."""
+        return {name: part.state_dict() for name, part in self._parts().items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on exactly where `state_dict` was taken."""
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Begin with what the learner that `state_dict` was taken of has learnt.
+
+        Raises:
+            Refused, RuntimeError: if a part does not fit.
+        """
+        parts = self._parts()
+        for name in self.learnt:
+            if (name in parts) != (name in state):
+                has, lacks = ("this", "that") if name in parts else ("that", "this")
+                raise Refused(f"{name}: {has} learner has one, {lacks} has none")
+            if name in parts:
+                # Of a network all is learnt; a part with more to it says what of it is.
+                take_over = getattr(parts[name], "take_over", parts[name].load_state_dict)
+                take_over(state[name])

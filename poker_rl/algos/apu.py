@@ -33,14 +33,14 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import InitVar, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from poker_rl.agents import Agents
-from poker_rl.algos.algorithm import Progress, Stateful, restore, states
+from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.games.hands import Hands
@@ -48,7 +48,7 @@ from poker_rl.memory import Circular, Column, Memory
 from poker_rl.nets import Net, masked_log_softmax, masked_softmax, part
 from poker_rl.players.player import Player
 from poker_rl.rollout import ENDED, Batch, Rows, draw
-from poker_rl.schedules import Schedule
+from poker_rl.schedules import Over, OverOwnSteps, Schedule
 from poker_rl.settings import Count, Positive, Probability, Range, Refused
 from poker_rl.soft_targets import Learner
 
@@ -56,7 +56,7 @@ Share = Annotated[float, Range(0, 1, open_low=True)]
 
 
 @dataclass(kw_only=True)
-class APU:
+class APU(NetworkLearner):
     """The learner; `progress.updates` are gradient steps, whoever takes them.
 
     Args:
@@ -78,10 +78,10 @@ class APU:
     batch: Count
     replay: Count
     gamma: Probability
-    epsilon: Schedule
-    actor_lr: Schedule
-    critic_lr: Schedule
-    entropy: Schedule
+    epsilon: Annotated[Schedule, Over("episodes")]
+    actor_lr: OverOwnSteps
+    critic_lr: OverOwnSteps
+    entropy: OverOwnSteps
     soft_target: Share
     reward: Literal["published", "payoff"]
     reward_unit: Positive
@@ -91,6 +91,8 @@ class APU:
     device: InitVar[torch.device]
     seed: InitVar[int]
     opponent: InitVar[Player | None] = None
+
+    learnt: ClassVar = ("actor", "critic", "target_actor", "target_critic", "others")
 
     def __post_init__(
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
@@ -271,14 +273,6 @@ class APU:
             means = torch.stack(told).mean(0) / learner.memory.copies
             metrics |= dict(zip(names, means.tolist(), strict=True))
         return metrics
-
-    def state_dict(self) -> dict[str, Any]:
-        """Networks, optimisers, memories, tables, generators and counters."""
-        return states(self._parts())
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        restore(self._parts(), state)
 
     def _parts(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {"progress": self.progress, "agents": self._agents}

@@ -20,7 +20,7 @@ made up for. All agents' networks take a step in one call.
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from typing import Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from poker_rl.agents import Agents
-from poker_rl.algos.algorithm import Progress, Stateful, restore, states
+from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
 from poker_rl.clock import Clock
 from poker_rl.descent import Descent, Optimiser
 from poker_rl.games.game import Game
@@ -37,12 +37,12 @@ from poker_rl.nets import Net
 from poker_rl.players.network import GreedyPlayer, NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.rollout import ENDED, OPEN, Batch, Rows, Seating, draw
-from poker_rl.schedules import Schedule
+from poker_rl.schedules import Over, OverUpdates, Schedule
 from poker_rl.settings import Count, Positive, Probability, Refused
 
 
 @dataclass(kw_only=True)
-class DQN:
+class DQN(NetworkLearner):
     """The learner; `progress.decisions` counts all agents' decisions, `updates` are of each agent.
 
     Args:
@@ -59,10 +59,10 @@ class DQN:
     learn_from: Count
     replay: Count
     gamma: Probability
-    epsilon: Schedule
+    epsilon: Annotated[Schedule, Over("one agent's decisions")]
     target_every: Count
     optimiser: Optimiser
-    lr: Schedule
+    lr: OverUpdates
     gradient_norm: Positive | None
     reward_scale: Positive
     members: Literal["shared", "seat", "agent"]
@@ -72,6 +72,8 @@ class DQN:
     device: InitVar[torch.device]
     seed: InitVar[int]
     opponent: InitVar[Player | None] = None
+
+    learnt: ClassVar = ("q", "target", "average")
 
     def __post_init__(
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
@@ -210,14 +212,6 @@ class DQN:
             "schedule/lr": self.lr.value(self._descent.updates),
             "memory/replay": self._memory.fill,
         }
-
-    def state_dict(self) -> dict[str, Any]:
-        """Networks, optimiser, memory, tables, generators and counters."""
-        return states(self._parts())
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        restore(self._parts(), state)
 
     def _parts(self) -> dict[str, Stateful]:
         return {

@@ -33,7 +33,7 @@ from torch import Tensor
 
 from poker_rl.advantages import gae
 from poker_rl.agents import Agents
-from poker_rl.algos.algorithm import Progress, Stateful, restore, states
+from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
 from poker_rl.average import AveragePolicy, AverageSettings
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
@@ -42,7 +42,7 @@ from poker_rl.nets import Net, Together, clip_gradients, masked_log_softmax, mas
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import OPEN, Batch, Rows, Seating, sample
-from poker_rl.schedules import Schedule
+from poker_rl.schedules import OverInstance
 from poker_rl.settings import Count, Natural, NonNegative, Positive, Probability, Refused
 from poker_rl.weight_average import WeightAverage
 
@@ -56,7 +56,7 @@ METRICS = (
 
 
 @dataclass(kw_only=True)
-class PPO:
+class PPO(NetworkLearner):
     """The learner; schedules count the decisions of one instance.
 
     Args:
@@ -71,15 +71,15 @@ class PPO:
     minibatches: Count
     gamma: Probability
     gae_lambda: Probability
-    clip: Schedule
-    lr: Schedule
+    clip: OverInstance
+    lr: OverInstance
     adam_epsilon: Positive
     gradient_norm: Positive
-    entropy: Schedule
+    entropy: OverInstance
     even: Literal["actions", "kinds"]
-    magnet: Schedule | None
+    magnet: OverInstance | None
     magnet_every: Count
-    last: Schedule | None
+    last: OverInstance | None
     value: NonNegative
     clip_value: bool
     normalise: bool
@@ -98,6 +98,8 @@ class PPO:
     device: InitVar[torch.device]
     seed: InitVar[int]
     opponent: InitVar[Player | None] = None
+
+    learnt: ClassVar = ("networks", "weight_average", "magnet", "average")
 
     taken: ClassVar[bool] = False  # whether the average network learns actions, not probabilities
 
@@ -131,6 +133,7 @@ class PPO:
         self._weight_average = WeightAverage(self._actor, self.weight_average)
         self._magnet = WeightAverage(self._actor, 0.0)  # keeps nothing: a copy, when updated
         self._renewed = 0
+        self._earlier = 0  # iterations of the runs that the average of weights was taken over from
         self._clock = Clock()
         self._average = None
         if self.average is not None:
@@ -190,7 +193,7 @@ class PPO:
                     sums += self._update(logits, value, part, weight, now)
                 updates += 1
         # at first iteration t weighs as t^2, so that the average soon forgets where it began
-        t = self.progress.iterations
+        t = self._earlier + self.progress.iterations
         self._weight_average.decay = min(self.weight_average, t / (t + 3))
         self._weight_average.update(self._actor)
         metrics: dict[str, float] = {}
@@ -319,12 +322,20 @@ class PPO:
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, optimiser, averages, magnet, tables, generator and counters."""
-        return states(self._parts()) | {"renewed": self._renewed}
+        state = super().state_dict() | {"renewed": self._renewed}
+        # left out where it is 0, as by earlier versions, whose runs go on like any other
+        return state | ({"earlier": self._earlier} if self._earlier else {})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        restore(self._parts(), state)
+        super().load_state_dict(state)
         self._renewed = state["renewed"]
+        self._earlier = state.get("earlier", 0)
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """See `NetworkLearner`; the average of weights goes on slowly if it was slow already."""
+        super().take_over(state)
+        self._earlier = state.get("earlier", 0) + state["progress"]["iterations"]
 
     def _parts(self) -> dict[str, Stateful]:
         parts: dict[str, Stateful] = {

@@ -17,7 +17,7 @@ once an update, by the mean of its hands, and only after they were used.
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from torch import Tensor
 
 from poker_rl.advantages import gae
 from poker_rl.agents import Agents
-from poker_rl.algos.algorithm import Progress, Stateful, restore, states
+from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.nets import Net, masked_log_softmax
@@ -46,7 +46,7 @@ class RunningAverage:
 
 
 @dataclass(kw_only=True)
-class Reinforce:
+class Reinforce(NetworkLearner):
     """The learner.
 
     Args:
@@ -67,6 +67,8 @@ class Reinforce:
     device: InitVar[torch.device]
     seed: InitVar[int]
     opponent: InitVar[Player | None] = None
+
+    learnt: ClassVar = ("policy",)
 
     def __post_init__(
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
@@ -151,11 +153,11 @@ class Reinforce:
 
     def state_dict(self) -> dict[str, Any]:
         """Network, optimiser, baselines, tables, generator and counters."""
-        return states(self._parts()) | {"baseline": torch.from_numpy(self._baseline.copy())}
+        return super().state_dict() | {"baseline": torch.from_numpy(self._baseline.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        restore(self._parts(), state)
+        super().load_state_dict(state)
         self._baseline = state["baseline"].numpy().copy()
 
     def _parts(self) -> dict[str, Stateful]:

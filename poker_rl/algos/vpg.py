@@ -24,7 +24,7 @@ often has decided so many times. All decisions of a player in a hand share what 
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, fields
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from poker_rl.advantages import gae
 from poker_rl.agents import Agents
-from poker_rl.algos.algorithm import Progress, Stateful, restore, states
+from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
 from poker_rl.clock import Clock
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
@@ -41,7 +41,7 @@ from poker_rl.nets import Net, clip_gradients, masked_log_softmax, routed
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import Batch, Rows, Seating, sample
-from poker_rl.schedules import Schedule
+from poker_rl.schedules import OverInstance
 from poker_rl.settings import Count, Positive, Probability, Refused
 from poker_rl.weight_average import WeightAverage
 
@@ -52,7 +52,7 @@ Objective = Literal["log_probability", "probability", "clipped_ratio"]
 
 
 @dataclass(kw_only=True)
-class VPG:
+class VPG(NetworkLearner):
     """The learner; schedules count the decisions of one instance, `entropy` is in reward scales.
 
     Args:
@@ -67,9 +67,9 @@ class VPG:
     objective: Objective
     clip: Positive
     gae_lambda: Probability
-    entropy: Schedule
-    actor_lr: Schedule
-    critic_lr: Schedule
+    entropy: OverInstance
+    actor_lr: OverInstance
+    critic_lr: OverInstance
     gradient_norm: Positive | None
     reward_scale: Positive
     weight_average: Probability
@@ -81,6 +81,8 @@ class VPG:
     device: InitVar[torch.device]
     seed: InitVar[int]
     opponent: InitVar[Player | None] = None
+
+    learnt: ClassVar = ("actor", "critic", "weight_average")
 
     def __post_init__(
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
@@ -216,14 +218,6 @@ class VPG:
     def _value(self, seen: Tensor, copy: Tensor) -> float:
         """Mean of the critic in chips."""
         return routed(self._critic, seen, copy).mean().item() * self.reward_scale
-
-    def state_dict(self) -> dict[str, Any]:
-        """Networks, optimisers, average, tables, generator and counters."""
-        return states(self._parts())
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        restore(self._parts(), state)
 
     def _parts(self) -> dict[str, Stateful]:
         return {
