@@ -36,6 +36,7 @@ def _now() -> float:
 
     While a CUDA graph is recorded nothing is done, and there is nothing to wait for.
     """
-    if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    if used and not torch.cuda.is_current_stream_capturing():
         torch.cuda.synchronize()
     return perf_counter()
