@@ -25,11 +25,12 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.settings import Count, Natural, Range, Refused, Seed, Threads
+from poker_rl.settings import Count, Natural, Range, Refused, Seed
 
 # what NumPy and torch say where memory ends, other than by MemoryError
 TOO_LARGE = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
+    "|CUDA out of memory"
 )
 FILE_NAME = re.compile(r"\w[\w.+=-]{0,59}")  # and no folder above, whatever the system
 PACKAGE = Path(__file__).resolve().parent
@@ -50,7 +51,7 @@ class Root:
 
     seed: Seed
     device: Literal["auto", "cpu", "cuda"]
-    threads: Threads
+    threads: Count
     budget: Count
     budget_unit: Literal["decisions", "hands", "updates", "iterations"]
     evaluate_every: Count
@@ -93,7 +94,7 @@ def build(node: object, key: str, **runtime: Any) -> Any:
     try:
         return target(**arguments)
     except (MemoryError, RuntimeError, ValueError) as error:
-        if isinstance(error, MemoryError) or TOO_LARGE.search(str(error)):
+        if ran_out(error):
             raise Refused(f"{key}: too large for the memory of this machine") from None
         raise
     except Refused as error:
@@ -102,6 +103,11 @@ def build(node: object, key: str, **runtime: Any) -> Any:
             raise
         link = "." if field.partition(".")[0] in node else ": "
         raise Refused(f"{key}{link}{error}") from None
+
+
+def ran_out(error: Exception) -> bool:
+    """Whether an exception says that memory ended: Python's own, NumPy's or torch's."""
+    return isinstance(error, MemoryError) or TOO_LARGE.search(str(error)) is not None
 
 
 def find(target: object, key: str) -> type[Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numba
 import torch
 
-from poker_rl.config import Root, build, convert_fields, find, option, plain, read, takes
+from poker_rl.config import Root, build, convert_fields, find, option, plain, ran_out, read, takes
 from poker_rl.disk import say, told
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.matches import FEWEST_DEALS
@@ -24,7 +24,7 @@ from poker_rl.players.load import load_player, pinned
 from poker_rl.players.player import Player
 from poker_rl.resume import KEEPS, MAY_CHANGE
 from poker_rl.run import Diverged, train
-from poker_rl.settings import Natural, Range, Refused, Seed, Threads, about
+from poker_rl.settings import Count, Natural, Range, Refused, Seed, about
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
 
@@ -51,7 +51,7 @@ class Evaluate:
     out: str | None
     seed: Seed
     device: Literal["auto", "cpu", "cuda"]
-    threads: Threads
+    threads: Count
 
 
 def attempt(asked: Composed) -> Outcome:
@@ -79,6 +79,9 @@ def attempt(asked: Composed) -> Outcome:
     except OSError as error:
         return outcome(status="failed", exit_code=1, message=told(error))
     except Exception as error:
+        if ran_out(error):
+            message = "out of memory while training; less at once (tables, hands, batch) needs less"
+            return outcome(status="failed", exit_code=1, message=message)
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
         return outcome(status="failed", exit_code=1, message=message)
@@ -153,10 +156,13 @@ def prepare(device: str, threads: int, seed: int) -> torch.device:
     """Set threads and seeds, of all libraries and only here; the device to compute on.
 
     Raises:
-        Refused: if there is no such device.
+        Refused: if there is no such device, or are not so many cores.
     """
+    cores = os.cpu_count() or 1
+    if threads > cores:
+        raise Refused(f"threads: {threads} are more than the cores of this machine, {cores}")
     torch.set_num_threads(threads)
-    numba.set_num_threads(min(threads, os.cpu_count() or 1))
+    numba.set_num_threads(threads)
     torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none
     # Making an optimiser would import torch's compiler, for two seconds, only to keep out of it.
     undecorated = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)

@@ -47,4 +47,7 @@ NonNegative = Annotated[float, Range(0)]
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
 Seed = Annotated[int, Range(0, 1e18)]  # what every generator takes
-Threads = Annotated[int, Range(1, 1024)]
+# Work of one call of learn(), in which a first Ctrl-C waits: passes over a batch or steps on one,
+# none of which takes a thousand, and iterations of solvers, which take microseconds and more.
+Passes = Annotated[int, Range(1, 1000)]
+Sweeps = Annotated[int, Range(1, 1e6)]

@@ -23,7 +23,7 @@ EVERYTHING = {""}
 MAY_IMPORT = {
     "": set(),
     "advantages": {"games", "rollout"},
-    "agents": {"games", "memory", "minibatches", "nets", "players", "rollout"},
+    "agents": {"games", "memory", "minibatches", "nets", "players", "rollout", "room"},
     "algos": {"algos.algorithm", "games", "players", "settings", *PARTS},
     "algos.algorithm": {"players"},
     "algos.nfsp_ppo": {"algos.ppo", "games", "players", "settings", *PARTS},
@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "history": {"nets", "settings"},
     "job": EVERYTHING,
     "listing": set(),
-    "memory": {"settings"},
+    "memory": {"room", "settings"},
     "minibatches": {"games", "nets"},
     "nets": {"settings"},
     "players": {"checkpoint", "games", "nets", "players", "settings"},
@@ -53,6 +53,7 @@ MAY_IMPORT = {
     },
     "resume": {"checkpoint", "disk", "folder", "settings"},
     "rollout": {"games", "players"},
+    "room": {"settings"},
     "run": {
         *("algos.algorithm", "evaluation.measurement"),
         *("checkpoint", "disk", "folder", "games", "record", "resume", "settings", "stop"),

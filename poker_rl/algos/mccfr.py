@@ -23,7 +23,7 @@ from poker_rl.games.game import Game, random, rule
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
-from poker_rl.settings import Count
+from poker_rl.settings import Sweeps
 
 RANDOM = np.dtype([("key", "u8"), ("draws", "u8")])  # the random state of games.game.random
 
@@ -36,7 +36,7 @@ class MCCFR:
         Refused: if the game is too large to enumerate.
     """
 
-    iterations_per_step: Count
+    iterations_per_step: Sweeps
     game: InitVar[Game]
     seed: InitVar[int]
 
