@@ -87,7 +87,7 @@ def test_memory_is_told_before_building():
 
 
 def test_a_game_of_many_nodes_is_refused_before_it_takes_memory():
-    """Of 13.8 million nodes, fewer than the 20 million that were the limit; they would take 7.5 GB."""
+    """It has 13.8 million nodes, fewer than the limit was (20 million), and would take 7.5 GB."""
     definition = build({**option("game", "nolimit_leduc"), "stacks": 15}, "game")
 
     def enumerated() -> None:
