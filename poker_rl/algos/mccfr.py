@@ -25,7 +25,9 @@ from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
 from poker_rl.settings import Sweeps
 
-RANDOM = np.dtype([("key", "u8"), ("draws", "u8")])  # the random state of games.game.random
+# The random state of games.game.random. In the order of a table's first fields numba would take a
+# table for one of these with more fields, and warn of it.
+RANDOM = np.dtype([("draws", "u8"), ("key", "u8")])
 
 
 @dataclass(kw_only=True)
