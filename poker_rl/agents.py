@@ -16,6 +16,7 @@ from poker_rl.players.features import Features
 from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
 from poker_rl.rollout import Rollout, Rows, Seating
+from poker_rl.room import demand
 from poker_rl.settings import in_memory
 
 
@@ -34,6 +35,11 @@ class Agents:
         seating: which agent sits where.
         hidden: show critics the hidden cards too.
         ask_forced: ask the networks for moves that are the only legal ones.
+        steps: actions at each table in an iteration, one if hands are played to their end.
+        key: the setting that says `tables`, named in errors.
+
+    Raises:
+        Refused: if the tables and what an iteration keeps of them do not fit into memory.
 
     Attributes:
         generator: for actions and batches.
@@ -57,10 +63,21 @@ class Agents:
         seating: Seating,
         hidden: bool = False,
         ask_forced: bool = True,
+        steps: int = 1,
+        key: str = "tables",
     ) -> None:
         streams = np.random.SeedSequence(seed).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._features = Features(game, net.features)
+        self._hidden = game.hidden_size if hidden else 0
+        table = game.table.itemsize + 16 * game.seats
+        decisions = steps if opponent is None else steps / game.seats
+        count = instances * tables
+        what = f"{key}: {count:,} tables"
+        if steps > 1:
+            what += f" and {count * steps:,} actions an iteration"
+        needed = count * (table + decisions * self._row(game.actions))
+        demand(what, int(needed), torch.device("cpu"))  # where the rules are
         # 16 bits tell chips apart to 1/2,048 of a stack
         kept = torch.bool if self._features.bits else torch.float16
         self.column = Column(kept, self._features.size)
@@ -80,7 +97,13 @@ class Agents:
         self.device = device
         self._game, self._net = game, net
         self._tables, self._members, self._instances = tables, members, instances
-        self._hidden = game.hidden_size if hidden else 0
+
+    def _row(self, actions: int) -> int:
+        """The fewest bytes that a decision takes: of its turn, in the batch, as floats."""
+        width = self._features.size
+        seen = width * (1 if self._features.bits else 4) + self._hidden
+        columns = 56  # action, table, seat, agent, copy and next; log-probability and reward
+        return 2 * (seen + actions + columns) + 4 * (width + self._hidden)
 
     def network(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
         """K new networks of what a player sees, [K, B, W] -> [K, B, outputs]."""

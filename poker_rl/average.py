@@ -20,7 +20,7 @@ from poker_rl.descent import Descent, Optimiser
 from poker_rl.memory import Column, Memory, Rule
 from poker_rl.nets import copies_of, masked_log_softmax
 from poker_rl.schedules import OverOwnSteps
-from poker_rl.settings import Count, NonNegative, Positive
+from poker_rl.settings import Count, NonNegative, Passes, Positive
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -29,7 +29,7 @@ class AverageSettings:
 
     capacity: Count  # items in each copy's reservoir
     rule: Rule
-    updates: Count  # gradient steps each time the learner asks for some
+    updates: Passes  # gradient steps each time the learner asks for some
     batch: Count  # items of each copy in a step
     optimiser: Optimiser
     lr: OverOwnSteps
@@ -82,6 +82,7 @@ class AveragePolicy:
             copies=copies_of(module),
             beside=beside,
         )
+        self.memory.demand_batch("average.batch", settings.batch)
         self._clock = clock
         self._descent = Descent(
             module,

@@ -33,7 +33,6 @@ from poker_rl.settings import (
     Range,
     Refused,
     Seed,
-    Threads,
     in_memory,
 )
 from poker_rl.yaml_text import demand_readable
@@ -59,7 +58,7 @@ class Root:
 
     seed: Seed
     device: Literal["auto", "cpu", "cuda"]
-    threads: Threads
+    threads: Count
     budget: Count
     budget_unit: Literal["decisions", "hands", "updates", "iterations"]
     evaluate_every: Count

@@ -17,7 +17,7 @@ from poker_rl.games.game import Game
 from poker_rl.job import loader, prepare, settings_of
 from poker_rl.players.load import told
 from poker_rl.players.opponents import Opponents
-from poker_rl.settings import Natural, Refused, Seed, Threads, about
+from poker_rl.settings import Count, Natural, Refused, Seed, about
 from poker_rl.stop import at_once
 
 
@@ -36,7 +36,7 @@ class Evaluate:
     show: bool
     seed: Seed
     device: Literal["auto", "cpu", "cuda"]
-    threads: Threads
+    threads: Count
 
 
 def evaluate(

@@ -28,7 +28,7 @@ from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
 from poker_rl.resume import KEEPS, MAY_CHANGE
 from poker_rl.run import Diverged, train
-from poker_rl.settings import Refused, about
+from poker_rl.settings import Refused, about, ran_out
 from poker_rl.stop import Interrupted
 from poker_rl.sweep import Outcome
 from poker_rl.warm_start import begin_with
@@ -84,6 +84,9 @@ def attempt(
     except OSError as error:
         return replace(outcome, status="failed", exit_code=1, message=told(error))
     except Exception as error:
+        if ran_out(error):
+            message = "out of memory while training; less at once (tables, hands, batch) needs less"
+            return replace(outcome, status="failed", exit_code=1, message=message)
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
         return replace(outcome, status="failed", exit_code=1, message=message)
@@ -209,10 +212,13 @@ def prepare(device: str, threads: int, seed: int) -> torch.device:
     """Set threads and seeds, of all libraries and only here; the device to compute on.
 
     Raises:
-        Refused: if there is no such device.
+        Refused: if there is no such device, or are not so many cores.
     """
+    cores = os.cpu_count() or 1
+    if threads > cores:
+        raise Refused(f"threads: {threads} are more than the cores of this machine, {cores}")
     torch.set_num_threads(threads)
-    numba.set_num_threads(min(threads, os.cpu_count() or 1))
+    numba.set_num_threads(threads)
     torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none
     # Making an optimiser would import torch's compiler, for two seconds, only to keep out of it.
     undecorated = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)

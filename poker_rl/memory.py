@@ -10,7 +10,6 @@ are packed, eight to a byte: an observation of heads-up limit hold'em takes 36 b
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -21,10 +20,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
+from poker_rl.room import demand
 from poker_rl.settings import Range, Refused
 
 Chance = Annotated[float, Range(0, 1, open_low=True)]
-GIB = 2**30
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # of each byte, [256, 8]
 
 
@@ -154,12 +153,9 @@ class Memory:
         self._columns, self._device = dict(columns), device
         item = sum(prod(c.shape()) * c.stored().itemsize for c in columns.values())
         self.bytes = copies * capacity * item
-        needed, there = self.bytes + sum(other.bytes for other in beside), _room(device)
-        if needed > there:
-            raise Refused(
-                f"{key}: {capacity:,} items of {item} bytes for {copies} of the networks need"
-                f" {needed / GIB:,.1f} GiB, all memories together; there are {there / GIB:,.1f}"
-            )
+        what = f"{key}: {capacity:,} items of {item} bytes for {copies} of the networks"
+        also = " and all memories beside" if beside else ""
+        demand(what + also, self.bytes + sum(other.bytes for other in beside), device)
         streams = np.random.SeedSequence(seed).generate_state(2, np.uint64)
         self._entering = np.random.Generator(np.random.PCG64(int(streams[0])))
         self.drawing = torch.Generator(device)
@@ -172,6 +168,17 @@ class Memory:
         self._first = torch.arange(copies, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(copies, 1, dtype=torch.float64, device=device)
         self._bits = torch.from_numpy(BITS).to(device, torch.bool)
+
+    def demand_batch(self, key: str, count: int) -> None:
+        """See to it that a batch of `count` items of each copy fits in, as `key` says.
+
+        Raises:
+            Refused: if it does not.
+        """
+        drawn = 16  # a uniform number and a place
+        item = drawn + sum(c.dtype.itemsize * (c.width or 1) for c in self._columns.values())
+        what = f"{key}: {count:,} items for each of {self.copies} of the networks"
+        demand(what, self.copies * count * item, self._device)
 
     @property
     def fewest(self) -> int:
@@ -268,10 +275,3 @@ class Memory:
             for first, items in zip(self._first[:, 0].tolist(), copies, strict=True):
                 self._parts[name][first : first + len(items)] = items.to(self._device)
         self._measure()
-
-
-def _room(device: torch.device) -> int:
-    """Bytes of main memory, or those free on a GPU."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 # what NumPy and torch say where memory ends, other than by MemoryError
 TOO_LARGE = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
+    "|CUDA out of memory"
 )
 
 
@@ -31,13 +32,18 @@ def about(key: str) -> Iterator[None]:
         raise Refused(f"{key}: {error}") from None
 
 
+def ran_out(error: Exception) -> bool:
+    """Whether an exception says that memory ended: Python's own, NumPy's or torch's."""
+    return isinstance(error, MemoryError) or TOO_LARGE.search(str(error)) is not None
+
+
 @contextmanager
 def in_memory(key: str) -> Iterator[None]:
     """What asks for more memory than there is in this context is refused of a setting."""
     try:
         yield
     except (MemoryError, RuntimeError, ValueError) as error:
-        if isinstance(error, MemoryError) or TOO_LARGE.search(str(error)):
+        if ran_out(error):
             raise Refused(f"{key}: too large for the memory of this machine") from None
         raise
 
@@ -64,4 +70,7 @@ NonNegative = Annotated[float, Range(0)]
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
 Seed = Annotated[int, Range(0, 1e18)]  # what every generator takes
-Threads = Annotated[int, Range(1, 1024)]
+# Work of one call of learn(), in which a first Ctrl-C waits: passes over a batch or steps on one,
+# none of which takes a thousand, and iterations of solvers, which take microseconds and more.
+Passes = Annotated[int, Range(1, 1000)]
+Sweeps = Annotated[int, Range(1, 1e6)]

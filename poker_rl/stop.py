@@ -7,9 +7,15 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from time import monotonic
+from time import monotonic, perf_counter
 from types import FrameType
 from typing import Any, Self
+
+TOGETHER = 1.0  # seconds in which signals are one: a terminal and a parent process may each send it
+PATIENCE = 0.5  # seconds that a second one waits for compiled code to return to Python
+
+STOPPING = b"\nstopping once this step of learning or evaluation is done (once more: at once)\n"
+ENDED = b"\nended in the middle of a step; what was saved last is kept\n"
 
 
 def caught() -> list[signal.Signals]:
@@ -48,8 +54,9 @@ def at_once() -> Iterator[None]:
 class Stop:
     """A signal of those `caught`, noted to stop at the next whole step; a second one acts at once.
 
-    A terminal and a parent process may each send one, and they come together: what comes within a
-    second of the first is not a second one.
+    Python calls a signal's handler only between two of its own instructions, which compiled code
+    may keep waiting for minutes. So a thread listens too: it answers the first signal, and ends the
+    process as kill -9 would if the second one is not taken up soon.
     """
 
     number = 0
@@ -57,21 +64,46 @@ class Stop:
 
     def __enter__(self) -> Self:
         self.before: dict[signal.Signals, Any] = {}
+        self._left = threading.Event()
         if threading.current_thread() is threading.main_thread():
+            heard, self._tell = os.pipe()
+            os.set_blocking(self._tell, False)
+            self._told_before = signal.set_wakeup_fd(self._tell, warn_on_full_buffer=False)
+            self._listener = threading.Thread(target=self._listen, args=[heard], daemon=True)
+            self._listener.start()
             for number in caught():
                 self.before[number] = signal.signal(number, self.note)
         return self
 
     def __exit__(self, *error: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
+        if self.before and not self._left.is_set():
+            for number, handler in self.before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(self._told_before)
+            self._left.set()
+            os.close(self._tell)
+            self._listener.join()
 
     def note(self, number: int, frame: FrameType | None) -> None:
         if self.number:
-            if monotonic() > self.noted_at + 1:
+            if monotonic() > self.noted_at + TOGETHER:
                 self.__exit__()
                 signal.raise_signal(number)
             return
         self.number, self.noted_at = number, monotonic()
-        with suppress(OSError):  # print() may be half way through a line of its own
-            os.write(2, b"\nstopping after this step (once more: at once)\n")
+
+    def _listen(self, heard: int) -> None:
+        """Read the number of each signal, a byte, as it comes, until the other end is closed."""
+        first = None
+        while number := os.read(heard, 1):
+            if number[0] not in self.before:
+                continue
+            if first is None:
+                first = perf_counter()
+                with suppress(OSError):  # print() may be half way through a line of its own
+                    os.write(2, STOPPING)
+            elif perf_counter() > first + TOGETHER and not self._left.wait(PATIENCE):
+                with suppress(OSError):
+                    os.write(2, ENDED)
+                os._exit(128 + number[0])
+        os.close(heard)

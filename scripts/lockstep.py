@@ -5,7 +5,8 @@
 Each hand is played here, then again there with the same cards and actions. Seat to act, legal
 actions, in no-limit the chips they are to, and chips won have to be the same; the first difference
 is told, with exit code 1. The game `stacks` is no-limit hold'em with two to nine seats and stacks
-of their own, drawn for every few hands.
+of their own, drawn for every few hands; every other one has `short_bets_reopen`, as PokerKit does.
+In the others PokerKit's raises count unless the rules of tournaments, read anew here, forbid them.
 """
 
 from __future__ import annotations
@@ -140,12 +141,14 @@ def games_of_stacks(count: int, seed: int) -> Iterator[NoLimit]:
     """No-limit hold'em with two to nine seats by turns; stacks, ante and bet sizes are drawn."""
     generator = np.random.default_rng(seed)
     for i in range(count):
-        while (game := game_of_stacks(2 + i % 8, generator)) is None:
+        while (game := game_of_stacks(2 + i // 2 % 8, i % 2 == 0, generator)) is None:
             pass
         yield game
 
 
-def game_of_stacks(seats: int, generator: np.random.Generator) -> NoLimit | None:
+def game_of_stacks(
+    seats: int, short_bets_reopen: bool, generator: np.random.Generator
+) -> NoLimit | None:
     """One of them; None where the blinds leave nobody a decision."""
     blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
     ante = int(generator.integers(2))
@@ -157,8 +160,10 @@ def game_of_stacks(seats: int, generator: np.random.Generator) -> NoLimit | None
         "blinds": blinds,
         "openers": [1 if seats == 2 else 2 % seats, 0, 0, 0],
         "ante": ante,
+        "min_bet": int(generator.integers(2, 6)),
+        "short_bets_reopen": short_bets_reopen,
         "stacks": np.maximum(stacks.round().astype(int), np.array(blinds) + ante).clip(1).tolist(),
-        "bet_sizes": [0.33, 0.5, 1.0, 2.5, "all_in"] if generator.random() < 0.25 else [],
+        "bet_sizes": [0.33, 0.5, 1.0, 2.01, "all_in"] if generator.random() < 0.25 else [],
     }
     with suppress(Refused):
         return build(settings, "game")
@@ -182,20 +187,45 @@ def variant(game: PokerGame | DrawnSeats, record: np.void) -> PokerGame:
 # PokerKit
 
 
+class TournamentStreet:
+    """Whether the betting of a street is open, by the tournament directors' rules 43 and 47 (TDA).
+
+    "An all-in wager (or cumulative multiple short all-ins) totaling less than a full bet or raise
+    will not reopen betting for players who have already acted and are not facing at least a full
+    bet or raise when the action returns to them"; a full raise is "at least equal to the largest
+    prior bet or raise of the current betting round".
+    """
+
+    def __init__(self, smallest_bet: int) -> None:
+        self.already_acted: set[int] = set()
+        self.full_bet_or_raise = smallest_bet
+
+    def is_open_to(self, seat: int, facing: int) -> bool:
+        return seat not in self.already_acted or facing >= self.full_bet_or_raise
+
+    def act(self, seat: int, raised_by: int) -> None:
+        self.already_acted.add(seat)
+        self.full_bet_or_raise = max(self.full_bet_or_raise, raised_by)
+
+
 def pokerkit(hand: Hand) -> None:
     """Play a hand of hold'em in PokerKit, whose players are our seats."""
     state, game = pokerkit_state(hand.game), hand.game
+    tournament = isinstance(game, NoLimit) and not game.short_bets_reopen
     hand.expect("blinds", game.blinds, list(state.bets))
     cards = [card_name(card, game.ranks, game.suits) for card in hand.deck]
     for seat in range(game.seats):
         state.deal_hole("".join(cards[2 * seat : 2 * seat + 2]), seat)
     board, street = cards[2 * game.seats :], 0
+    smallest_bet = state.streets[0].min_completion_betting_or_raising_amount
+    betting = TournamentStreet(smallest_bet)  # which no-limit alone asks, with one for all streets
 
     def deal_board() -> None:
-        nonlocal board, street
+        nonlocal board, street, betting
         while state.can_deal_board() or state.can_show_or_muck_hole_cards():
             if state.can_deal_board():
                 street += 1
+                betting = TournamentStreet(smallest_bet)
                 count = game.board_cards[street]
                 state.deal_board("".join(board[:count]))
                 board = board[count:]
@@ -207,6 +237,9 @@ def pokerkit(hand: Hand) -> None:
         hand.expect("seat to act", decision.seat, state.actor_index)
         add_up_all_ins(state)
         legal = [state.can_fold(), state.can_check_or_call(), state.can_complete_bet_or_raise_to()]
+        facing, price = state.checking_or_calling_amount or 0, max(state.bets)
+        if tournament and not betting.is_open_to(decision.seat, facing):
+            legal[RAISE] = False
         hand.expect("legal actions", decision.legal, np.flatnonzero(legal).tolist())
         to = None
         if isinstance(game, NoLimit):
@@ -227,6 +260,7 @@ def pokerkit(hand: Hand) -> None:
             state.check_or_call()
         else:
             state.complete_bet_or_raise_to(to)
+        betting.act(decision.seat, to - price if to else 0)
     deal_board()
     told = shares(state) if sum(state.statuses) > 1 else None
     while state.can_kill_hand():

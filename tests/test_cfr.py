@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numba
 import numpy as np
 import pyspiel
 import pytest
@@ -9,7 +12,7 @@ import torch
 from small_games import kuhn, label, leduc
 
 from poker_rl.algos.cfr import CFR
-from poker_rl.algos.mccfr import MCCFR
+from poker_rl.algos.mccfr import MCCFR, RANDOM
 from poker_rl.config import build, option
 from poker_rl.evaluation.exploitability import nash_conv, values
 from poker_rl.games.tree import tree_of
@@ -189,3 +192,13 @@ def test_faults_name_the_key():
         solver("mccfr", build(option("game", "limit_holdem"), "game"))
     assert isinstance(solver("cfr", kuhn()), CFR)
     assert isinstance(solver("mccfr", kuhn()), MCCFR)
+
+
+@pytest.mark.parametrize("name", ["leduc", "nolimit_leduc", "big2"])
+def test_numba_takes_no_table_for_a_random_state(name):
+    """It would warn once both had been drawn with, as by `mccfr` and then by the bot `mcts`."""
+    table = numba.typeof(np.zeros(1, build(option("game", name), "game").table)).dtype
+    random_state = numba.typeof(np.zeros(1, RANDOM)).dtype
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert table.can_convert_to(None, random_state) is None

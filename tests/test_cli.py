@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -195,6 +196,20 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     assert (cfg["budget"], cfg["evaluate_every"], cfg["seed"]) == (20, 1, 3)
     assert cfg["evaluation"]["deals"] == 40
     assert last_row(folder)["iterations"] == 20
+    assert refused("train", run, "threads=10000").startswith("threads: 10000 are more than")
+
+
+@pytest.mark.parametrize(
+    "allocate", [lambda: np.empty(10**15), lambda: torch.empty(10**15)], ids=["numpy", "torch"]
+)
+def test_memory_that_ends_while_training_is_told_in_a_line(
+    allocate: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("poker_rl.algos.cfr.CFR.learn", lambda self: allocate())
+    assert code(*TRAIN) == 1
+    (told,) = [line for line in capsys.readouterr().err.splitlines() if "poker-rl: " in line]
+    assert "out of memory while training; less at once" in told
+    assert json.loads((runs()[0] / "manifest.json").read_text())["status"] == "failed"
 
 
 def test_a_folder_of_ones_own_name(refused: Any) -> None:
@@ -519,8 +534,35 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train name=../x", 'name: "../x" is no name of a folder; allowed: up to 60 letters'),
         ("train outputs=", "outputs: give a folder, such as outputs=outputs"),
         ("train -m seed=1,2 name=x", "name: several jobs would be outputs/kuhn/ppo/x; tell them"),
-        ("train threads=0", "threads: 0 is not in [1, 1024]"),
-        ("train threads=1e9", "threads: 1000000000 is not in [1, 1024]"),
+        ("train threads=0", "threads: 0 is not in [1, inf]"),
+        ("train threads=1e9", "threads: 1000000000 are more than the cores of this machine, "),
+        ("evaluate game=kuhn player=call threads=1e9", "threads: 1000000000 are more than"),
+        ("train algo.tables=1e9", "algo.tables: 1,000,000,000 tables and 16,000,000,000 actions"),
+        (
+            "train algo.steps=1e9",
+            "algo.tables: 512 tables and 512,000,000,000 actions an iteration",
+        ),
+        ("train algo.instances=1e9", "algo.tables: 512,000,000,000 tables and 8,192,000,000,000 "),
+        ("train algo.epochs=1e18", "algo.epochs: 1000000000000000000 is not in [1, 1000]"),
+        ("train algo.minibatches=8193", "algo.minibatches: 8,193 parts of the 8,192 decisions"),
+        ("train algo=dqn algo.tables=1e10", "algo.tables: 10,000,000,000 tables need about"),
+        ("train algo=dqn algo.batch=1e10", "algo.batch: 10,000,000,000 items for each of 1 of"),
+        ("train algo=dqn algo.updates=1e9", "algo.updates: 1000000000 is not in [1, 1000]"),
+        ("train algo=nfsp algo.average.batch=1e10", "algo.average.batch: 10,000,000,000 items"),
+        ("train algo=nfsp algo.average.updates=1e9", "algo.average.updates: 1000000000 is not in"),
+        ("train algo=vpg algo.hands=1e10", "algo.hands: 10,000,000,000 tables need about"),
+        ("train algo=vpg algo.steps=1e9", "algo.steps: 1000000000 is not in [1, 1000]"),
+        ("train algo=reinforce algo.hands=1e10", "algo.hands: 10,000,000,000 tables need about"),
+        ("train algo=actor_critic algo.hands=1e10", "algo.hands: 10,000,000,000 tables need about"),
+        (
+            "train algo=actor_critic algo.minibatches=961",
+            "algo.minibatches: 961 parts of 960 hands",
+        ),
+        ("train algo=apu game=limit_holdem_6p algo.batch=1e10", "algo.batch: 10,000,000,000 items"),
+        (
+            "train algo=mccfr algo.iterations_per_step=1e9",
+            "algo.iterations_per_step: 1000000000 is",
+        ),
         ("train seed=1e30", "seed: 1000000000000000019884624838656 is not in [0, 1e+18]"),
         ("train ~game", "game: missing; give game=…"),
         ("train ~algo", "algo: missing; give algo=…"),

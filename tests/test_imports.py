@@ -23,7 +23,10 @@ EVERYTHING = {""}
 MAY_IMPORT = {
     "": set(),
     "advantages": {"games", "rollout"},
-    "agents": {"games", "memory", "minibatches", "nets", "players", "rollout", "settings"},
+    "agents": {
+        *("games", "memory", "minibatches", "nets", "players", "rollout"),
+        *("room", "settings"),
+    },
     "algos": {"algos.algorithm", "games", "players", "settings", *PARTS},
     "algos.algorithm": {"players", "settings"},
     "algos.nfsp_ppo": {"algos.ppo", "games", "players", "settings", *PARTS},
@@ -46,7 +49,7 @@ MAY_IMPORT = {
     "horizons": {"config", "schedules", "settings"},
     "job": EVERYTHING,
     "listing": set(),
-    "memory": {"settings"},
+    "memory": {"room", "settings"},
     "minibatches": {"games", "nets"},
     "nets": {"settings"},
     "players": {"checkpoint", "games", "nets", "players", "settings"},
@@ -56,6 +59,7 @@ MAY_IMPORT = {
     },
     "resume": {"checkpoint", "disk", "folder", "settings"},
     "rollout": {"games", "players"},
+    "room": {"settings"},
     "run": {
         *("algos.algorithm", "evaluation.measurement"),
         *("checkpoint", "disk", "folder", "games", "horizons", "record", "resume", "settings"),

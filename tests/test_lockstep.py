@@ -65,13 +65,29 @@ def test_holdem_beside_pokerkit(name):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
-    """2,000 hands in all; two seats to nine by turns."""
+    """2,000 hands in all; two seats to nine by turns, with and without `short_bets_reopen`."""
     told: Counter[str] = Counter()
     for i, each in enumerate(games_of_stacks(40, seed)):
         told += compare(each, pokerkit, hands=10, seed=i)
     assert told["hands"] == 400
     assert told["all-ins"] > 400
     assert told["split pots"] > 40
+
+
+def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_so():
+    """Of 400 hands some are not PokerKit's: the checks beside it look at both rules."""
+    told: Counter[str] = Counter()
+    for i, each in enumerate(games_of_stacks(80, seed=9)):
+        if not each.short_bets_reopen:
+            other = replace(each, short_bets_reopen=True)
+            for hand in play(each, 10, seed=i):
+                pokerkit(hand)
+                try:
+                    pokerkit(hand._replace(game=other))
+                except Difference as difference:
+                    told[str(difference).partition(": ")[2].split("[")[0]] += 1
+    assert told.keys() == {"legal actions "}
+    assert told.total() >= 5
 
 
 def test_a_difference_is_found():

@@ -134,7 +134,7 @@ def test_unseen_cards_are_dealt_uniformly():
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("simulations", 0, r"^player\.simulations: 0 is not in \[1, inf\]$"),
+        ("simulations", 0, r"^player\.simulations: 0 is not in \[1, 1e\+06\]$"),
         ("exploration", -1, r"^player\.exploration: -1\.0 is not in \[0, inf\]$"),
         ("folds", 1.5, r"^player\.folds: 1\.5 is not in \[0, 1\]$"),
         ("seed", -1, r"^player\.seed: -1 is not in \[0, 1e\+18\]$"),

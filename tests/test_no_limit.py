@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import floor
+
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
@@ -92,6 +95,55 @@ def test_short_all_ins_open_it_once_they_add_up_to_a_raise():
     tables = hand(holdem([100, 18, 24, 100]), FOUR, CALL, CALL, CALL, CALL, 12, 18, 24, CALL)
     assert tables.records["to_act"][0] == 0
     assert legal(tables) == [FOLD, CALL, *to(34, 100)]
+
+
+@pytest.mark.parametrize("as_pokerkit", [False, True])
+def test_a_short_all_in_over_the_blinds_is_no_full_raise(as_pokerkit):
+    """The directors' example: a call of the blind, an all-in of less than a raise over it.
+
+    The big blind, who has not acted, may raise by a whole blind; who called may not, unless the
+    big blind does.
+    """
+    definition = holdem(
+        [100, 100, 100, 7], blinds=[2, 4, 0, 0], min_bet=4, short_bets_reopen=as_pokerkit
+    )
+    tables = hand(definition, FOUR, CALL, 7, FOLD)
+    assert legal(tables) == [FOLD, CALL, *to(11, 100)]
+    tables.step(np.array([CALL]))
+    assert tables.records["to_act"][0] == 2
+    assert legal(tables) == [FOLD, CALL, *(to(11, 100) if as_pokerkit else [])]
+    assert legal(hand(definition, FOUR, CALL, 7, FOLD, 11)) == [FOLD, CALL, *to(15, 100)]
+
+
+@pytest.mark.parametrize("as_pokerkit", [False, True])
+def test_a_short_first_bet_reopens_nothing_for_those_who_have_checked(as_pokerkit):
+    """All-in for 3 where a bet is 4: who comes next may raise, who has checked may not."""
+    definition = holdem([100, 5, 100], min_bet=4, short_bets_reopen=as_pokerkit)
+    tables = hand(definition, THREE, CALL, CALL, CALL, CALL, 5)
+    assert legal(tables) == [FOLD, CALL, *to(9, 100)]
+    tables.step(np.array([CALL]))
+    assert legal(tables) == [FOLD, CALL, *(to(9, 100) if as_pokerkit else [])]
+
+
+def test_short_first_bets_reopen_the_betting_once_they_come_to_a_full_bet():
+    """All-ins for 2 and then 4 in all, where a bet is 4: who has checked faces a full bet."""
+    tables = hand(holdem([100, 4, 6, 100], min_bet=4), FOUR, *[CALL] * 5, 4, 6, CALL)
+    assert tables.records["to_act"][0] == 0
+    assert legal(tables) == [FOLD, CALL, *to(10, 100)]
+
+
+def test_bet_sizes_are_exact():
+    """2.01 of a pot of 50 is 100.5 chips, which floats put below the half."""
+    sizes = holdem([300, 300], bet_sizes=[2.01])
+    tables = hand(sizes, TWO, CALL, CALL)
+    for pot in range(4, 100, 2):
+        tables.records["paid"][0, :2] = tables.records["price"] = pot // 2
+        tables.records["to_act"], tables.records["raise_by"] = 0, 0
+        to = pot // 2 + floor(Fraction(201, 100) * pot + Fraction(1, 2))
+        after = Tables(sizes, 0, 0)
+        after.use(tables.records.copy())
+        after.step(np.array([RAISE]))
+        assert after.records["price"][0] == to
 
 
 def test_bet_sizes_are_shares_of_the_pot_after_calling():
@@ -394,7 +446,14 @@ def test_memories_keep_chips():
         ({"min_bet": 1}, "min_bet", "1 is less than the blind of 2"),
         ({"min_bet": 0}, "min_bet", "0"),
         ({"min_bet": 2**31}, "min_bet", "2,147,483,648 chips; at most 32,767"),
-        ({"bet_sizes": [0.001]}, "bet_sizes", "0.001 of the largest pot, 400 chips, is less than"),
+        (
+            {"bet_sizes": [0.01], "min_bet": 5},
+            "bet_sizes",
+            "0.01 of the largest pot, 400 chips, is less than the smallest bet, min_bet: 5",
+        ),
+        ({"bet_sizes": [0.333]}, "bet_sizes", "0.333 is not a whole number of hundredths"),
+        ({"bet_sizes": [1e6]}, "bet_sizes", "at most 32,767, or all_in"),
+        ({"short_bets_reopen": "tda"}, "short_bets_reopen", '"tda" is not true or false'),
         ({"bet_sizes": [0]}, "bet_sizes[0]", "0"),
         ({"bet_sizes": [-0.5, 1]}, "bet_sizes[0]", "-0.5"),
         (

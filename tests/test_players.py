@@ -143,7 +143,7 @@ def test_other_features():
     seen = Features(LEDUC, "observation")(records)
     assert seen.shape == (936, LEDUC.observation_size)
     assert len(np.unique(np.c_[tree_of(LEDUC).owner, seen], axis=0)) == 936
-    with pytest.raises(Refused, match="at most"):
+    with pytest.raises(Refused, match="more than 4 GB"):
         Features(HOLDEM, "infoset")
 
 

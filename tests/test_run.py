@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import signal
@@ -216,6 +217,35 @@ def test_signals_that_come_together_are_one(monkeypatch: pytest.MonkeyPatch) -> 
                 signal.raise_signal(signal.SIGINT)  # a second later
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def deaf() -> None:
+    """A long step without a Python instruction in it."""
+    with stop.Stop():
+        print("begun", flush=True)
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
+
+
+def test_signals_are_heard_within_compiled_code() -> None:
+    """The first is answered at once; a second one, a second later, ends the process at once."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import test_run; test_run.deaf()"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"begun\n"
+    process.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    assert process.stderr.readline() + process.stderr.readline() == stop.STOPPING
+    assert time.monotonic() < asked + 1
+    time.sleep(stop.TOGETHER + 0.1)
+    process.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    assert process.wait(timeout=60) == 130
+    assert time.monotonic() < asked + stop.PATIENCE + 1
 
 
 def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

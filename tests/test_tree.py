@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from small_games import kuhn, label, leduc
 
 from poker_rl.config import build, option
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import Tree, row_count, tree_of
+from poker_rl.games.tree import Tree, byte_count, row_count, tree_of
 from poker_rl.settings import Refused
 
 SMALL = [kuhn(), kuhn(3), leduc()]
@@ -55,12 +58,43 @@ def test_kuhn_with_more_seats(seats, infosets):
 
 
 def test_rows_are_told_before_building():
-    assert row_count(leduc()) == len(tree_of(leduc()).parent) == 120 * 85
-    assert row_count(leduc(3)) == 1_881_600
-    with pytest.raises(Refused, match=r"limit_holdem has 9\.23e\+17 nodes; at most 20,000,000"):
+    assert row_count(leduc(), 10**6) == len(tree_of(leduc()).parent) == 120 * 85
+    assert row_count(leduc(3), 10**7) == 1_881_600
+    with pytest.raises(Refused, match=r"limit_holdem has 9\.23e\+17 nodes; .* more than 4 GB"):
         Tree(build(option("game", "limit_holdem"), "game"))
-    with pytest.raises(Refused, match=r"kuhn has 54 nodes; at most 53"):
-        Tree(kuhn(), most_rows=53)
+    with pytest.raises(Refused, match=r"kuhn has 54 nodes; .* more than 1e-05 GB of memory"):
+        Tree(kuhn(), most_bytes=10**4)
+
+
+def traced(work: Callable[[], object]) -> int:
+    """The most bytes that Python and NumPy held at a time."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_told_before_building():
+    """Measured: 1.03 of what is told, with stacks of 6, 8 and 10."""
+    small, larger = (
+        build({**option("game", "nolimit_leduc"), "stacks": stacks}, "game") for stacks in (3, 8)
+    )
+    Tree(small)  # compiles the rules, which takes memory too
+    told = byte_count(larger, 10**9)
+    assert 0.8 < traced(lambda: Tree(larger)) / told < 1.2
+
+
+def test_a_game_of_many_nodes_is_refused_before_it_takes_memory():
+    """It has 13.8 million nodes, fewer than the limit was (20 million), and would take 7.5 GB."""
+    definition = build({**option("game", "nolimit_leduc"), "stacks": 15}, "game")
+
+    def enumerated() -> None:
+        with pytest.raises(Refused, match=r"game: nolimit_leduc has .* more than 4 GB of memory"):
+            Tree(definition)
+
+    assert traced(enumerated) < 400e6
 
 
 def test_equal_games_share_a_tree():

@@ -45,7 +45,7 @@ from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import ENDED, Batch, Rows, Seating, draw
 from poker_rl.schedules import OverDecisions
-from poker_rl.settings import Count, NonNegative, Positive, Probability
+from poker_rl.settings import Count, NonNegative, Positive, Probability, Refused
 from poker_rl.weight_average import WeightAverage
 
 
@@ -88,6 +88,8 @@ class ActorCritic(NetworkLearner):
     def __post_init__(
         self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
     ) -> None:
+        if self.minibatches > self.hands:
+            raise Refused(f"minibatches: {self.minibatches:,} parts of {self.hands:,} hands")
         self.progress = Progress()
         self._agents = Agents(
             game,
@@ -100,6 +102,7 @@ class ActorCritic(NetworkLearner):
             instances=self.instances,
             seating=self.seating,
             hidden=self.critic == "perfect_information",
+            key="hands",
         )
         self._actor = self._agents.network(game.actions, self.last_scale)
         self._critic = self._agents.critic(game.actions)

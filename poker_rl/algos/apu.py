@@ -49,7 +49,7 @@ from poker_rl.nets import Net, masked_log_softmax, masked_softmax, part
 from poker_rl.players.player import Player
 from poker_rl.rollout import ENDED, Batch, Rows, draw
 from poker_rl.schedules import Over, OverOwnSteps, Schedule
-from poker_rl.settings import Count, Positive, Probability, Range, Refused
+from poker_rl.settings import Count, Passes, Positive, Probability, Range, Refused
 from poker_rl.soft_targets import Learner
 
 Share = Annotated[float, Range(0, 1, open_low=True)]
@@ -71,7 +71,7 @@ class APU(NetworkLearner):
 
     update: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
     episodes: Count
-    updates: Count
+    updates: Passes
     training_period: Count
     agent_period: Count
     update_period: Count
@@ -119,6 +119,7 @@ class APU(NetworkLearner):
             instances=1,
             seating="shuffled",
             hidden=True,
+            key="episodes",
         )
         copies = self._agents.copies
         networks = [self._agents.network(game.actions), self._agents.critic(game.actions)]
@@ -144,6 +145,7 @@ class APU(NetworkLearner):
                 copies=at_once,
                 beside=[learner.memory for learner in self._learners],
             )
+            memory.demand_batch("batch", self.batch)
             own = slice(first, first + at_once)
             self._learners.append(Learner(own, [part(net, own) for net in networks], memory))
         self._others: nn.Module | None = None  # the actor of those who do not learn

@@ -38,7 +38,7 @@ from poker_rl.games.sequences import collect, multiply_out
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
-from poker_rl.settings import Count, NonNegative
+from poker_rl.settings import NonNegative, Sweeps
 
 
 @dataclass(kw_only=True)
@@ -53,7 +53,7 @@ class CFR:
     beta: float
     gamma: NonNegative
     predictive: bool
-    iterations_per_step: Count
+    iterations_per_step: Sweeps
     game: InitVar[Game]
 
     def __post_init__(self, game: Game) -> None:

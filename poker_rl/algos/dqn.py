@@ -38,7 +38,7 @@ from poker_rl.players.network import GreedyPlayer, NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.rollout import ENDED, OPEN, Batch, Rows, Seating, draw
 from poker_rl.schedules import Over, OverUpdates, Schedule
-from poker_rl.settings import Count, Positive, Probability, Refused
+from poker_rl.settings import Count, Passes, Positive, Probability, Refused
 
 
 @dataclass(kw_only=True)
@@ -53,7 +53,7 @@ class DQN(NetworkLearner):
 
     tables: Count
     steps: Count
-    updates: Count
+    updates: Passes
     every: Count
     batch: Count
     learn_from: Count
@@ -93,6 +93,7 @@ class DQN(NetworkLearner):
             members=self.members,
             instances=1,
             seating=self.seating,
+            steps=self.steps,
         )
         self._q, self._target = (self._agents.network(game.actions) for _ in range(2))
         self._renew()
@@ -111,6 +112,7 @@ class DQN(NetworkLearner):
             self._agents.seed(),
             copies=self._agents.copies,
         )
+        self._memory.demand_batch("batch", self.batch)
         self._clock = Clock()
         self._descent = Descent(
             self._q,

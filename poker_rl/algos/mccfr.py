@@ -23,9 +23,11 @@ from poker_rl.games.game import Game, random, rule
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
-from poker_rl.settings import Count
+from poker_rl.settings import Sweeps
 
-RANDOM = np.dtype([("key", "u8"), ("draws", "u8")])  # the random state of games.game.random
+# The random state of games.game.random. In the order of a table's first fields numba would take a
+# table for one of these with more fields, and warn of it.
+RANDOM = np.dtype([("draws", "u8"), ("key", "u8")])
 
 
 @dataclass(kw_only=True)
@@ -36,7 +38,7 @@ class MCCFR:
         Refused: if the game is too large to enumerate.
     """
 
-    iterations_per_step: Count
+    iterations_per_step: Sweeps
     game: InitVar[Game]
     seed: InitVar[int]
 

@@ -43,7 +43,7 @@ from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import OPEN, Batch, Rows, Seating, sample
 from poker_rl.schedules import OverInstance
-from poker_rl.settings import Count, Natural, NonNegative, Positive, Probability, Refused
+from poker_rl.settings import Count, Natural, NonNegative, Passes, Positive, Probability, Refused
 from poker_rl.weight_average import WeightAverage
 
 METRICS = (
@@ -67,7 +67,7 @@ class PPO(NetworkLearner):
 
     tables: Count
     steps: Count
-    epochs: Count
+    epochs: Passes
     minibatches: Count
     gamma: Probability
     gae_lambda: Probability
@@ -109,6 +109,11 @@ class PPO(NetworkLearner):
         perfect = self.critic == "perfect_information"
         if perfect and self.shared:
             raise Refused("shared: a critic that sees more than the actor shares no layer: 0")
+        if self.minibatches > self.tables * self.steps:
+            raise Refused(
+                f"minibatches: {self.minibatches:,} parts of the {self.tables * self.steps:,}"
+                " decisions of an iteration, tables times steps"
+            )
         self.progress = Progress()
         self._alike = alike(game.kinds) if self.even == "kinds" else None
         self._agents = Agents(
@@ -123,6 +128,7 @@ class PPO(NetworkLearner):
             seating=self.seating,
             hidden=perfect,
             ask_forced=self.ask_forced,
+            steps=self.steps,
         )
         self._actor = self._agents.network(game.actions, self.last_scale)
         self._critic = self._agents.critic(1)

@@ -84,6 +84,7 @@ class Reinforce(NetworkLearner):
             members=self.members,
             instances=self.instances,
             seating=self.seating,
+            key="hands",
         )
         self._policy = self._agents.network(game.actions)
         self._optimiser = OPTIMISERS[self.optimiser](self._policy.parameters(), lr=self.lr)

@@ -42,7 +42,7 @@ from poker_rl.players.network import Members
 from poker_rl.players.player import Player
 from poker_rl.rollout import Batch, Rows, Seating, sample
 from poker_rl.schedules import OverInstance
-from poker_rl.settings import Count, Positive, Probability, Refused
+from poker_rl.settings import Count, Passes, Positive, Probability, Refused
 from poker_rl.weight_average import WeightAverage
 
 MOST_DEALS = 1000  # for value/first_move, a mean over every deal
@@ -63,7 +63,7 @@ class VPG(NetworkLearner):
 
     hands: Count
     member_decisions: Count | None
-    steps: Count
+    steps: Passes
     objective: Objective
     clip: Positive
     gae_lambda: Probability
@@ -98,6 +98,7 @@ class VPG(NetworkLearner):
             members=self.members,
             instances=self.instances,
             seating=self.seating,
+            key="hands",
         )
         self._actor = self._agents.network(game.actions)
         self._critic = self._agents.critic(1)

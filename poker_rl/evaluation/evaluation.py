@@ -26,7 +26,7 @@ from poker_rl.evaluation.exploitability import exploitability, gains, values
 from poker_rl.evaluation.matches import Deals, against, finite, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.game import Game
-from poker_rl.games.tree import MOST_ROWS, Tree, row_count, tree_of
+from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier, itself
 from poker_rl.players.player import Player
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from poker_rl.evaluation.figures import Curves
 
 Measures = dict[str, Measurement]
+
+MOST_NODES = 20_000_000  # no tree of more fits into `MOST_BYTES`
 
 
 @dataclass(kw_only=True)
@@ -51,7 +53,7 @@ class Evaluation:
         load: builds the player of a name in `conf/player` or of a run folder.
     """
 
-    most_nodes: Annotated[int, Range(1, MOST_ROWS)]
+    most_nodes: Annotated[int, Range(1, MOST_NODES)]
     others: str | None
     percentiles: list[Annotated[int, Range(0, 100)]]
     opponents: list[str]
@@ -72,9 +74,10 @@ class Evaluation:
 
     @cached_property
     def tree(self) -> Tree | None:
-        """The game's tree, None if it has more than `most_nodes` nodes."""
-        small = row_count(self._game, self.most_nodes) <= self.most_nodes
-        return tree_of(self._game) if small else None
+        """The game's tree, None if it has more than `most_nodes` nodes or does not fit."""
+        few = row_count(self._game, self.most_nodes) <= self.most_nodes
+        fits = few and byte_count(self._game, MOST_BYTES) <= MOST_BYTES
+        return tree_of(self._game) if fits else None
 
     def evaluate(
         self, players: Mapping[str, Player], folder: Path | None = None, decisions: int = 0

@@ -9,10 +9,12 @@ Actions: 0 fold, 1 check or call, 2 bet or raise. No-limit: k >= 2 is a raise to
 over the whole hand as ACPC does, or the raise of place k - 2 in the game's list of bet sizes.
 
 A no-limit raise is at least as large as the largest on its street and as the smallest bet; less is
-only a whole stack. Who faces less than the largest raise has acted since, and may not raise again:
-all-ins short of a raise open the betting once they add up to one (TDA rules 2024, 43 and 47). As
-in PokerKit, and not in those rules, the first bet of a street counts as a raise of its size, and so
-does the first over the blinds: an all-in of less lets who has called them raise.
+only a whole stack. A player who has acted may raise again only if he faces a full bet or raise,
+which is as much: an all-in of less does not reopen the betting for him, and several do once they
+add up to a full one (rules 43 and 47 of the Poker Tournament Directors Association, TDA, 2024). In
+a game with `short_bets_reopen` the first bet of a street and the first raise over the blinds are
+full ones whatever their size, as in PokerKit: an all-in of less than the smallest bet lets those
+who have acted raise.
 """
 
 # Records have no static type: numba gives the compiled functions theirs.
@@ -32,6 +34,7 @@ from poker_rl.games.poker_table import (
     FOLD,
     HOLE,
     MOVES,
+    POT,
     RAISE,
     SEATS,
     no_limit,
@@ -94,6 +97,7 @@ def start(game, table):
         for seat in range(game.seats):
             able += has_chips(game, table, seat)
         table.able[0] = able
+        table.acted[0] = 0
         table.pending = able
         table.raise_by[0] = 0
         table.to_act = next_seat(game, table, table.to_act)
@@ -118,16 +122,17 @@ def can_fold(table):
 def can_raise(game, table):
     """In limit games until the street's bets are capped.
 
-    In no-limit with chips over the price, against somebody who has some, and facing a full raise if
-    any; and not in the last moves that a record has room for.
+    In no-limit with chips over the price, against somebody who has some; facing a full bet or
+    raise, or acting for the first time on the street; and not in the last moves that a record has
+    room for.
     """
     if not no_limit(table):
         return table.raises < game.max_raises[table.street]
     seat = table.to_act
-    facing = table.price - table.paid[seat]
-    if game.stack[seat] <= table.price or facing < table.raise_by[0]:
+    if game.stack[seat] <= table.price or table.moves >= game.last_raise:
         return False
-    if table.moves >= game.last_raise:
+    full = table.raise_by[0] if game.short_bets_reopen else full_raise(game, table)
+    if table.acted[0] >> seat & 1 and table.price - table.paid[seat] < full:
         return False
     for other in range(game.seats):
         if other != seat and game.stack[other] > table.price and not table.folded[other]:
@@ -142,10 +147,15 @@ def has_chips(game, table, seat):
 
 
 @rule
+def full_raise(game, table):
+    """The fewest chips that a full bet or raise of a no-limit street adds to the price."""
+    return max(table.raise_by[0], game.min_bet)
+
+
+@rule
 def least_raise(game, table):
     """The fewest chips that a no-limit raise can be to, if there can be one."""
-    by = max(table.raise_by[0], game.min_bet)
-    return min(table.price + by, game.stack[table.to_act])
+    return min(table.price + full_raise(game, table), game.stack[table.to_act])
 
 
 @rule
@@ -160,9 +170,9 @@ def pot_after_calling(game, table):
 @rule
 def sized(game, table, size, pot):
     """The chips that a raise of a listed size is to, within what is legal."""
-    seat = table.to_act
-    to = min(table.price + game.size[size] * pot + 0.5, np.float64(game.stack[seat]))
-    return max(np.int64(to), np.int64(least_raise(game, table)))
+    by = (np.int64(game.size[size]) * pot + POT // 2) // POT  # halves up
+    to = min(table.price + by, np.int64(game.stack[table.to_act]))
+    return max(to, np.int64(least_raise(game, table)))
 
 
 @rule
@@ -246,6 +256,7 @@ def step(game, table, action):
         able = staying - (folds | (put == game.stack[seat]))
         done |= able < 2
         table.able[0] = able
+        table.acted[0] |= 1 << seat
         table.raise_by[0] = max(table.raise_by[0], price - table.price)
     pending = table.pending
     if raises:
@@ -271,6 +282,7 @@ def step(game, table, action):
             count = min(count, game.levels - 1)
             if closed:
                 pending = table.able[0]
+                table.acted[0] = 0
                 table.raise_by[0] = 0
         table.street = street
         table.raises = count

@@ -180,6 +180,7 @@ class DrawnNoLimit(DrawnSeats):
 
     stacks: Count
     min_bet: Count
+    short_bets_reopen: bool
     bet_sizes: list[Positive | Literal["all_in"]]
 
     each = NoLimit

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
 from typing import Literal
 
 import numpy as np
 
 from poker_rl.games.poker_game import PokerGame, Rule
-from poker_rl.games.poker_table import MOVES, NO_LIMIT_TABLE, RAISE, SIZES, STACK
+from poker_rl.games.poker_table import (
+    ALL_IN,
+    MOVES,
+    NO_LIMIT_TABLE,
+    POT,
+    RAISE,
+    SIZES,
+    STACK,
+)
 from poker_rl.settings import Count, Positive
 
 LEVELS = 8  # raise counts of a street that an observation tells apart
@@ -23,6 +30,8 @@ class NoLimit(PokerGame):
     Without `bet_sizes` action k >= 2 is a raise to k chips, all that the seat will have put in.
     With them action 2 + i raises by the i-th share of the pot after calling, rounded to whole
     chips, at least the smallest raise and at most all there is; of equal raises the first is legal.
+    `short_bets_reopen` says whether the first bet of a street and the first raise over the blinds
+    reopen the betting even as an all-in of less than `min_bet`; see `betting`.
 
     Raises:
         Refused: if the settings do not describe a game that can be dealt and bet on.
@@ -30,6 +39,7 @@ class NoLimit(PokerGame):
 
     stacks: Count | list[Count]
     min_bet: Count
+    short_bets_reopen: bool
     bet_sizes: list[Positive | Literal["all_in"]]
 
     def _rules(self) -> Iterator[Rule]:
@@ -58,6 +68,12 @@ class NoLimit(PokerGame):
             len(self.bet_sizes) <= SIZES,
             f"bet_sizes: {len(self.bet_sizes)} entries, at most {SIZES}",
         )
+        for size in self.bet_sizes:
+            yield (
+                size == "all_in" or (size <= STACK and round(size * POT) / POT == size),
+                f"bet_sizes: {size} is not a whole number of hundredths of the pot, such as 0.33,"
+                f" at most {STACK:,}, or all_in",
+            )
         yield (
             all(a < b for a, b in zip(self._sizes, self._sizes[1:], strict=False)),
             f"bet_sizes: {self._shown} is not in rising order, all_in last",
@@ -65,9 +81,9 @@ class NoLimit(PokerGame):
         pot = sum(self.stack_of)
         for size in self._sizes:
             yield (
-                size * pot >= self.min_bet,
-                f"bet_sizes: {size:g} of the largest pot, {pot:,} chips, is less than the smallest"
-                f" bet, min_bet: {self.min_bet}",
+                size * pot >= self.min_bet * POT,
+                f"bet_sizes: {size / POT:g} of the largest pot, {pot:,} chips, is less than the"
+                f" smallest bet, min_bet: {self.min_bet}",
             )
 
     @property
@@ -76,8 +92,9 @@ class NoLimit(PokerGame):
         return [self.stacks] * self.seats if isinstance(self.stacks, int) else self.stacks
 
     @property
-    def _sizes(self) -> list[float]:
-        return [inf if size == "all_in" else float(size) for size in self.bet_sizes]
+    def _sizes(self) -> list[int]:
+        """Hundredths of the pot."""
+        return [ALL_IN if size == "all_in" else round(size * POT) for size in self.bet_sizes]
 
     @property
     def _shown(self) -> str:
@@ -129,6 +146,7 @@ class NoLimit(PokerGame):
         record["chip_plane"] = record["own_plane"] + self.cards * planes
         record["stack"][0, : self.seats] = self.playable
         record["min_bet"] = self.min_bet
+        record["short_bets_reopen"] = self.short_bets_reopen
         record["sizes"] = len(self.bet_sizes)
         record["size"][0, : len(self.bet_sizes)] = self._sizes
         record["last_raise"] = MOVES - self.seats * (len(self.board_cards) + 1)

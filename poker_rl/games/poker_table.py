@@ -17,8 +17,10 @@ from poker_rl.games.game import rule
 
 SEATS, STREETS, HOLE, BOARD, CARDS, MOVES = 9, 4, 2, 5, 52, 192
 SIZES = 8  # bet sizes in a list
+POT = 100  # a bet size of a whole pot: sizes are whole hundredths, exact where fractions are not
 CHIPS = 2**31 - 1  # in a pot
 STACK = 2**15 - 1  # in no-limit
+ALL_IN = POT * STACK  # a size that is everything, however small the pot
 FOLD, CALL, RAISE = 0, 1, 2
 
 GAME = np.dtype(
@@ -49,10 +51,11 @@ GAME = np.dtype(
         ("chip_plane", "i2"),  # where the chips of the seats start in the observation
         ("stack", "i4", SEATS),
         ("min_bet", "i4"),
+        ("short_bets_reopen", "i1"),  # 1 if the first all-in of less than min_bet is a full bet
         ("sizes", "i1"),  # length of the list of bet sizes; 0: any amount
-        ("size", "f8", SIZES),  # shares of the pot after calling
+        ("size", "i4", SIZES),  # hundredths of the pot after calling
         ("last_raise", "u2"),  # moves of a hand from which on nobody may raise
-        ("spare", "u1", 43),  # a power of two finds the record of a table soonest
+        ("spare", "u1", 74),  # a power of two finds the record of a table soonest
     ]
 )
 
@@ -77,6 +80,7 @@ def table_dtype(no_limit: bool) -> np.dtype[np.void]:
         ("variant", "u1"),  # which of the game's definitions it plays
         ("raise_by", "i4", (int(no_limit),)),  # the largest raise on this street
         ("able", "i4", (int(no_limit),)),  # seats that have neither folded nor put in all they have
+        ("acted", "i4", (int(no_limit),)),  # seats that have acted on this street, a bit each
         ("folded", "i1", SEATS),
         ("deck", "i1", CARDS),
         ("hand", "i1", HOLE + BOARD),  # room for `payoffs`
@@ -84,7 +88,7 @@ def table_dtype(no_limit: bool) -> np.dtype[np.void]:
         ("mark", "i2", MOVES + SEATS),  # cells of the actions in the betting block, by seat
         ("line", "i2" if no_limit else "u1", MOVES),  # actions so far
         ("chips", "i2", (amounts,)),  # what the seat of each mark had put in after it
-        ("spare", "u1", 8 if no_limit else 2),
+        ("spare", "u1", 4 if no_limit else 2),
     ]
     return np.dtype(fields)
 

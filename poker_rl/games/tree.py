@@ -6,6 +6,7 @@ back in one. There are no chance nodes: each deal is a root, and all deals are e
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from poker_rl.games.game import Game, rule
 from poker_rl.games.tables import Tables
 from poker_rl.settings import Refused
 
-MOST_ROWS = 20_000_000
+MOST_BYTES = 4 * 10**9  # of memory while a tree is built: what most machines have to spare
 
 
 class Tree:
@@ -43,16 +44,18 @@ class Tree:
         leaf_payoffs: chips won there times the chance of its deals, [seats, L] float64
 
     Raises:
-        Refused: if the tree would have more than `most_rows` nodes, or deals of different chance.
+        Refused: if building the tree would take more than `most_bytes` of memory, or the game has
+            deals of different chance.
     """
 
-    def __init__(self, game: Game, most_rows: int = MOST_ROWS) -> None:
+    def __init__(self, game: Game, most_bytes: int = MOST_BYTES) -> None:
         self.game = game
         if len(game.record) > 1:
             raise Refused(f"game: {game.name} is drawn anew for each hand, and is not enumerated")
-        if row_count(game, most_rows) > most_rows:
+        if byte_count(game, most_bytes) > most_bytes:
             raise Refused(
-                f"game: {game.name} has {describe_rows(game)}; at most {most_rows:,} are enumerated"
+                f"game: {game.name} has {describe_rows(game)}; to enumerate them would take more"
+                f" than {most_bytes / 1e9:.3g} GB of memory, the most that is allowed"
             )
         decks = game.deals()
         self.deals = len(decks)
@@ -202,27 +205,54 @@ def tree_of(game: Game) -> Tree:
     return _trees[key]
 
 
-def row_count(game: Game, most: int = MOST_ROWS) -> int:
-    """Nodes of the game's tree, or some number over `most` if there are more or it has no tree.
-
-    Counts the lines of one deal and multiplies by the number of deals.
-    """
+def row_count(game: Game, most: int) -> int:
+    """Nodes of the game's tree, or some number over `most` if there are more or it has no tree."""
     if len(game.record) > 1:
         return most + 1
-    tables = Tables(game, 1, 0)
-    tables.deal()
     deals, lines = game.deal_count(), 0
-    while len(tables.records):
-        lines += len(tables.records)
+    for width in _widths(game):
+        lines += width
         if lines * deals > most:
             break
+    return lines * deals
+
+
+def byte_count(game: Game, most: int) -> int:
+    """Bytes that the tree takes while it is built, about, or some number over `most` if more.
+
+    Two levels of tables at a time, and for each node what is kept of it and what that is made from.
+    """
+    deals, node = game.deal_count(), 64 + 16 * game.seats
+    lines = above = widest = needed = 0
+    for width in _widths(game):
+        lines += width
+        widest = max(widest, above + width)
+        above = width
+        needed = deals * (lines * node + widest * game.table.itemsize)
+        if needed > most:
+            break
+    return needed
+
+
+def _widths(game: Game) -> Iterator[int]:
+    """Lines of one deal at each depth, each number told before its tables are made.
+
+    All deals have as many, and so the tree has that many nodes times the number of deals.
+    """
+    tables = Tables(game, 1, 0)
+    tables.deal()
+    yield 1
+    while True:
         live = np.flatnonzero(tables.records["over"] == 0)
-        row, action = np.nonzero(tables.legal(live))
+        mask = tables.legal(live)
+        if not mask.any():
+            return
+        yield int(mask.sum())
+        row, action = np.nonzero(mask)
         below = Tables(game, 0, 0)
         below.use(tables.records[live[row]])
         below.step(action)
         tables = below
-    return lines * deals
 
 
 def describe_rows(game: Game) -> str:

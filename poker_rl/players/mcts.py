@@ -19,6 +19,7 @@ key. So it is a fixed policy: asked again, in any order, it gives the same answe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -37,9 +38,12 @@ from poker_rl.games.betting import (
 from poker_rl.games.game import Game, random, rule
 from poker_rl.players.bots import Bot
 from poker_rl.players.holdem import BET, CHOICES, certain, granted
-from poker_rl.settings import Count, NonNegative, Probability, Refused, Seed
+from poker_rl.settings import NonNegative, Probability, Range, Refused, Seed
 
 UNIT = 2.0**-53  # of 53 random bits
+
+# A node each, of 72 bytes; a million take a decision of hold'em seconds.
+Simulations = Annotated[int, Range(1, 1e6)]
 
 
 @dataclass(kw_only=True)
@@ -50,7 +54,7 @@ class MCTS(Bot):
         Refused: if the game is not poker.
     """
 
-    simulations: Count
+    simulations: Simulations
     exploration: NonNegative
     folds: Probability
     seed: Seed
