@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NoReturn
 
 from poker_rl import __version__
-from poker_rl.disk import at, say, told
-from poker_rl.settings import Refused
+from poker_rl.config.settings import Refused
+from poker_rl.storage.disk import at, say, told
 
 if TYPE_CHECKING:
-    from poker_rl.compose import Composed
+    from poker_rl.config.compose import Composed
 
 HELP = """\
 poker-rl: reinforcement learning for poker, measured by the exact distance to Nash
@@ -121,7 +121,7 @@ def run(arguments: list[str]) -> int:
         say(f"poker-rl {__version__}" if name == "--version" else HELP)
         return 0
     if name not in COMMANDS:
-        from poker_rl.config import allowed
+        from poker_rl.config.build import allowed
 
         raise Refused(f"{name}: no such command; {allowed(name, COMMANDS)}")
     return COMMANDS[name](arguments[1:])
@@ -147,8 +147,8 @@ def train(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.compose import compose, opened, split
-    from poker_rl.config import folders
+    from poker_rl.config.build import folders
+    from poker_rl.config.compose import compose, opened, split
 
     conf = folders(given.config_dir)
     with opened(conf):
@@ -161,7 +161,7 @@ def train(arguments: list[str]) -> int:
             return 0
         if given.multirun:
             return sweep(jobs, launcher, conf)
-    from poker_rl.job import attempt
+    from poker_rl.runs.job import attempt
 
     outcome = attempt(asked, conf)
     if outcome.message:
@@ -171,9 +171,9 @@ def train(arguments: list[str]) -> int:
 
 def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
     """Print all settings with their comments, and what else there is to choose from."""
-    from poker_rl.config import plain
-    from poker_rl.horizons import resolved
-    from poker_rl.listing import annotated, groups, table
+    from poker_rl.config.build import plain
+    from poker_rl.config.horizons import resolved
+    from poker_rl.config.listing import annotated, groups, table
 
     algo = {name: part for name, part in resolved(plain(asked.settings)).items() if name == "algo"}
     if explain:
@@ -184,8 +184,8 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
 
 def sweep(jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
     """Run every job of a sweep, and tell in the end how each went."""
-    from poker_rl.compose import compose, launch, place
-    from poker_rl.sweep import Summary, halt, halted, halting
+    from poker_rl.config.compose import compose, launch, place
+    from poker_rl.runs.sweep import Summary, halt, halted, halting
 
     outputs, name, _ = place(compose(jobs[0]))
     if name is not None:
@@ -208,7 +208,7 @@ def sweep(jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
 
 def demand_names(jobs: list[list[str]]) -> None:
     """Refuse a sweep whose runs would be in one folder."""
-    from poker_rl.compose import compose, place
+    from poker_rl.config.compose import compose, place
 
     taken: set[Path] = set()
     for job in jobs:
@@ -226,9 +226,9 @@ def demand_names(jobs: list[list[str]]) -> None:
 
 def job_of_sweep(folder: Path, jobs: list[list[str]], conf: list[Path], number: int) -> None:
     """One job of a sweep, perhaps in a process of its own; what became of it is left in a file."""
-    from poker_rl.compose import compose
-    from poker_rl.job import attempt
-    from poker_rl.sweep import Outcome, halt, halted
+    from poker_rl.config.compose import compose
+    from poker_rl.runs.job import attempt
+    from poker_rl.runs.sweep import Outcome, halt, halted
 
     if halted(folder):
         return
@@ -250,7 +250,7 @@ def evaluate(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config import CONF, folders, overridden, plain
+    from poker_rl.config.build import CONF, folders, overridden, plain
 
     path = CONF / "evaluate.yaml"
     if given.help:
@@ -261,12 +261,12 @@ def evaluate(arguments: list[str]) -> int:
     settings = overridden(path, [o for o in given.overrides if o not in of_game])
     chosen = None
     if of_game:
-        from poker_rl.compose import compose, opened
+        from poker_rl.config.compose import compose, opened
 
         with opened(conf):
             chosen = plain(compose(of_game).settings)
 
-    from poker_rl import evaluate_job
+    from poker_rl.runs import evaluate as evaluate_job
 
     evaluate_job.evaluate(settings, chosen, conf)
     return 0
@@ -281,8 +281,8 @@ def show(arguments: list[str]) -> int:
         say(LIST_HELP)
         return 0
 
-    from poker_rl.config import allowed, folders
-    from poker_rl.listing import described, groups
+    from poker_rl.config.build import allowed, folders
+    from poker_rl.config.listing import described, groups
 
     conf = folders(given.config_dir)
     found = groups(conf)

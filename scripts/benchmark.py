@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config import CONF, build, option, plain
+from poker_rl.config.build import CONF, build, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
-from poker_rl.games.betting import deal, legal, payoffs, start, step
 from poker_rl.games.cards import strength
 from poker_rl.games.game import Game, rule
-from poker_rl.games.no_limit import NoLimit
+from poker_rl.games.poker.betting import deal, legal, payoffs, start, step
+from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 
@@ -293,7 +293,7 @@ EXAMPLE = {  # OpenSpiel's nfsp_leduc_pytorch.py, which experiment=nfsp_leduc_op
 
 
 def nfsp() -> Work:
-    from poker_rl.compose import compose, opened
+    from poker_rl.config.compose import compose, opened
 
     with opened([CONF]):
         settings = plain(compose(["experiment=nfsp_leduc_openspiel"]).settings)

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
+from poker_rl.config.settings import Refused
 from poker_rl.evaluation.drawing import DPI, Line, canvas, draw, footnote, label
 from poker_rl.evaluation.figures import read
-from poker_rl.folder import METRICS, read_folder
-from poker_rl.settings import Refused
+from poker_rl.storage.folder import METRICS, read_folder
 
 
 def student(freedom: int, share: float = 0.975) -> float:

@@ -23,15 +23,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poker_rl.config import build, option
-from poker_rl.games.betting import CALL, FOLD, RAISE
+from poker_rl.config.build import build, option
+from poker_rl.config.settings import Refused
 from poker_rl.games.cards import card_name
-from poker_rl.games.drawn_seats import DrawnSeats
-from poker_rl.games.no_limit import NoLimit
-from poker_rl.games.poker import Poker
-from poker_rl.games.poker_game import PokerGame
+from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.poker.drawn_seats import DrawnSeats
+from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.poker.limit import Poker
+from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.tables import Tables
-from poker_rl.settings import Refused
 
 GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
 GAMES += ["limit_holdem_2to9"]

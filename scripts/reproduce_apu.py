@@ -27,16 +27,16 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from poker_rl.config import build, option
+from poker_rl.config.build import build, option
+from poker_rl.config.settings import Refused
 from poker_rl.evaluation.drawing import Line, canvas, draw, label
 from poker_rl.evaluation.figures import read
 from poker_rl.evaluation.matches import FEWEST_DEALS, half_width, play
-from poker_rl.folder import METRICS
-from poker_rl.games.poker import Poker
+from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.players.load import load_players, parse
 from poker_rl.players.player import Player
-from poker_rl.settings import Refused
+from poker_rl.storage.folder import METRICS
 
 BOTS = ("sklansky", "chen", "rules", "mcts")
 # small bets a hand, as printed; of APU against None the work prints 19.728 - 9.728, a misprint

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from poker_rl.config import CONF, build, option
+from poker_rl.config.build import CONF, build, option
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game
-from poker_rl.games.poker_table import NO_LIMIT_TABLE, RAISE
+from poker_rl.games.poker.table import NO_LIMIT_TABLE, RAISE
 from poker_rl.games.tables import Tables
 
-FOLDER = Path(__file__).resolve().parent.parent / "tests" / "transcripts"
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcripts"
 HANDS, DECISIONS = 12, 500
 MOST_RAISES = 5  # told one by one
 

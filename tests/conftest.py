@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from commands import code
 
-from poker_rl import job
 from poker_rl.evaluation.evaluation import Evaluation
+from poker_rl.runs import job
 
 
 @pytest.fixture

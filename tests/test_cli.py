@@ -18,12 +18,14 @@ import yaml
 from commands import TRAIN, code, last_row, runs
 
 import poker_rl
-from poker_rl import checkpoint, cli, job
-from poker_rl.config import CONF, option
-from poker_rl.listing import about, annotated, groups
-from poker_rl.run import Diverged
-from poker_rl.run import train as train_for_real
-from poker_rl.stop import Interrupted
+from poker_rl import cli
+from poker_rl.config.build import CONF, option
+from poker_rl.config.listing import about, annotated, groups
+from poker_rl.runs import job
+from poker_rl.runs.run import Diverged
+from poker_rl.runs.run import train as train_for_real
+from poker_rl.runs.stop import Interrupted
+from poker_rl.storage import checkpoint
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -577,7 +579,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train evaluation.opponents=[unifrm]", "evaluation.opponents: no player is called unifrm"),
         ("train evaluation.others=unifrm", "evaluation.others: no player is called unifrm"),
         ("train game.hole_cards=2", "game.seats: "),
-        ("train game._target_=poker_rl.nets.MLP", "game.name: no such setting"),
+        ("train game._target_=poker_rl.nets.dense.MLP", "game.name: no such setting"),
         ("train net.hidden=[1e9]", "net: too large for the memory of this machine"),
         (
             "train evaluation.most_nodes=1e18",

@@ -3,130 +3,65 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from architecture import GROUND, arrows, floors, imports, modules, room_of
 
-import poker_rl
-
-PACKAGE = Path(poker_rl.__file__).parent
-
-# What a learner is made of, besides its own file.
-PARTS = {
-    *("advantages", "agents", "average", "clock", "descent", "memory", "minibatches", "nets"),
-    *("rollout", "schedules", "soft_targets", "weight_average"),
-}
-EVERYTHING = {""}
-
-# A room, and what of ours it may import: modules or whole packages. The longest name counts.
-MAY_IMPORT = {
-    "": set(),
-    "advantages": {"games", "rollout"},
-    "agents": {
-        *("games", "memory", "minibatches", "nets", "players", "rollout"),
-        *("room", "settings"),
-    },
-    "algos": {"algos.algorithm", "games", "players", "settings", *PARTS},
-    "algos.algorithm": {"players", "settings"},
-    "algos.nfsp_ppo": {"algos.ppo", "games", "players", "settings", *PARTS},
-    "algos.nfsp": {"algos.algorithm", "algos.dqn", "games", "players", "settings", *PARTS},
-    "amounts": {"nets", "settings"},
-    "average": {"clock", "descent", "memory", "nets", "schedules", "settings"},
-    "board": {"disk"},
-    "checkpoint": {"disk", "settings"},
-    "cli": EVERYTHING,
-    "clock": set(),
-    "compose": {"config", "settings"},
-    "config": {"schedules", "settings", "yaml_text"},
-    "descent": {"clock", "nets", "schedules"},
-    "disk": {"settings"},
-    "evaluate_job": EVERYTHING,
-    "evaluation": {"disk", "evaluation", "folder", "games", "players", "rollout", "settings"},
-    "folder": {"disk", "settings"},
-    "games": {"games", "settings"},
-    "history": {"nets", "settings"},
-    "horizons": {"config", "schedules", "settings"},
-    "job": EVERYTHING,
-    "listing": set(),
-    "memory": {"room", "settings"},
-    "minibatches": {"games", "nets"},
-    "nets": {"settings"},
-    "players": {"checkpoint", "games", "nets", "players", "settings"},
-    "record": {
-        *("algos.algorithm", "board", "disk", "evaluation.drawing", "evaluation.measurement"),
-        *("folder", "settings"),
-    },
-    "resume": {"checkpoint", "disk", "folder", "settings"},
-    "rollout": {"games", "players"},
-    "room": {"settings"},
-    "run": {
-        *("algos.algorithm", "evaluation.measurement"),
-        *("checkpoint", "disk", "folder", "games", "horizons", "record", "resume", "settings"),
-        "stop",
-    },
-    "schedules": {"settings"},
-    "settings": set(),
-    "soft_targets": {"memory"},
-    "stop": set(),
-    "sweep": {"disk", "stop"},
-    "warm_start": {"algos.algorithm", "checkpoint", "folder", "games", "settings"},
-    "weight_average": set(),
-    "yaml_text": {"settings"},
+# The rooms from top to bottom, and the rooms that each of them imports.
+ROOMS = {
+    "cli": {"config", "runs", "storage"},
+    "runs": {"algos", "config", "evaluation", "games", "nets", "players", "storage"},
+    "algos": {"config", "games", "learning", "nets", "players"},
+    "evaluation": {"config", "games", "players", "storage"},
+    "learning": {"config", "games", "nets", "players"},
+    "players": {"config", "games", "nets", "storage"},
+    "games": {"config"},
+    "nets": {"config"},
+    "storage": {"config"},
+    "config": set(),
 }
 
-# Libraries that only these rooms may know.
+# Learners that build on another one; all others import no algorithm.
+BUILDS_ON = {
+    "algos.nfsp": {"algos.dqn"},
+    "algos.nfsp_ppo": {"algos.ppo"},
+}
+
+# Libraries that only these modules may know.
 ONLY_IN = {
-    "hydra": {"compose"},
-    "omegaconf": {"compose", "config"},
+    "hydra": {"config.compose"},
+    "omegaconf": {"config.build", "config.compose"},
 }
 NEVER_IN = {"games": {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}}
 
-MODULES = {
-    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-    .removesuffix("__init__")
-    .strip("."): path
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+
+def test_rooms_import_what_the_plan_says() -> None:
+    assert arrows() == ROOMS
 
 
-def imports(path: Path) -> Iterator[str]:
-    """The dotted names a file imports, late imports and those for types too."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: a relative import"
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                inner = name.removeprefix("poker_rl.")
-                yield name if inner in MODULES else str(node.module)
+def test_no_arrow_runs_up() -> None:
+    order = list(ROOMS)
+    for room, others in ROOMS.items():
+        assert all(order.index(room) < order.index(other) for other in others), room
+    assert floors(ROOMS)[GROUND] == 1
 
 
-def within(module: str, room: str) -> bool:
-    return room == "" or module == room or module.startswith(f"{room}.")
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != "cli"])
+def test_a_room_says_what_it_is_for_and_what_it_imports(room: str) -> None:
+    docstring = ast.get_docstring(ast.parse(modules()[room].read_text()))
+    assert docstring, room
+    says = docstring.partition("Imports")[2].partition(".")[0]
+    assert {other for other in ROOMS if other in says.replace(",", " ").split()} == ROOMS[room]
 
 
-def room_of(module: str) -> str:
-    rooms = [room for room in MAY_IMPORT if room and within(module, room)]
-    assert rooms or not module, f"say in MAY_IMPORT what {module} may import"
-    return max(rooms, key=len, default="")
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_what_its_room_may(module: str) -> None:
-    room = room_of(module)
-    for name in imports(MODULES[module]):
+@pytest.mark.parametrize("module", modules())
+def test_imports_what_it_may(module: str) -> None:
+    for name in imports(modules()[module]):
         library = name.partition(".")[0]
-        assert room in ONLY_IN.get(library, {room}), f"{module} imports {library}"
-        assert library not in NEVER_IN.get(room, set()), f"{module} imports {library}"
-        if library == "poker_rl":
-            ours = name.removeprefix("poker_rl").strip(".")
-            if ours:  # the package itself holds only its version
-                allowed = any(within(ours, other) for other in MAY_IMPORT[room])
-                assert allowed, f"{module} imports {ours}"
-
-
-def test_every_room_is_there() -> None:
-    gone = [room for room in MAY_IMPORT if not any(within(module, room) for module in MODULES)]
-    assert not gone
+        assert module in ONLY_IN.get(library, {module}), f"{module} imports {library}"
+        assert library not in NEVER_IN.get(room_of(module), set()), f"{module} imports {library}"
+        ours = name.removeprefix("poker_rl.")
+        if room_of(module) == "algos" and ours.startswith("algos."):
+            other = ".".join(ours.split(".")[:2])
+            allowed = {"algos.algorithm", *BUILDS_ON.get(module, ())}
+            assert other in allowed, f"{module} imports {other}"

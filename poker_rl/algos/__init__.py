@@ -1,0 +1,5 @@
+"""The learners and solvers, a file each, which reads like the box of its paper.
+
+Imports config, games, learning, nets and players. Learners import each other only where one builds
+on another, as fictitious self-play does on Q-learning.
+"""

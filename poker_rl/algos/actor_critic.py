@@ -28,25 +28,26 @@ from typing import ClassVar, Literal
 import numpy as np
 import torch
 
-from poker_rl.agents import Agents
 from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
-from poker_rl.average import AveragePolicy, AverageSettings
-from poker_rl.clock import Clock
+from poker_rl.config.schedules import OverDecisions
+from poker_rl.config.settings import Count, NonNegative, Positive, Probability, Refused
 from poker_rl.games.game import Game
 from poker_rl.games.game import rule as compiled
-from poker_rl.minibatches import Inputs, minibatches
-from poker_rl.nets import (
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.average import AveragePolicy, AverageSettings
+from poker_rl.learning.clock import Clock
+from poker_rl.learning.minibatches import Inputs, minibatches
+from poker_rl.learning.rollout import ENDED, Batch, Rows, Seating
+from poker_rl.nets.dense import (
     Net,
     clip_gradients,
     masked_log_softmax,
     masked_softmax,
 )
+from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.rollout import ENDED, Batch, Rows, Seating, draw
-from poker_rl.schedules import OverDecisions
-from poker_rl.settings import Count, NonNegative, Positive, Probability, Refused
-from poker_rl.weight_average import WeightAverage
+from poker_rl.players.sampling import draw
 
 
 @dataclass(kw_only=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
+from poker_rl.config.settings import Refused
 from poker_rl.players.player import Player
-from poker_rl.settings import Refused
 
 
 @dataclass

@@ -39,18 +39,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.agents import Agents
 from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
-from poker_rl.clock import Clock
+from poker_rl.config.schedules import Over, OverOwnSteps, Schedule
+from poker_rl.config.settings import Count, Passes, Positive, Probability, Range, Refused
 from poker_rl.games.game import Game
-from poker_rl.games.hands import Hands
-from poker_rl.memory import Circular, Column, Memory
-from poker_rl.nets import Net, masked_log_softmax, masked_softmax, part
+from poker_rl.games.poker.hands import Hands
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.clock import Clock
+from poker_rl.learning.memory import Circular, Column, Memory
+from poker_rl.learning.rollout import ENDED, Batch, Rows
+from poker_rl.learning.soft_targets import Learner
+from poker_rl.nets.dense import Net, masked_log_softmax, masked_softmax, part
 from poker_rl.players.player import Player
-from poker_rl.rollout import ENDED, Batch, Rows, draw
-from poker_rl.schedules import Over, OverOwnSteps, Schedule
-from poker_rl.settings import Count, Passes, Positive, Probability, Range, Refused
-from poker_rl.soft_targets import Learner
+from poker_rl.players.sampling import draw
 
 Share = Annotated[float, Range(0, 1, open_low=True)]
 

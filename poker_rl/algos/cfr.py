@@ -33,12 +33,12 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
+from poker_rl.config.settings import NonNegative, Sweeps
 from poker_rl.games.game import Game, rule
 from poker_rl.games.sequences import collect, multiply_out
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
-from poker_rl.settings import NonNegative, Sweeps
 
 
 @dataclass(kw_only=True)

@@ -27,18 +27,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from poker_rl.agents import Agents
 from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
-from poker_rl.clock import Clock
-from poker_rl.descent import Descent, Optimiser
+from poker_rl.config.schedules import Over, OverUpdates, Schedule
+from poker_rl.config.settings import Count, Passes, Positive, Probability, Refused
 from poker_rl.games.game import Game
-from poker_rl.memory import Circular, Column, Memory
-from poker_rl.nets import Net
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.clock import Clock
+from poker_rl.learning.descent import Descent, Optimiser
+from poker_rl.learning.memory import Circular, Column, Memory
+from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rows, Seating
+from poker_rl.nets.dense import Net
 from poker_rl.players.network import GreedyPlayer, NetworkPlayer
 from poker_rl.players.player import Player
-from poker_rl.rollout import ENDED, OPEN, Batch, Rows, Seating, draw
-from poker_rl.schedules import Over, OverUpdates, Schedule
-from poker_rl.settings import Count, Passes, Positive, Probability, Refused
+from poker_rl.players.sampling import draw
 
 
 @dataclass(kw_only=True)

@@ -19,11 +19,11 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
+from poker_rl.config.settings import Sweeps
 from poker_rl.games.game import Game, random, rule
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
-from poker_rl.settings import Sweeps
 
 # The random state of games.game.random. In the order of a table's first fields numba would take a
 # table for one of these with more fields, and warn of it.

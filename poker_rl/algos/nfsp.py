@@ -22,13 +22,13 @@ import torch
 
 from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.dqn import DQN
-from poker_rl.average import AveragePolicy, AverageSettings
+from poker_rl.config.settings import Probability
 from poker_rl.games.game import Game
-from poker_rl.nets import Net, masked_softmax
+from poker_rl.learning.average import AveragePolicy, AverageSettings
+from poker_rl.learning.rollout import Batch, Rows
+from poker_rl.nets.dense import Net, masked_softmax
 from poker_rl.players.network import NetworkPlayer
 from poker_rl.players.player import Player
-from poker_rl.rollout import Batch, Rows
-from poker_rl.settings import Probability
 
 
 @dataclass(kw_only=True)

@@ -22,11 +22,12 @@ import torch
 from torch import Tensor
 
 from poker_rl.algos.ppo import PPO
+from poker_rl.config.settings import Probability, Refused
 from poker_rl.games.game import Game
-from poker_rl.nets import Net
+from poker_rl.learning.rollout import OPEN, Batch, Rows
+from poker_rl.nets.dense import Net
 from poker_rl.players.player import Player
-from poker_rl.rollout import OPEN, Batch, Rows, sample
-from poker_rl.settings import Probability, Refused
+from poker_rl.players.sampling import sample
 
 
 @dataclass(kw_only=True)

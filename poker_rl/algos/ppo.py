@@ -31,20 +31,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.advantages import gae
-from poker_rl.agents import Agents
 from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
-from poker_rl.average import AveragePolicy, AverageSettings
-from poker_rl.clock import Clock
+from poker_rl.config.schedules import OverInstance
+from poker_rl.config.settings import (
+    Count,
+    Natural,
+    NonNegative,
+    Passes,
+    Positive,
+    Probability,
+    Refused,
+)
 from poker_rl.games.game import Game
-from poker_rl.minibatches import Inputs, minibatches
-from poker_rl.nets import Net, Together, clip_gradients, masked_log_softmax, masked_softmax
+from poker_rl.learning.advantages import gae
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.average import AveragePolicy, AverageSettings
+from poker_rl.learning.clock import Clock
+from poker_rl.learning.minibatches import Inputs, minibatches
+from poker_rl.learning.rollout import OPEN, Batch, Rows, Seating
+from poker_rl.nets.dense import Net, Together, clip_gradients, masked_log_softmax, masked_softmax
+from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.rollout import OPEN, Batch, Rows, Seating, sample
-from poker_rl.schedules import OverInstance
-from poker_rl.settings import Count, Natural, NonNegative, Passes, Positive, Probability, Refused
-from poker_rl.weight_average import WeightAverage
+from poker_rl.players.sampling import sample
 
 METRICS = (
     "loss/policy",

@@ -23,16 +23,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.advantages import gae
-from poker_rl.agents import Agents
 from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
-from poker_rl.clock import Clock
+from poker_rl.config.settings import Count, Positive, Probability
 from poker_rl.games.game import Game
-from poker_rl.nets import Net, masked_log_softmax
+from poker_rl.learning.advantages import gae
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.clock import Clock
+from poker_rl.learning.rollout import ENDED, Rows, Seating
+from poker_rl.nets.dense import Net, masked_log_softmax
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.rollout import ENDED, Rows, Seating, sample
-from poker_rl.settings import Count, Positive, Probability
+from poker_rl.players.sampling import sample
 
 OPTIMISERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 

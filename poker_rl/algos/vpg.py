@@ -30,20 +30,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.advantages import gae
-from poker_rl.agents import Agents
 from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
-from poker_rl.clock import Clock
+from poker_rl.config.schedules import OverInstance
+from poker_rl.config.settings import Count, Passes, Positive, Probability, Refused
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.minibatches import Inputs
-from poker_rl.nets import Net, clip_gradients, masked_log_softmax, routed
+from poker_rl.learning.advantages import gae
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.clock import Clock
+from poker_rl.learning.minibatches import Inputs
+from poker_rl.learning.rollout import Batch, Rows, Seating
+from poker_rl.nets.dense import Net, clip_gradients, masked_log_softmax, routed
+from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.rollout import Batch, Rows, Seating, sample
-from poker_rl.schedules import OverInstance
-from poker_rl.settings import Count, Passes, Positive, Probability, Refused
-from poker_rl.weight_average import WeightAverage
+from poker_rl.players.sampling import sample
 
 MOST_DEALS = 1000  # for value/first_move, a mean over every deal
 MOST_ROUNDS = 1000  # of `hands` hands, in search of a member that does not decide

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter
 
-from poker_rl.disk import replaced
+from poker_rl.storage.disk import replaced
 
 # A player has the same colour in every figure, whatever else is drawn there.
 PLAYERS = {

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from poker_rl.games.betting import CALL, RAISE
+from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import optimal
 

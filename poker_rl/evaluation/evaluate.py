@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from poker_rl.disk import demand_folder, say
+from poker_rl.config.settings import Refused, about
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.kept import EVALUATIONS, keep
@@ -23,14 +23,14 @@ from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
-from poker_rl.folder import METRICS, read_folder, read_rows
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier as snapshots_before
 from poker_rl.players.load import headline, itself, load_players, parse, told
 from poker_rl.players.player import Player
-from poker_rl.settings import Refused, about
+from poker_rl.storage.disk import demand_folder, say
+from poker_rl.storage.folder import METRICS, read_folder, read_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

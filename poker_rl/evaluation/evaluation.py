@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
+from poker_rl.config.settings import Range, about
 from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, member
 from poker_rl.evaluation.exploitability import exploitability, gains, values
 from poker_rl.evaluation.matches import Deals, against, finite, unit_of
@@ -30,7 +31,6 @@ from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier, itself
 from poker_rl.players.player import Player
-from poker_rl.settings import Range, about
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,7 +23,7 @@ from poker_rl.evaluation.drawing import (
 )
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import Outcomes
-from poker_rl.folder import read_rows
+from poker_rl.storage.folder import read_rows
 
 AGAINST = re.compile(r"eval/\w+/against/(.+?)(/half_width|/p\d+)?")
 COUNTERS = ("hands", "decisions", "updates", "iterations")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from poker_rl.config.settings import Refused
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened, wrapped
 from poker_rl.evaluation.report import LEVEL, Report, marked
-from poker_rl.folder import write_text
-from poker_rl.settings import Refused
+from poker_rl.storage.folder import write_text
 
 EVALUATIONS = "evaluations"  # in a run's folder
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from poker_rl.config.settings import Refused
 from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, distance
 from poker_rl.evaluation.evaluation import Evaluation, Measures
 from poker_rl.evaluation.measurement import Measurement
@@ -19,7 +20,6 @@ from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree, tree_of
 from poker_rl.players.equilibrium import is_kuhn, optimal
 from poker_rl.players.player import Player
-from poker_rl.settings import Refused
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,14 +14,14 @@ from typing import Annotated
 
 import numpy as np
 
+from poker_rl.config.settings import Range, Refused
 from poker_rl.evaluation.exploitability import values
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree
 from poker_rl.players.player import Player
-from poker_rl.rollout import draw
-from poker_rl.settings import Range, Refused
+from poker_rl.players.sampling import draw
 
 FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
 MOST_DEALS = (

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.games.betting import CALL, RAISE, SEATS, can_fold, start, step
-from poker_rl.games.drawn_seats import DrawnSeats
 from poker_rl.games.game import Game, rule
-from poker_rl.games.poker_game import PokerGame
+from poker_rl.games.poker.betting import CALL, RAISE, SEATS, can_fold, start, step
+from poker_rl.games.poker.drawn_seats import DrawnSeats
+from poker_rl.games.poker.game import PokerGame
 from poker_rl.games.tables import Tables
 
 HANDS, VPIP, PFR, RAISES, CALLS, SHOWDOWNS = range(6)

@@ -1,4 +1,6 @@
-"""Rules: what may happen at a table. Nothing here knows of networks, players or configs.
+"""Rules: what may happen at a table. Nothing here knows of networks, players or settings files.
+
+Imports config.
 
 Numba keeps compiled code on disk, but does not see that a function called from another file has
 changed. The cache folder is therefore named by a hash of these sources.
@@ -12,7 +14,7 @@ import numba
 
 
 def _cache_folder() -> Path:
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "poker-rl" / digest

@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from poker_rl.settings import Refused
+from poker_rl.config.settings import Refused
 
 RANKS = 13
 SUITS = 4

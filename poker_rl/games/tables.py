@@ -18,8 +18,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game, choose
-from poker_rl.settings import Refused
 
 PARALLEL_ROWS = 16_384
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game, rule
 from poker_rl.games.tables import Tables
-from poker_rl.settings import Refused
 
 MOST_BYTES = 4 * 10**9  # of memory while a tree is built: what most machines have to spare
 

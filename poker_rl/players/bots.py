@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from poker_rl.games import betting
+from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
+from poker_rl.games.poker import betting
 from poker_rl.games.tables import Tables
-from poker_rl.settings import Refused
 
 FEW = 9  # of a game's actions, named in a message
 

@@ -12,11 +12,11 @@ from itertools import combinations
 
 import numpy as np
 
-from poker_rl.games.betting import CALL, CARDS, FOLD
+from poker_rl.config.settings import Probability, Refused
 from poker_rl.games.cards import SUITS
 from poker_rl.games.game import Game
+from poker_rl.games.poker.betting import CALL, CARDS, FOLD
 from poker_rl.players.holdem import BET, HoldemBot, certain, choices, own_cards
-from poker_rl.settings import Probability, Refused
 
 POSITIONS = 3  # early, middle, late
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.games.betting import CALL, FOLD, RAISE
+from poker_rl.config.settings import Range, Refused
 from poker_rl.games.game import Game
+from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.tree import Tree, tree_of
 from poker_rl.players.bots import Bot
-from poker_rl.settings import Range, Refused
 
 FIRST_MOVE, AFTER_CHECK, AFTER_CHECK_BET, AFTER_BET = range(4)
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from poker_rl.games import betting
+from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
-from poker_rl.games.poker_game import PokerGame
-from poker_rl.games.suits import sort_suits
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.poker.suits import sort_suits
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
-from poker_rl.nets import NO_STEPS, FeatureKind
-from poker_rl.settings import Refused
+from poker_rl.nets.dense import NO_STEPS, FeatureKind
 
 Rows = Callable[[np.ndarray], np.ndarray]
 

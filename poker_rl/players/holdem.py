@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.games import betting
-from poker_rl.games.betting import CALL, FOLD, HOLE, RAISE
+from poker_rl.config.settings import Refused
 from poker_rl.games.cards import RANKS, SUITS
 from poker_rl.games.game import Game
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.betting import CALL, FOLD, HOLE, RAISE
 from poker_rl.players.bots import Bot
-from poker_rl.settings import Refused
 
 BET = RAISE
 CHOICES = 3  # fold, call, bet

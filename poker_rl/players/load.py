@@ -17,16 +17,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from poker_rl.checkpoint import MISFITS, PLAYERS, load_snapshot, newest, not_finite, snapshots
+from poker_rl.config.classes import class_of
+from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
-from poker_rl.settings import Refused
+from poker_rl.storage.checkpoint import (
+    MISFITS,
+    PLAYERS,
+    load_snapshot,
+    newest,
+    not_finite,
+    snapshots,
+)
 
 NAME = re.compile(r"[\w-]+")
 SPEC = re.compile(r"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?)?")  # path@decisions:player.copy
@@ -184,20 +191,3 @@ def built(state: dict[str, Any]) -> Any:
         if key != "_target_"
     }
     return class_of(state["_target_"])(**settings)
-
-
-def class_of(target: str) -> Any:
-    """The class of this program with that dotted path; a file may name no other code.
-
-    Raises:
-        Refused: if there is none.
-    """
-    module, _, name = target.rpartition(".")
-    if module.startswith("poker_rl."):
-        try:
-            found = getattr(import_module(module), name, None)
-        except ImportError:
-            found = None
-        if isinstance(found, type) and found.__module__ == module:
-            return found
-    raise Refused(f"{target} is no class of poker_rl")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.games.big2 import Big2
-from poker_rl.games.combinations import MOST_CARDS, PASS, POSITION, SIZE, strength
+from poker_rl.config.settings import Refused
+from poker_rl.games.big2.combinations import MOST_CARDS, PASS, POSITION, SIZE, strength
+from poker_rl.games.big2.game import Big2
 from poker_rl.games.game import Game, rule
 from poker_rl.players.bots import Bot
-from poker_rl.settings import Refused
 
 
 @dataclass(kw_only=True)

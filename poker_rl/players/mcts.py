@@ -23,8 +23,10 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.games import betting
-from poker_rl.games.betting import (
+from poker_rl.config.settings import NonNegative, Probability, Range, Refused, Seed
+from poker_rl.games.game import Game, random, rule
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.betting import (
     CALL,
     CARDS,
     FOLD,
@@ -35,10 +37,8 @@ from poker_rl.games.betting import (
     payoffs,
     step,
 )
-from poker_rl.games.game import Game, random, rule
 from poker_rl.players.bots import Bot
 from poker_rl.players.holdem import BET, CHOICES, certain, granted
-from poker_rl.settings import NonNegative, Probability, Range, Refused, Seed
 
 UNIT = 2.0**-53  # of 53 random bits
 

@@ -11,7 +11,7 @@ from torch import nn
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
-from poker_rl.nets import Net, Size, masked_softmax, net_state, routed, take
+from poker_rl.nets.dense import Net, Size, masked_softmax, net_state, routed, take
 from poker_rl.players.features import Features
 from poker_rl.players.load import built
 

@@ -15,8 +15,8 @@ from collections.abc import Collection
 from itertools import chain, count
 from pathlib import Path
 
+from poker_rl.config.settings import Refused
 from poker_rl.players.load import in_run, is_bot, resolve
-from poker_rl.settings import Refused
 
 OPPONENTS = "opponents"
 

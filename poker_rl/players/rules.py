@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.games.betting import BOARD, CALL, FOLD, HOLE
 from poker_rl.games.cards import (
     CATEGORY_SHIFT,
     HIGH_CARD,
@@ -35,6 +34,7 @@ from poker_rl.games.cards import (
     strength,
 )
 from poker_rl.games.game import rule
+from poker_rl.games.poker.betting import BOARD, CALL, FOLD, HOLE
 from poker_rl.players.holdem import BET, HoldemBot, certain
 
 KING = RANKS - 2

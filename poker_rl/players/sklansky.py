@@ -18,11 +18,11 @@ from itertools import combinations
 
 import numpy as np
 
-from poker_rl.games.betting import CARDS
+from poker_rl.config.settings import Probability
 from poker_rl.games.cards import SUITS
 from poker_rl.games.game import Game
+from poker_rl.games.poker.betting import CARDS
 from poker_rl.players.holdem import HoldemBot, own_cards
-from poker_rl.settings import Probability
 
 VERY_HIGH, TIGHT, AVERAGE, LOOSE, VERY_LOOSE, NONE = range(6)
 FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, JACK, QUEEN, KING, ACE = range(2, 13)

@@ -14,12 +14,12 @@ from itertools import combinations
 
 import numpy as np
 
-from poker_rl.games.betting import BOARD, CALL, CARDS, FOLD, HOLE
+from poker_rl.config.settings import Probability, Refused
 from poker_rl.games.cards import SUITS, strength
 from poker_rl.games.game import Game, rule
+from poker_rl.games.poker.betting import BOARD, CALL, CARDS, FOLD, HOLE
 from poker_rl.players.chen import chen
 from poker_rl.players.holdem import BET, HoldemBot, certain
-from poker_rl.settings import Probability, Refused
 
 
 @dataclass(kw_only=True)

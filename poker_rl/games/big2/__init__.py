@@ -1,0 +1,1 @@
+"""The rules of Big 2 for four players."""

@@ -1,0 +1,200 @@
+"""The definition of a poker variant with no-limit betting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from poker_rl.config.settings import Count, Positive
+from poker_rl.games.poker.game import PokerGame, Rule
+from poker_rl.games.poker.table import (
+    ALL_IN,
+    MOVES,
+    NO_LIMIT_TABLE,
+    POT,
+    RAISE,
+    SIZES,
+    STACK,
+)
+
+LEVELS = 8  # raise counts of a street that an observation tells apart
+
+
+@dataclass(kw_only=True, frozen=True)
+class NoLimit(PokerGame):
+    """A poker variant with no-limit betting.
+
+    Without `bet_sizes` action k >= 2 is a raise to k chips, all that the seat will have put in.
+    With them action 2 + i raises by the i-th share of the pot after calling, rounded to whole
+    chips, at least the smallest raise and at most all there is; of equal raises the first is legal.
+    `short_bets_reopen` says whether the first bet of a street and the first raise over the blinds
+    reopen the betting even as an all-in of less than `min_bet`; see `betting`.
+
+    Raises:
+        Refused: if the settings do not describe a game that can be dealt and bet on.
+    """
+
+    stacks: Count | list[Count]
+    min_bet: Count
+    short_bets_reopen: bool
+    bet_sizes: list[Positive | Literal["all_in"]]
+
+    def _rules(self) -> Iterator[Rule]:
+        yield from super()._rules()
+        yield (
+            len(self.stack_of) == self.seats,
+            f"stacks: {len(self.stack_of)} entries; one a seat, {self.seats}, or one number",
+        )
+        yield (
+            max(self.stack_of) <= STACK,
+            f"stacks: {max(self.stack_of):,} chips; at most {STACK:,}",
+        )
+        for seat, (stack, post) in enumerate(zip(self.stack_of, self.post, strict=True)):
+            yield (
+                stack >= post,
+                f"stacks: {stack} chips of seat {seat} are less than its ante and blind, {post}",
+            )
+        yield (
+            any(put < max(self.post) for put in self._able()) or len(self._able()) > 1,
+            f"stacks: {self.stacks} leaves nobody a decision after antes and blinds",
+        )
+        blind = max(self.blinds, default=0)
+        yield self.min_bet >= blind, f"min_bet: {self.min_bet} is less than the blind of {blind}"
+        yield self.min_bet <= STACK, f"min_bet: {self.min_bet:,} chips; at most {STACK:,}"
+        yield (
+            len(self.bet_sizes) <= SIZES,
+            f"bet_sizes: {len(self.bet_sizes)} entries, at most {SIZES}",
+        )
+        for size in self.bet_sizes:
+            yield (
+                size == "all_in" or (size <= STACK and round(size * POT) / POT == size),
+                f"bet_sizes: {size} is not a whole number of hundredths of the pot, such as 0.33,"
+                f" at most {STACK:,}, or all_in",
+            )
+        yield (
+            all(a < b for a, b in zip(self._sizes, self._sizes[1:], strict=False)),
+            f"bet_sizes: {self._shown} is not in rising order, all_in last",
+        )
+        pot = sum(self.stack_of)
+        for size in self._sizes:
+            yield (
+                size * pot >= self.min_bet * POT,
+                f"bet_sizes: {size / POT:g} of the largest pot, {pot:,} chips, is less than the"
+                f" smallest bet, min_bet: {self.min_bet}",
+            )
+
+    @property
+    def stack_of(self) -> list[int]:
+        """Chips of each seat before the hand."""
+        return [self.stacks] * self.seats if isinstance(self.stacks, int) else self.stacks
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Hundredths of the pot."""
+        return [ALL_IN if size == "all_in" else round(size * POT) for size in self.bet_sizes]
+
+    @property
+    def _shown(self) -> str:
+        return f"[{', '.join(map(str, self.bet_sizes))}]"
+
+    @property
+    def playable(self) -> list[int]:
+        """Chips of each seat that can come into play.
+
+        A seat that has posted as much as anybody else has in all is asked for no more, as if that
+        were all it had.
+        """
+        second = sorted(self.stack_of)[-2]
+        return [
+            post if post >= second else stack
+            for stack, post in zip(self.stack_of, self.post, strict=True)
+        ]
+
+    def _able(self) -> list[int]:
+        """Chips posted by those who have some left."""
+        both = zip(self.playable, self.post, strict=True)
+        return [post for stack, post in both if stack > post]
+
+    @property
+    def most_chips(self) -> int:
+        """The most chips that a seat can put in: the largest stack."""
+        return max(self.stack_of)
+
+    @property
+    def most_raises(self) -> int:
+        """More raises than a hand can have; each seat has one all-in that falls short."""
+        return (self.most_chips - max(self.post)) // self.min_bet + self.seats
+
+    @property
+    def most_moves(self) -> int:
+        """More actions than a hand can have."""
+        return min(MOVES, (self.most_raises + len(self.board_cards)) * self.seats)
+
+    @property
+    def table(self) -> np.dtype[np.void]:
+        """The dtype of a table."""
+        return NO_LIMIT_TABLE
+
+    def record_in(self, room: int) -> np.ndarray:
+        """The definition, observed with room for so many seats."""
+        levels = min(self.most_raises + self.forced_raises + 1, LEVELS)
+        record = self._record(room, levels)
+        planes = 1 + sum(n > 0 for n in self.board_cards)
+        record["chip_plane"] = record["own_plane"] + self.cards * planes
+        record["stack"][0, : self.seats] = self.playable
+        record["min_bet"] = self.min_bet
+        record["short_bets_reopen"] = self.short_bets_reopen
+        record["sizes"] = len(self.bet_sizes)
+        record["size"][0, : len(self.bet_sizes)] = self._sizes
+        record["last_raise"] = MOVES - self.seats * (len(self.board_cards) + 1)
+        return record
+
+    @property
+    def actions(self) -> int:
+        """Fold, call, and a raise to each number of chips or of each size."""
+        return RAISE + len(self.bet_sizes) if self.bet_sizes else self.most_chips + 1
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """Fold, call and raise, [A] int64."""
+        return np.minimum(np.arange(self.actions), RAISE)
+
+    @property
+    def observation_dtype(self) -> np.dtype[np.float32]:
+        """0/1 features, and chips as shares of the largest stack."""
+        return np.dtype(np.float32)
+
+    @property
+    def observation_size(self) -> int:
+        """Width of an observation: that of a limit game, chips by seat and of the pot."""
+        record = self.record[0]
+        return int(record["chip_plane"]) + 3 * int(record["room"]) + 3
+
+    @property
+    def history_size(self) -> int:
+        """Width of a step of the history: also the stack, and the share of it that is left."""
+        return super().history_size + 2
+
+    @property
+    def infoset_size(self) -> int:
+        """Bytes in an information set's key."""
+        return 2 + self.hole_cards + sum(self.board_cards) + 2 * self.most_moves
+
+    def action_name(self, action: int) -> str:
+        """What a person calls this action: `raise_12` is to 12 chips, or by that share of a pot."""
+        if action < RAISE:
+            return ("fold", "call")[action]
+        size = self.bet_sizes[action - RAISE] if self.bet_sizes else action
+        return f"raise_{size:g}" if isinstance(size, float | int) else f"raise_{size}"
+
+    def line_name(self, record: np.void) -> str:
+        """The actions so far, with the chips raised to, as in `r6c`."""
+        moves = int(record["moves"])
+        chips = record["chips"][int(record["marks"]) - moves :]
+        return "".join(
+            f"r{to}" if action >= RAISE else "fc"[action]
+            for action, to in zip(record["line"][:moves].tolist(), chips.tolist(), strict=False)
+        )

@@ -1,0 +1,4 @@
+"""What learners are made of: tables being played, memories, minibatches, averages.
+
+Imports config, games, nets and players.
+"""

@@ -1,0 +1,191 @@
+"""The learning agents of a run: where they sit, what their networks see, which network decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.config.settings import in_memory
+from poker_rl.games.game import Game
+from poker_rl.learning.memory import Column
+from poker_rl.learning.minibatches import Inputs
+from poker_rl.learning.rollout import Rollout, Rows, Seating
+from poker_rl.learning.room import demand
+from poker_rl.nets.dense import Net, Size, take
+from poker_rl.players.features import Features
+from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
+from poker_rl.players.player import Player
+
+
+class Agents:
+    """What every learner with networks starts from: tables, generators and networks' shapes.
+
+    Args:
+        game: the game played.
+        net: the shape of the networks.
+        device: where they are.
+        seed: for everything that is drawn.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+        tables: of each instance.
+        members: which of a player's networks decides.
+        instances: independent copies of the whole learner.
+        seating: which agent sits where.
+        hidden: show critics the hidden cards too.
+        ask_forced: ask the networks for moves that are the only legal ones.
+        steps: actions at each table in an iteration, one if hands are played to their end.
+        key: the setting that says `tables`, named in errors.
+
+    Raises:
+        Refused: if the tables and what an iteration keeps of them do not fit into memory.
+
+    Attributes:
+        generator: for actions and batches.
+        rollout: the tables, those of an instance side by side.
+        copies: number of copies K of each network, instances x members.
+        device: where they are.
+        column: how a memory keeps what a player sees.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        net: Net,
+        device: torch.device,
+        seed: int,
+        opponent: Player | None,
+        *,
+        tables: int,
+        members: Members,
+        instances: int,
+        seating: Seating,
+        hidden: bool = False,
+        ask_forced: bool = True,
+        steps: int = 1,
+        key: str = "tables",
+    ) -> None:
+        streams = np.random.SeedSequence(seed).generate_state(3)
+        self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
+        self._features = Features(game, net.features)
+        self._hidden = game.hidden_size if hidden else 0
+        table = game.table.itemsize + 16 * game.seats
+        decisions = steps if opponent is None else steps / game.seats
+        count = instances * tables
+        what = f"{key}: {count:,} tables"
+        if steps > 1:
+            what += f" and {count * steps:,} actions an iteration"
+        needed = count * (table + decisions * self._row(game.actions))
+        demand(what, int(needed), torch.device("cpu"))  # where the rules are
+        # 16 bits tell chips apart to 1/2,048 of a stack
+        kept = torch.bool if self._features.bits else torch.float16
+        self.column = Column(kept, self._features.size)
+        self.copies = instances * member_count(game, members)
+        self.rollout = Rollout(
+            game,
+            instances * tables,
+            int(streams[2]),
+            opponent=opponent,
+            seating=seating,
+            hidden=self._features.hidden if hidden else None,
+            observe=None if net.features == "observation" else self._features,
+            copies=self._copies if self.copies > 1 else None,
+            ask_forced=ask_forced,
+        )
+        self._weights = torch.Generator().manual_seed(int(streams[1]))
+        self.device = device
+        self._game, self._net = game, net
+        self._tables, self._members, self._instances = tables, members, instances
+
+    def _row(self, actions: int) -> int:
+        """The fewest bytes that a decision takes: of its turn, in the batch, as floats."""
+        width = self._features.size
+        seen = width * (1 if self._features.bits else 4) + self._hidden
+        columns = 56  # action, table, seat, agent, copy and next; log-probability and reward
+        return 2 * (seen + actions + columns) + 4 * (width + self._hidden)
+
+    def network(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
+        """K new networks of what a player sees, [K, B, W] -> [K, B, outputs]."""
+        return self._network(self._net, self._features.size, outputs, last_scale)
+
+    def critic(self, outputs: int) -> nn.Module:
+        """The same of what a critic sees: with `hidden`, the hidden cards come after the rest."""
+        return self._network(self._net.values, self._features.size + self._hidden, outputs, 1.0)
+
+    def _network(self, net: Net, inputs: int, outputs: int, last_scale: float) -> nn.Module:
+        size = Size(
+            inputs=inputs,
+            outputs=outputs,
+            copies=self.copies,
+            last_scale=last_scale,
+            steps=self._features.steps,
+        )
+        with in_memory("net"):
+            return net.module(size, self._weights).to(self.device)
+
+    def player(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
+        """The policy of K networks."""
+        return kind(self._game, self._net, module, self._members, self._instances)
+
+    def first(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
+        """The policy of the first network alone, in every seat."""
+        return kind(self._game, self._net, take(module, slice(1)), "shared")
+
+    def each(self, module: nn.Module) -> Player:
+        """The policies of each network alone, in every seat, as so many instances."""
+        return NetworkPlayer(self._game, self._net, module, "shared", self.copies)
+
+    def logits(self, module: nn.Module, rows: Rows) -> Tensor:
+        """What the networks say of some rows, each through its copy, [B, outputs]."""
+        # rows of every table lie in equal blocks, a copy's each, and need no sorting
+        even = self._members == "shared" and len(rows.table) == self._instances * self._tables
+        copy = None if even else self.tensor(rows.copy)
+        return Inputs(rows.observation, self.device).all(module, copy)
+
+    def shown(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
+        """What every instance's networks see of tables [B], [instances x B, W], and their copy."""
+        seen = np.tile(self._features(records), (self._instances, 1))
+        member = member_of(self._game, self._members, records)
+        instance = np.arange(self._instances)[:, None]
+        copy = (instance * (self.copies // self._instances) + member).ravel()
+        return self.tensor(seen).float(), self.tensor(copy)
+
+    def known(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What a player sees of tables [B], [B, W], and what a critic does besides, [B, H]."""
+        if not self._hidden:
+            return self._features(records), np.empty((len(records), 0), np.uint8)
+        return self._features(records), self._features.hidden(records)
+
+    def seed(self) -> int:
+        """A seed for a part with generators of its own, another one at each call."""
+        return int(self.generator.integers(2**63))
+
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """An array where the networks are."""
+        return torch.from_numpy(array).to(self.device)
+
+    def instance(self, table: np.ndarray) -> np.ndarray:
+        """The instance that each table belongs to, [N] int64."""
+        instance: np.ndarray = table // self._tables
+        return instance
+
+    def _copies(self, rows: Rows) -> np.ndarray:
+        instance = self.instance(rows.table)
+        if self._members == "shared":
+            return instance
+        copy: np.ndarray = instance * (self.copies // self._instances)
+        copy += member_of(self._game, self._members, rows.records, rows.agent)
+        return copy
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tables and generator."""
+        return {
+            "rollout": self.rollout.state_dict(),
+            "generator": self.generator.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.rollout.load_state_dict(state["rollout"])
+        self.generator.bit_generator.state = state["generator"]

@@ -1,0 +1,158 @@
+"""A network that learns a learner's average policy, a part that any learner may carry.
+
+It keeps a reservoir of what the learner saw and how it would have acted, and fits a network to it
+by cross-entropy, as the average policy of neural fictitious self-play (arXiv:1603.01121). Rows of
+later iterations may weigh more: t^power, as Deep CFR's (arXiv:1811.00164) with power 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.config.schedules import OverOwnSteps
+from poker_rl.config.settings import Count, NonNegative, Passes, Positive
+from poker_rl.learning.clock import Clock
+from poker_rl.learning.descent import Descent, Optimiser
+from poker_rl.learning.memory import Column, Memory, Rule
+from poker_rl.nets.dense import copies_of, masked_log_softmax
+
+
+@dataclass(kw_only=True, frozen=True)
+class AverageSettings:
+    """How the average-policy network is fitted."""
+
+    capacity: Count  # items in each copy's reservoir
+    rule: Rule
+    updates: Passes  # gradient steps each time the learner asks for some
+    batch: Count  # items of each copy in a step
+    optimiser: Optimiser
+    lr: OverOwnSteps
+    gradient_norm: Positive | None
+    power: NonNegative  # of the iteration, in an item's weight
+
+
+class AveragePolicy:
+    """The network, its reservoirs and its optimiser.
+
+    Args:
+        settings: see `AverageSettings`.
+        module: the network to fit, K copies.
+        column: how its input is kept.
+        actions: A.
+        seed: for the reservoirs and batches.
+        clock: counts the network's time.
+        taken: learn from actions that were taken instead of from probabilities.
+        beside: the learner's other memories.
+    """
+
+    def __init__(
+        self,
+        settings: AverageSettings,
+        module: nn.Module,
+        column: Column,
+        actions: int,
+        seed: int,
+        clock: Clock,
+        *,
+        taken: bool = False,
+        beside: Sequence[Memory] = (),
+    ) -> None:
+        self.settings, self.module = settings, module
+        self._earlier = 0  # iterations of the runs that the reservoirs were taken over from
+        columns = {
+            "observation": column,
+            "mask": Column(torch.bool, actions),
+            "policy": Column(torch.bool if taken else torch.float32, actions),
+        }
+        if settings.power:
+            columns["iteration"] = Column(torch.int32)
+        self.memory = Memory(
+            "average.capacity",
+            settings.capacity,
+            settings.rule,
+            columns,
+            next(module.parameters()).device,
+            seed,
+            copies=copies_of(module),
+            beside=beside,
+        )
+        self.memory.demand_batch("average.batch", settings.batch)
+        self._clock = clock
+        self._descent = Descent(
+            module,
+            settings.optimiser,
+            settings.lr,
+            settings.gradient_norm,
+            self._loss,
+            self.memory.drawing,
+            clock,
+        )
+
+    def add(
+        self,
+        observation: np.ndarray,
+        mask: np.ndarray,
+        policy: np.ndarray,
+        copy: np.ndarray,
+        iteration: int,
+    ) -> None:
+        """Remember decisions: seen [B, W], legal [B, A], the policy [B, A] and its copy [B]."""
+        parts = {"observation": observation, "mask": mask, "policy": policy}
+        if self.settings.power:
+            parts["iteration"] = np.full(len(copy), self._earlier + iteration)
+        self.memory.add(copy, **parts)
+
+    def learn(self) -> None:
+        """Some gradient steps on batches of the reservoirs."""
+        for _ in range(self.settings.updates):
+            self._descent.step()
+
+    def metrics(self) -> dict[str, float]:
+        """The mean cross-entropy since the last call; nothing if there was no step."""
+        if not self._descent.counted:
+            return {}
+        return {"loss/average": self._descent.mean_loss()}
+
+    def _loss(self) -> Tensor:
+        batch = self.memory.sample(self.settings.batch)
+        with self._clock.networks():
+            logits = self.module(batch["observation"])  # [K, B, A]
+            error = -(batch["policy"] * masked_log_softmax(logits, batch["mask"])).sum(2)
+            if self.settings.power:
+                age = batch["iteration"] / batch["iteration"].max()
+                error = age**self.settings.power * error
+            return error.mean(1).sum()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Weights, optimiser and reservoirs."""
+        return {
+            "earlier": self._earlier,
+            "module": self.module.state_dict(),
+            "descent": self._descent.state_dict(),
+            "memory": self.memory.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.module.load_state_dict(state["module"])
+        self._descent.load_state_dict(state["descent"])
+        self.memory.load_state_dict(state["memory"])
+        self._earlier = state.get("earlier", 0)  # a checkpoint without it has none
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Begin with the weights and reservoirs of another run; its play counts as earlier play.
+
+        Raises:
+            Refused: if the reservoirs are of another size or kind.
+        """
+        self.module.load_state_dict(state["module"])
+        self.memory.take_over(state["memory"])
+        if self.settings.power:
+            items = state["memory"]["items"]["iteration"]
+            self._earlier = max((int(one.max()) for one in items if len(one)), default=0)

@@ -1,0 +1,34 @@
+"""Whether something fits into memory, asked before it is made."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from poker_rl.config.settings import Refused
+
+GIB = 2**30
+
+
+def demand(what: str, needed: int, device: torch.device) -> None:
+    """See to it that there is room on a device for so many bytes.
+
+    Args:
+        what: the setting that asks for it, and of how much: "batch: 1,000 items".
+
+    Raises:
+        Refused: if there is not.
+    """
+    there = _room(device)
+    if needed > there:
+        raise Refused(
+            f"{what} need about {needed / GIB:,.1f} GiB of memory; there are {there / GIB:,.1f}"
+        )
+
+
+def _room(device: torch.device) -> int:
+    """Bytes of main memory, or those free on a GPU."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,321 @@
+"""Networks with a copies axis: K independent networks of one shape, run in one call.
+
+Every parameter is [K, ...] and every input [K, B, in]; copy k sees block k. The copies are the
+instances of an experiment times the members of a player, so one network costs what it always costs,
+and a hundred small ones little more than one. Copies share nothing: initialisation, gradients and
+gradient clipping are each copy's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import pairwise
+from math import sqrt
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from poker_rl.config.settings import Count, NonNegative, Refused
+
+FeatureKind = Literal["observation", "sorted_suits", "rank", "infoset", "history"]
+Init = Literal["orthogonal", "torch"]
+Activation = Literal["relu", "tanh"]
+
+NO_STEPS = 0, 0  # of a history
+ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
+
+
+@dataclass(kw_only=True, frozen=True)
+class Size:
+    """How large networks are to be, whatever their shape: K copies, [K, B, inputs] -> outputs.
+
+    `last_scale` multiplies the weights of the last layer as they are drawn. The first L x F inputs
+    are a sequence of L steps of width F, oldest first, where `steps` is (L, F); a sequence that is
+    shorter ends in zeros.
+    """
+
+    inputs: int
+    outputs: int
+    copies: int = 1
+    last_scale: float = 1.0
+    steps: tuple[int, int] = NO_STEPS
+
+
+class Net(Protocol):
+    """The shape of a network, as configured."""
+
+    @property
+    def features(self) -> FeatureKind:
+        """What the network is shown."""
+
+    @property
+    def values(self) -> Net:
+        """The shape of networks of values, if it is not that of policies."""
+
+    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
+        """K networks of that size, [K, B, inputs] -> [K, B, outputs], drawn from `generator`."""
+
+
+class SameForValues:
+    """A shape whose networks of values are of the same shape as those of policies."""
+
+    @property
+    def values(self) -> Self:
+        """The same."""
+        return self
+
+
+@dataclass(kw_only=True, frozen=True)
+class MLP(SameForValues):
+    """Fully connected layers of the widths in `hidden`; none makes a linear map.
+
+    `orthogonal` draws weights with gain sqrt(2), 1 in the last layer, and biases 0; `torch` draws
+    both from U(-1/sqrt(in), 1/sqrt(in)), PyTorch's default.
+    """
+
+    hidden: list[Count]
+    activation: Activation
+    init: Init
+    features: FeatureKind
+
+    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
+        """See `Net.module`."""
+        widths = [size.inputs, *self.hidden, size.outputs]
+        return dense(
+            widths,
+            size.copies,
+            self.activation,
+            self.init,
+            generator,
+            gain=1.0,
+            scale=size.last_scale,
+        )
+
+
+@dataclass(kw_only=True, frozen=True)
+class BetWeight(SameForValues):
+    """One weight w an infoset: of two legal actions the aggressive one has chance sigmoid(w).
+
+    The weights start uniform on [-spread, spread].
+    """
+
+    spread: NonNegative
+
+    features: ClassVar[FeatureKind] = "infoset"
+
+    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
+        """See `Net.module`; `last_scale` scales the spread.
+
+        Raises:
+            Refused: unless the outputs are the three actions fold, call, raise.
+        """
+        if size.outputs != 3:
+            raise Refused(f"net: BetWeight has 3 outputs (fold, call, raise), not {size.outputs}")
+        module = Bets(size.inputs, size.copies)
+        spread = self.spread * size.last_scale
+        nn.init.uniform_(module.weight, -spread, spread, generator=generator)
+        return module
+
+
+class Layer(nn.Module):
+    """K linear maps, [K, B, in] -> [K, B, out]."""
+
+    def __init__(self, inputs: int, outputs: int, copies: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(copies, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(copies, 1, outputs))
+
+    def initialise(self, init: Init, gain: float, scale: float, generator: torch.Generator) -> None:
+        """Draw each copy's weights by itself; `gain` is for orthogonal ones, `scale` for either."""
+        if init == "orthogonal":
+            for weight in self.weight.detach():
+                nn.init.orthogonal_(weight, gain * scale, generator=generator)
+        else:
+            bound = scale / sqrt(self.weight.shape[1])
+            nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+            nn.init.uniform_(self.bias, -bound, bound, generator=generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[K, B, in] -> [K, B, out]."""
+        if len(self.weight) == 1:  # a fifth faster, backward included
+            weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)
+            return torch.addmm(bias, x.flatten(0, 1), weight)[None]
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class Layers(nn.Module):
+    """Linear maps with an activation between them; whole numbers as input become floats here."""
+
+    def __init__(self, layers: list[Layer], activation: Activation) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.activation = activation
+        self.dtype = layers[0].weight.dtype
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[K, B, in] -> [K, B, out]."""
+        return self.between(x, 0, len(self.layers))
+
+    def between(self, x: Tensor, start: int, stop: int) -> Tensor:
+        """What goes into layer `start` to what comes out of the one before `stop`."""
+        x = x.to(self.dtype)
+        for i in range(start, stop):
+            x = self.layers[i](ACTIVATIONS[self.activation](x) if i else x)
+        return x
+
+
+def dense(
+    widths: Sequence[int],
+    copies: int,
+    activation: Activation,
+    init: Init,
+    generator: torch.Generator,
+    *,
+    gain: float = sqrt(2),
+    scale: float = 1.0,
+) -> Layers:
+    """New layers from each width to the next; gain (if orthogonal) and scale are the last one's."""
+    layers = [Layer(*size, copies) for size in pairwise(widths)]
+    for layer in layers[:-1]:
+        layer.initialise(init, sqrt(2), 1.0, generator)
+    layers[-1].initialise(init, gain, scale, generator)
+    return Layers(layers, activation)
+
+
+class Together(nn.Module):
+    """Two networks that see the same, in one call: [K, B, in] -> [K, B, out + other's out].
+
+    Args:
+        one: the first network.
+        other: the second; its first `shared` layers become those of the first.
+        shared: number of layers both have in common, of those before the last one.
+
+    Raises:
+        Refused: if they have not that many.
+    """
+
+    def __init__(self, one: nn.Module, other: nn.Module, shared: int) -> None:
+        super().__init__()
+        self.nets, self.shared = nn.ModuleList([one, other]), shared
+        if shared:
+            layers: list[Any] = [net.layers if isinstance(net, Layers) else [] for net in self.nets]
+            most = max(min(map(len, layers)) - 1, 0)
+            if shared > most:
+                raise Refused(f"shared: {shared} layers of networks with {most} hidden ones")
+            for i in range(shared):
+                layers[1][i] = layers[0][i]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[K, B, in] -> [K, B, out + other's out]."""
+        nets: Any = self.nets
+        if not self.shared:
+            return torch.cat([net(x) for net in nets], -1)
+        x = nets[0].between(x, 0, self.shared)
+        return torch.cat([net.between(x, self.shared, len(net.layers)) for net in nets], -1)
+
+
+class Bets(nn.Module):
+    """One weight w an infoset, [K, I, 1]: logits -w, 0, w for fold, call, raise."""
+
+    def __init__(self, infosets: int, copies: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(copies, infosets, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One-hot infosets [K, B, I] -> [K, B, 3]."""
+        w = torch.bmm(x.to(self.weight.dtype), self.weight)  # [K, B, 1]
+        return torch.cat([-w, torch.zeros_like(w), w], -1)
+
+
+def copies_of(module: nn.Module) -> int:
+    """Number of copies K of a network."""
+    return next(module.parameters()).shape[0]
+
+
+def part(module: nn.Module, copies: slice) -> nn.Module:
+    """Some copies of a network as a network of its own, with the same memory."""
+    # deepcopy takes what its memo holds, so no weight is copied
+    memo: dict[int, Any] = {
+        id(whole): nn.Parameter(whole.detach()[copies], requires_grad=whole.requires_grad)
+        for whole in module.parameters()
+    }
+    return deepcopy(module, memo)
+
+
+def take(module: nn.Module, copies: slice) -> nn.Module:
+    """Some copies of a network as a network of its own, with memory of its own."""
+    return deepcopy(part(module, copies))
+
+
+def routed(module: nn.Module, x: Tensor, copy: Tensor | None) -> Tensor:
+    """Each row through the copy it belongs to, differentiable in the weights and in x.
+
+    Args:
+        module: K networks.
+        x: [N, in].
+        copy: copy of each row, [N] int64; None if the rows are K equal blocks, one a copy.
+
+    Returns:
+        [N, out], in the order of x.
+    """
+    copies = copies_of(module)
+    if copies == 1:
+        only: Tensor = module(x[None])[0]
+        return only
+    if copy is None:
+        even: Tensor = module(x.reshape(copies, -1, x.shape[1]))  # [K, N/K, out]
+        return even.flatten(0, 1)
+    slot, most = _slots(copy, copies)
+    blocks = x.new_zeros(copies * most, x.shape[1]).index_copy(0, slot, x)
+    out: Tensor = module(blocks.view(copies, most, -1))  # [K, most, out]
+    return out.flatten(0, 1).index_select(0, slot)
+
+
+def _slots(copy: Tensor, copies: int) -> tuple[Tensor, int]:
+    """A place of its own for each row in K equal blocks, [N], and how many rows a block needs."""
+    counts = torch.bincount(copy, minlength=copies)  # [K]
+    most = int(counts.max())
+    order = copy.to(torch.int32).argsort(stable=True)  # twice as fast as of int64
+    before = counts.cumsum(0) - counts
+    blocks = torch.arange(copies, device=copy.device) * most - before
+    places = torch.arange(len(copy), device=copy.device) + blocks.repeat_interleave(counts)
+    return torch.empty_like(copy).index_copy_(0, order, places), most
+
+
+def masked_log_softmax(logits: Tensor, legal: Tensor) -> Tensor:
+    """Log probabilities over legal actions [..., A]; illegal ones are finite, with probability 0.
+
+    Finite, because 0 * -inf would make every entropy NaN.
+    """
+    return logits.masked_fill(~legal, torch.finfo(logits.dtype).min).log_softmax(-1)
+
+
+def masked_softmax(logits: Tensor, legal: Tensor) -> Tensor:
+    """Probabilities over legal actions [..., A], exactly 0 for illegal ones."""
+    return logits.masked_fill(~legal, -torch.inf).softmax(-1)
+
+
+@torch.no_grad()
+def clip_gradients(module: nn.Module, most: float) -> Tensor:
+    """Shrink each copy's gradient to a norm of at most `most`; returns the norms before, [K]."""
+    grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
+    if len(grads[0]) == 1:
+        parts = list(torch._foreach_norm(grads))  # one call: a tenth of a small net's step
+    else:
+        parts = [grad.flatten(1).norm(dim=1) for grad in grads]
+    norms: Tensor = torch.stack(parts).norm(dim=0).view(-1)  # [K]
+    scale = (most / (norms + 1e-6)).clamp(max=1)  # torch's clip_grad_norm_ adds the same
+    torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
+    return norms
+
+
+def net_state(net: Any) -> dict[str, Any]:
+    """The settings of a network's shape as its YAML would have them."""
+    kind = type(net)
+    settings = {field.name: getattr(net, field.name) for field in fields(net)}
+    return {"_target_": f"{kind.__module__}.{kind.__qualname__}"} | {
+        name: net_state(value) if is_dataclass(value) else value for name, value in settings.items()
+    }

@@ -1,0 +1,70 @@
+"""Drawing actions: from probabilities, or from the softmax of logits over the legal ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from poker_rl.games.game import rule as compiled
+
+
+def draw(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """One action a row, [B] int64, from probabilities [B, A] and uniform numbers [B] in [0, 1)."""
+    action = np.empty(len(probabilities), np.int64)
+    _draw(np.ascontiguousarray(probabilities, np.float64), uniform, action)
+    return action
+
+
+def sample(
+    logits: torch.Tensor, mask: np.ndarray, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw legal actions from a softmax.
+
+    Args:
+        logits: [B, A].
+        mask: legal actions [B, A] bool.
+        generator: a number is drawn from it for each row.
+
+    Returns:
+        actions [B] int64 and their log-probabilities [B] float32.
+    """
+    action = np.empty(len(mask), np.int64)
+    log_prob = np.empty(len(mask), np.float32)
+    uniform = generator.random(len(mask), np.float32)
+    _sample(logits.detach().cpu().numpy(), mask, uniform, action, log_prob)
+    return action, log_prob
+
+
+@compiled
+def _draw(probabilities, uniform, action):  # type: ignore[no-untyped-def]
+    for i in range(len(action)):
+        left = uniform[i]
+        for a in range(probabilities.shape[1]):
+            if probabilities[i, a] > 0:
+                action[i] = a
+                left -= probabilities[i, a]
+                if left < 0:
+                    break
+
+
+@compiled
+def _sample(logits, mask, uniform, action, log_prob):  # type: ignore[no-untyped-def]
+    actions = mask.shape[1]
+    weight = np.empty(actions, np.float32)
+    for i in range(len(action)):
+        most = np.float32(-np.inf)
+        for a in range(actions):
+            if mask[i, a] and logits[i, a] > most:
+                most = logits[i, a]
+        total = np.float32(0)
+        for a in range(actions):
+            weight[a] = np.exp(logits[i, a] - most) if mask[i, a] else np.float32(0)
+            total += weight[a]
+        left = uniform[i] * total
+        for a in range(actions):
+            if mask[i, a]:
+                action[i] = a
+                left -= weight[a]
+                if left < 0:
+                    break
+        log_prob[i] = logits[i, action[i]] - most - np.log(total)

@@ -1,0 +1,53 @@
+"""TensorBoard's event file.
+
+TensorBoard's own writer hands everything to a thread, whose failures come out as tracebacks. This
+one writes where it is called, and a failure is an OSError that names the file.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from tensorboard.compat.proto.event_pb2 import (  # type: ignore[import-untyped]
+    Event,
+    SessionLog,
+)
+from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped]
+
+from poker_rl.storage.disk import at
+
+
+class Board:
+    """A new event file in a run folder.
+
+    Args:
+        purge_step: TensorBoard drops what older files of the run hold from this step on.
+    """
+
+    def __init__(self, folder: Path, purge_step: int) -> None:
+        # The files of a run are read in the order of their names.
+        name = f"events.out.tfevents.{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"
+        self.path = folder / name
+        self.file = self.path.open("xb")
+        self._records = RecordWriter(self.file)
+        self._write(Event(file_version="brain.Event:2"))
+        self._write(Event(step=purge_step, session_log=SessionLog(status=SessionLog.START)))
+
+    def add(self, summary: Any, step: int = 0) -> None:
+        """Write a Summary of this step, of hyperparameters without one."""
+        self._write(Event(step=step, summary=summary))
+
+    def _write(self, event: Any) -> None:
+        event.wall_time = time.time()
+        with at(self.path):
+            self._records.write(event.SerializeToString())
+            self.file.flush()
+
+    def close(self) -> None:
+        """Write no more."""
+        with at(self.path):
+            self.file.close()

@@ -1,0 +1,127 @@
+"""What `poker-rl evaluate` does once settings are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from poker_rl.config.build import build_as, convert_fields
+from poker_rl.config.settings import Count, Natural, Refused, Seed, about
+from poker_rl.evaluation import kept
+from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
+from poker_rl.evaluation.evaluation import Evaluation
+from poker_rl.evaluation.matches import Deals
+from poker_rl.games.game import Game
+from poker_rl.players.load import told
+from poker_rl.players.opponents import Opponents
+from poker_rl.runs.job import loader, prepare, settings_of
+from poker_rl.runs.stop import at_once
+from poker_rl.storage.disk import say
+
+
+@dataclass(kw_only=True, frozen=True)
+class Evaluate:
+    """The settings of `poker-rl evaluate`."""
+
+    run: str | None
+    checkpoint: Natural | None
+    player: str | None
+    against: list[str]
+    earlier: Natural | None
+    deals: Deals | None
+    figures: bool
+    out: str | None
+    show: bool
+    seed: Seed
+    device: Literal["auto", "cpu", "cuda"]
+    threads: Count
+
+
+def evaluate(
+    settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequence[Path]
+) -> None:
+    """Measure the players of a run folder, or a player of a chosen game.
+
+    Args:
+        chosen: the settings of `game` and `evaluation`, None if they are those of a run.
+        conf: the folders of the options.
+
+    Raises:
+        Refused: if any setting can't be accepted.
+    """
+    asked = Evaluate(**convert_fields(Evaluate, settings, "", {}))
+    if asked.run is not None and chosen is not None:
+        raise Refused(
+            "game, evaluation: are those of the run; give run=FOLDER or game=NAME, not both"
+        )
+    if asked.show:
+        show(asked)
+        return
+    if asked.run is None and chosen is None:
+        raise Refused("run: missing; give run=FOLDER, or game=NAME player=NAME")
+    device = prepare(asked.device, asked.threads, asked.seed)
+    cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
+    assert cfg is not None
+    game: Game = build_as(Game, cfg["game"], "game")
+    opponents = None if asked.run is None else Opponents(Path(asked.run))
+    evaluation: Evaluation = build_as(
+        Evaluation,
+        cfg["evaluation"],
+        "evaluation",
+        game=game,
+        load=loader(game, device, conf, opponents),
+        seed=asked.seed,
+    )
+    load = loader(game, device, conf)
+    common: dict[str, Any] = {
+        "game": game,
+        "evaluation": evaluation,
+        "load": load,
+        "against": asked.against,
+        "deals": evaluation.deals if asked.deals is None else asked.deals,
+        "seed": asked.seed,
+        "figures": asked.figures,
+        "out": None if asked.out is None else Path(asked.out),
+    }
+    if asked.run is not None:
+        with at_once():
+            evaluate_run(
+                Path(asked.run),
+                device=device,
+                checkpoint=asked.checkpoint,
+                player=asked.player,
+                earlier=asked.earlier,
+                **common,
+            )
+        return
+    if asked.checkpoint is not None:
+        raise Refused("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
+    if asked.earlier:
+        raise Refused("earlier: snapshots are of a run, give run=FOLDER")
+    if asked.figures and asked.out is None:
+        raise Refused("figures: without a run give out=FOLDER for them")
+    if asked.player is None:
+        raise Refused("player: missing; give player=NAME or player=FOLDER")
+    with about("player"):
+        players = {told(asked.player): load(asked.player)}
+    with at_once():
+        evaluate_players(players, **common)
+    if asked.out is None:
+        say("\nnothing was written; out=FOLDER keeps it as JSON and CSV")
+
+
+def show(asked: Evaluate) -> None:
+    """Print a table of all evaluations of a run, or in the folder `out`.
+
+    Raises:
+        Refused: if there are none.
+    """
+    if asked.out is not None:
+        say(kept.table(Path(asked.out)))
+    elif asked.run is not None:
+        settings_of(Path(asked.run), "run")
+        say(kept.table(Path(asked.run) / kept.EVALUATIONS))
+    else:
+        raise Refused("show: of which folder? give run=FOLDER or out=FOLDER")

@@ -1,0 +1,282 @@
+"""What `poker-rl train` does once settings are read: build everything, and only then begin."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numba
+import torch
+
+from poker_rl.algos.algorithm import Algorithm
+from poker_rl.config.build import Root, build_as, convert_fields, find, option, plain, read, takes
+from poker_rl.config.horizons import resolved
+from poker_rl.config.settings import Refused, about, ran_out
+from poker_rl.evaluation.measurement import Evaluation
+from poker_rl.games.game import Game
+from poker_rl.nets.dense import Net
+from poker_rl.players.load import load_player
+from poker_rl.players.opponents import Opponents
+from poker_rl.players.player import Player
+from poker_rl.runs.resume import KEEPS, MAY_CHANGE
+from poker_rl.runs.run import Diverged, train
+from poker_rl.runs.stop import Interrupted
+from poker_rl.runs.sweep import Outcome
+from poker_rl.runs.warm_start import begin_with
+from poker_rl.storage.checkpoint import STATE
+from poker_rl.storage.disk import told
+from poker_rl.storage.folder import CONFIG, PLACE, read_folder
+
+if TYPE_CHECKING:
+    from poker_rl.config.compose import Composed
+
+NAMED = ("game", "algo", "net", "experiment")  # groups whose option a run is known by
+NEEDED = ("game", "algo", "evaluation", "names")  # of a run, the last made of its choices
+MET = ("opponent", "evaluation.others", "evaluation.opponents")  # the players a run meets
+PARTS = (*NEEDED, "net")  # all that is no root setting
+ABSENT = object()
+
+
+def attempt(
+    asked: Composed, conf: Sequence[Path], note: Callable[[Outcome], None] = lambda outcome: None
+) -> Outcome:
+    """Train, and tell how it went; only KeyboardInterrupt and the like come out of it.
+
+    Args:
+        conf: the folders of the options.
+        note: told that the run has begun, and where.
+    """
+    # What repeats this job of a sweep alone.
+    flags = [f"--config-dir={folder}" for folder in conf[:-1]]
+    sys.argv = ["poker-rl", "train", *asked.overrides, *flags]
+    outcome = Outcome(status="running")
+
+    def begun(folder: Path) -> None:
+        outcome.folder = str(folder)
+        note(outcome)
+
+    try:
+        names = {group: asked.choices[group] for group in NAMED if asked.choices.get(group)}
+        for part in NEEDED[:-1]:
+            if part not in asked.settings:
+                raise Refused(f"{part}: missing; give {part}=…")
+        for group in ("game", "algo"):
+            if group not in names:
+                raise Refused(f"{group}: give the name of one option")
+        settings = plain(asked.settings) | {"names": names}
+        metrics, measurements = start(settings, asked.overrides, conf, begun)
+        units = {tag: one["unit"] for tag, one in measurements.items()}
+        return replace(outcome, status="finished", metrics=metrics, units=units)
+    except Refused as error:
+        status = "diverged" if isinstance(error, Diverged) else "refused"
+        return replace(outcome, status=status, exit_code=2, message=str(error))
+    except Interrupted as error:
+        message = str(error)
+        return replace(outcome, status="interrupted", exit_code=error.exit_code, message=message)
+    except BrokenPipeError:
+        raise  # whoever read the output has left: there is nobody to tell
+    except OSError as error:
+        return replace(outcome, status="failed", exit_code=1, message=told(error))
+    except Exception as error:
+        if ran_out(error):
+            message = "out of memory while training; less at once (tables, hands, batch) needs less"
+            return replace(outcome, status="failed", exit_code=1, message=message)
+        traceback.print_exc()
+        message = f"{type(error).__name__}: {error}"
+        return replace(outcome, status="failed", exit_code=1, message=message)
+
+
+def start(
+    settings: dict[str, Any],
+    overrides: Sequence[str],
+    conf: Sequence[Path],
+    begun: Callable[[Path], None],
+) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
+    """Build everything and train; what `train` returns.
+
+    Args:
+        conf: the folders of the options.
+        begun: told the run folder as soon as there is one.
+
+    Raises:
+        Refused: if any setting can't be accepted.
+    """
+    folder = None if settings["resume"] is None else Path(str(settings["resume"]))
+    opponents = Opponents()
+    if folder is not None:
+        opponents = Opponents(folder, named(settings_of(folder, "resume")))
+        settings = resumed(folder, settings, overrides)
+    settings = taking_along(settings, opponents, conf)
+    ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
+    root = Root(**convert_fields(Root, ungrouped, "", {}))
+    settings = resolved(settings | asdict(root))
+    device = prepare(root.device, root.threads, root.seed)
+    game: Game = build_as(Game, settings["game"], "game")
+    load = loader(game, device, conf, opponents)
+    with about("opponent"):
+        opponent = None if root.opponent is None else load(root.opponent)
+    parts = {
+        "net": build_as(Net, settings["net"], "net") if "net" in settings else None,
+        "opponent": opponent,
+    }
+    algo = find(settings["algo"].get("_target_"), "algo._target_")
+    for key, part in parts.items():
+        if part is not None and key not in takes(algo):
+            raise Refused(f"{key}: {algo.__name__} takes none")
+    if parts["net"] is None and "net" in takes(algo):
+        raise Refused(f"net: missing, {algo.__name__} needs one")
+    common = {"game": game, "device": device, "seed": root.seed}
+    evaluation = build_as(Evaluation, settings["evaluation"], "evaluation", load=load, **common)
+    algorithm = build_as(Algorithm, settings["algo"], "algo", **parts, **common)
+    # A resumed run has weights of its own, unless it was killed before its first checkpoint.
+    if root.warm_start is not None and (folder is None or not (folder / STATE).exists()):
+        with about("warm_start"):
+            settings["warm_start"] = begin_with(root.warm_start, settings, algorithm, game)
+    return train(
+        settings,
+        algorithm,
+        game,
+        evaluation,
+        device,
+        folder,
+        files=opponents.files,
+        overrides=overrides,
+        begun=begun,
+    )
+
+
+def taking_along(
+    given: Mapping[str, Any], opponents: Opponents, conf: Sequence[Path]
+) -> dict[str, Any]:
+    """The same settings, in which the players that the run meets are named as copies of its own.
+
+    Another run may go on, move or be deleted, and other options be given; this run has to meet the
+    players it began with.
+    """
+    settings: dict[str, Any] = deepcopy(dict(given))
+    own = {path.stem: str(path) for folder in conf[:-1] for path in folder.glob("player/*.yaml")}
+
+    def take(one: Any) -> Any:
+        return opponents.take(own.get(one, one)) if isinstance(one, str) else one
+
+    for key in MET:
+        value = at(settings, key)
+        with about(key):
+            if isinstance(value, list):
+                put(settings, key, [take(one) for one in value])
+            elif isinstance(value, str):
+                put(settings, key, take(value))
+    return settings
+
+
+def named(settings: Mapping[str, Any]) -> list[str]:
+    """The players that a run with these settings meets."""
+    values = [at(settings, key) for key in MET]
+    return [
+        one
+        for value in values
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, str)
+    ]
+
+
+def loader(
+    game: Game, device: torch.device, conf: Sequence[Path], opponents: Opponents | None = None
+) -> Callable[[str], Player]:
+    """What turns a name in conf/player, a file of settings or a run folder into a player.
+
+    Args:
+        conf: the folders of the options.
+        opponents: the copies that a run has in its folder.
+    """
+
+    def bot(name: str) -> Player:
+        settings = read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
+        player: Player = build_as(Player, settings, name, game=game, device=device)
+        return player
+
+    def load(spec: str) -> Player:
+        where = spec if opponents is None else opponents.locate(spec)
+        return load_player(where, game, device, bot)
+
+    return load
+
+
+def prepare(device: str, threads: int, seed: int) -> torch.device:
+    """Set threads and seeds, of all libraries and only here; the device to compute on.
+
+    Raises:
+        Refused: if there is no such device, or are not so many cores.
+    """
+    cores = os.cpu_count() or 1
+    if threads > cores:
+        raise Refused(f"threads: {threads} are more than the cores of this machine, {cores}")
+    torch.set_num_threads(threads)
+    numba.set_num_threads(threads)
+    torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none
+    # Making an optimiser would import torch's compiler, for two seconds, only to keep out of it.
+    undecorated = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
+    if undecorated is not None:
+        torch.optim.Optimizer.add_param_group = undecorated  # type: ignore[method-assign]
+    there = torch.cuda.is_available()
+    if device == "cuda" and not there:
+        why = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"
+        raise Refused(f"device: no cuda here, torch {torch.__version__} {why}; allowed: auto, cpu")
+    return torch.device("cuda" if there and device != "cpu" else "cpu")
+
+
+def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """The settings of a run folder, with what is given anew of those that may change.
+
+    Raises:
+        Refused: if it is no run folder, or anything else is given with another value.
+    """
+    # Runs of earlier versions lack settings that are new and change nothing of what is learnt.
+    lacking = {key: settings[key] for key in MAY_CHANGE | PLACE | {"warm_start"} if key in settings}
+    kept = lacking | settings_of(folder, "resume") | {"resume": settings["resume"]}
+    asked = resolved({**settings, "budget": kept.get("budget")})  # as they were when it began
+    for override in overrides:
+        key = override.partition("=")[0].lstrip("+~")
+        value = at(settings, key)
+        if key.partition(".")[0] in MAY_CHANGE:
+            put(kept, key, value)
+        elif value is ABSENT or at(asked, key) != at(kept, key):
+            raise Refused(f"{key}: {KEEPS}")
+    return kept
+
+
+def settings_of(folder: Path, key: str) -> dict[str, Any]:
+    """The settings of a run folder that was given as `key`.
+
+    Raises:
+        Refused: if it is none.
+    """
+    try:
+        settings, _ = read_folder(folder)
+    except Refused as error:
+        raise Refused(f"{key}: {error}") from None
+    for part in NEEDED:
+        if not isinstance(settings.get(part), dict):
+            raise Refused(f"{key}: {folder / CONFIG} has no {part}")
+    return settings
+
+
+def at(tree: Any, key: str) -> Any:
+    """The value of a dotted key, ABSENT if there is none."""
+    for part in key.split("."):
+        tree = tree.get(part, ABSENT) if isinstance(tree, dict) else ABSENT
+    return tree
+
+
+def put(tree: dict[str, Any], key: str, value: Any) -> None:
+    """Set the value of a dotted key."""
+    *above, last = key.split(".")
+    for part in above:
+        tree = tree.setdefault(part, {})
+    tree[last] = value

@@ -1,0 +1,351 @@
+"""The training loop: learn, evaluate, record, checkpoint.
+
+A run that is killed at any moment and resumed repeats, to the bit, what it would have done: the
+checkpoint holds the algorithm's state, the length of the metrics file and the sums of the row being
+gathered, and nothing that a run does beside learning (evaluating, checkpointing) leaves a trace in
+the algorithm.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+from poker_rl.algos.algorithm import Algorithm
+from poker_rl.config.horizons import used_up
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.measurement import Evaluation
+from poker_rl.games.game import Game
+from poker_rl.runs.record import Recorder, first_of_each, flatten
+from poker_rl.runs.resume import (
+    KEEPS,
+    MAY_CHANGE,
+    demand_fit,
+    demand_kept,
+    demand_run,
+    differing,
+    kept,
+)
+from poker_rl.runs.stop import Interrupted, Stop
+from poker_rl.storage import checkpoint
+from poker_rl.storage.disk import say
+from poker_rl.storage.folder import (
+    METRICS,
+    PLACE,
+    changes,
+    copy_files,
+    describe,
+    hparams,
+    label_of,
+    new_folder,
+    now,
+    read_folder,
+    session,
+    write_config,
+    write_manifest,
+)
+
+IDLE = 10_000  # calls of learn() without a step towards the budget: it will never be reached
+
+
+class Diverged(Refused):
+    """A metric or a weight is no longer a number; the last good checkpoint is kept."""
+
+
+class Run:
+    """One run in its folder."""
+
+    def __init__(
+        self,
+        cfg: Mapping[str, Any],
+        algorithm: Algorithm,
+        game: Game,
+        evaluation: Evaluation,
+        folder: Path,
+        manifest: dict[str, Any],
+    ) -> None:
+        self.algorithm, self.game, self.evaluation = algorithm, game, evaluation
+        self.folder, self.manifest = folder, manifest
+        self.settings, self.names = kept(cfg), dict(cfg["names"])
+        self.unit, self.budget = str(cfg["budget_unit"]), int(cfg["budget"])
+        self.evaluate_every = int(cfg["evaluate_every"])
+        self.checkpoint_every = int(cfg["checkpoint_every"])
+        self.draws = bool(cfg["figures"])
+        self.saved: dict[str, int] | None = None  # counters at the last checkpoint
+        self.last_row: dict[str, float] = {}
+        self.recorder = Recorder(folder, self.unit, self.budget, hparams(cfg))
+
+    @property
+    def step(self) -> int:
+        """Progress in the unit of the budget."""
+        return int(getattr(self.algorithm.progress, self.unit))
+
+    def restore(self, earlier_budget: int) -> None:
+        """Take up the last checkpoint of a run that began with a budget, perhaps a smaller one.
+
+        Raises:
+            Refused: if it is damaged, belongs to another run, or there is nothing left to do or
+                to learn.
+        """
+        path = self.folder / checkpoint.STATE
+        if self.manifest["checkpoint"] is None and not path.exists():
+            self.recorder.start_over()
+            return
+        state = checkpoint.load_state(path)
+        if state["names"] != self.names or state["game"] != self.game.state():
+            raise Refused(f"{path} is the checkpoint of another game or algorithm")
+        demand_kept(self.settings, state, path)
+        for name in checkpoint.not_finite(state["algorithm"]):
+            raise Refused(f"{path} can't be trained on: {name} is not finite")
+        own = {"algorithm": self.algorithm.state_dict(), "record": self.recorder.state_dict()}
+        demand_fit(state, own, path)
+        try:
+            self.algorithm.load_state_dict(state["algorithm"])
+        except checkpoint.MISFITS as error:
+            why = str(error).partition("\n")[0]
+            raise Refused(f"{path} does not fit the settings of this run: {why}") from error
+        if asdict(self.algorithm.progress) != state["progress"]:
+            raise Refused(f"{path}: its progress is not that of {self.names['algo']} in it")
+        if self.manifest["status"] == "finished" and self.step >= self.budget:
+            raise Refused(
+                f"budget: {self.folder} has already done {self.step:,} of {self.budget:,}"
+                f" {self.unit}; a larger budget goes on"
+            )
+        if self.budget > earlier_budget:
+            for name in used_up(self.algorithm, earlier_budget, self.unit):
+                raise Refused(
+                    f"budget: the step size algo.{name} of {self.folder} falls to 0 within its"
+                    f" {earlier_budget:,} {self.unit}, so that nothing would be learnt in more;"
+                    f" begin anew with budget={self.budget}, or go on in a new run, with"
+                    f" warm_start={shlex.quote(str(self.folder))}"
+                )
+        self.last_row = self.recorder.load_state_dict(state["record"])
+        self.saved = self.manifest["checkpoint"] = state["progress"]
+
+    def loop(self, stop: Stop) -> None:
+        """Learn until the budget is spent, or a signal comes."""
+        self.recorder.begin(self.step)
+        if self.recorder.last_step < 0:
+            self.measure()
+            self.save(self.recorder.state_dict())
+        idle = 0
+        while self.step < self.budget and not stop.number:
+            before, started = self.step, perf_counter()
+            metrics = self.algorithm.learn()
+            self.demand_finite(metrics)
+            self.recorder.add(metrics, perf_counter() - started, self.step)
+            if crossed(before, self.step, self.evaluate_every):
+                self.measure()
+            if crossed(before, self.step, self.checkpoint_every):
+                self.save(self.recorder.state_dict())
+            idle = idle + 1 if self.step == before else 0
+            if idle == IDLE:
+                raise Refused(f"budget_unit: {self.names['algo']} does not count {self.unit}")
+
+    def finish(self) -> None:
+        """The last row, the last checkpoint and, if they are wanted, the figures."""
+        # A row off the beat of evaluate_every would not be there in a longer run, so the checkpoint
+        # does not know of it.
+        record = self.recorder.state_dict()
+        if self.recorder.last_step != self.step:
+            self.measure()
+        self.save(record)
+        if self.draws:
+            players = dict(self.algorithm.players())
+            origin = f"run {self.folder}, {self.names['game']}, seed {self.manifest['seed']}"
+            figures = self.evaluation.figures(players, self.folder / METRICS)
+            for name, figure in figures.items():
+                self.recorder.figure(name, figure, origin)
+
+    def measure(self) -> None:
+        """Evaluate the players and write a row."""
+        started = perf_counter()
+        players, decisions = dict(self.algorithm.players()), self.algorithm.progress.decisions
+        measurements = self.evaluation.evaluate(players, self.folder, decisions)
+        self.demand_finite(flatten(measurements))
+        seconds = perf_counter() - started
+        self.last_row = self.recorder.row(self.algorithm.progress, measurements, seconds)
+        self.manifest["measurements"] = {
+            f"eval/{tag}": {"unit": m.unit, "kind": m.kind} for tag, m in measurements.items()
+        }
+
+    def save(self, record: dict[str, Any]) -> None:
+        """Write a checkpoint, if there is none of this moment; `record` is the recorder's part."""
+        if self.saved == asdict(self.algorithm.progress):
+            return
+        state = self.algorithm.state_dict()
+        for name in checkpoint.not_finite(state):
+            raise self.diverged(f"{name} of the algorithm's state is not finite")
+        progress, game = self.algorithm.progress, self.game.state()
+        players = {name: player.state() for name, player in self.algorithm.players().items()}
+        self.recorder.sync()
+        checkpoint.save_snapshot(
+            self.folder, progress.decisions, {"game": game, "players": players}
+        )
+        checkpoint.save(
+            self.folder / checkpoint.STATE,
+            {
+                "names": self.names,
+                "settings": self.settings,
+                "game": game,
+                "progress": asdict(progress),
+                "algorithm": state,
+                "record": record,
+            },
+        )
+        self.saved = self.manifest["checkpoint"] = asdict(progress)
+        write_manifest(self.folder, self.manifest)
+
+    def demand_finite(self, values: Mapping[str, float]) -> None:
+        for tag, value in values.items():
+            if not isfinite(value):
+                raise self.diverged(f"{tag} is {float(value)}")
+
+    def diverged(self, what: str) -> Diverged:
+        decisions = self.algorithm.progress.decisions
+        kept = "there was no checkpoint yet"
+        if self.manifest["checkpoint"] is not None:
+            kept = (
+                f"the last good checkpoint is {self.folder / checkpoint.STATE}"
+                f" ({self.manifest['checkpoint']['decisions']:,} decisions)"
+            )
+        return Diverged(f"{what} after {decisions:,} decisions; {kept}")
+
+    def close(self, status: str, error: BaseException | None = None) -> None:
+        self.manifest |= {"status": status, "end": now()}
+        if error is not None:
+            self.manifest["error"] = f"{type(error).__name__}: {error}"
+        try:
+            self.recorder.close()
+        finally:
+            write_manifest(self.folder, self.manifest)
+
+
+def crossed(before: int, after: int, every: int) -> bool:
+    """Whether a multiple of `every` was reached on the way from before to after."""
+    return after // every > before // every
+
+
+def begin(
+    cfg: Mapping[str, Any],
+    algorithm: Algorithm,
+    game: Game,
+    evaluation: Evaluation,
+    device: torch.device,
+    files: Mapping[str, Path],
+    overrides: Sequence[str],
+) -> Run:
+    """A run in a new folder."""
+    names = cfg["names"]
+    # A resumed run may change some settings, and the name would no longer be true.
+    label = label_of(overrides, MAY_CHANGE | PLACE)
+    folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"], label)
+    try:
+        copy_files(folder, files)
+        write_config(folder, cfg)
+        manifest = describe(cfg["seed"], device)
+        write_manifest(folder, manifest)
+        return Run(cfg, algorithm, game, evaluation, folder, manifest)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)  # no run could go on in it
+        raise
+
+
+def go_on(
+    cfg: Mapping[str, Any],
+    algorithm: Algorithm,
+    game: Game,
+    evaluation: Evaluation,
+    folder: Path,
+    device: torch.device,
+    files: Mapping[str, Path],
+) -> Run:
+    """The run of a folder at its last checkpoint. Nothing is written before all is accepted."""
+    old, manifest = read_folder(folder)
+    if key := differing(kept(cfg), kept(old)):
+        raise Refused(f"{key}: {KEEPS}")
+    demand_run(folder)
+    run = Run(cfg, algorithm, game, evaluation, folder, manifest)
+    try:
+        run.restore(int(old["budget"]))
+        here = session(device)
+        if changed := changes(manifest, old.get("threads"), here, cfg["threads"]):
+            say(
+                f"not as it was: {'; '.join(changed)}. The last bits of what is learnt may differ"
+                " from those of a run that was never stopped"
+            )
+        manifest["resumed"].append({**here, "threads": cfg["threads"], "from": run.saved})
+        manifest |= {"status": "running", "end": None}
+        manifest.pop("error", None)
+        copy_files(folder, files)
+        write_config(folder, cfg)
+        write_manifest(folder, manifest)
+    except BaseException:
+        with suppress(OSError):
+            run.recorder.close()
+        raise
+    return run
+
+
+def train(
+    cfg: Mapping[str, Any],
+    algorithm: Algorithm,
+    game: Game,
+    evaluation: Evaluation,
+    device: torch.device,
+    resume: Path | None = None,
+    files: Mapping[str, Path] = MappingProxyType({}),
+    overrides: Sequence[str] = (),
+    begun: Callable[[Path], None] = lambda folder: None,
+) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
+    """Train in a new run folder, or go on in an old one; the last row and the manifest's
+    "measurements", the unit and kind of each number by tag.
+
+    `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
+    which name the folder, with its `outputs` and `name` and with `overrides`, what the user gave.
+    `files` are copied into it: where to, and where they lie. `begun` is told the folder before
+    anything is learnt.
+
+    Raises:
+        OSError: if the machine fails, see `disk`.
+        Refused: if there is nothing to resume, or the run can't go on.
+        Diverged: if a metric or a weight is no longer a number.
+        Interrupted: at SIGINT, SIGTERM or SIGHUP, after a checkpoint.
+    """
+    cfg = {**cfg, "resume": None}
+    if resume is None:
+        run = begin(cfg, algorithm, game, evaluation, device, files, overrides)
+    else:
+        run = go_on(cfg, algorithm, game, evaluation, resume, device, files)
+    try:
+        say(f"run folder: {run.folder}")
+        begun(run.folder)
+        with Stop() as stop:
+            run.loop(stop)
+            if run.step < run.budget:
+                run.save(run.recorder.state_dict())
+                again = f"poker-rl train resume={shlex.quote(str(run.folder))}"
+                raise Interrupted(stop.number, f"stopped; to go on: {again}")
+            run.finish()
+            run.close("finished")
+    except BaseException as error:
+        # Its output broke off: `poker-rl train … | head`.
+        stopped = isinstance(error, Interrupted | KeyboardInterrupt | BrokenPipeError)
+        with suppress(OSError):  # what failed may fail again, and the first error is told
+            run.close("interrupted" if stopped else "failed", None if stopped else error)
+        raise
+    for place, (tag, one) in enumerate(first_of_each(run.recorder.measurements).items()):
+        say(f"{tag}{' (headline player)' if place == 0 else ''}: {one}")
+    if stop.number:
+        raise Interrupted(stop.number, f"stopped; {run.folder} was finished all the same")
+    return run.last_row, run.manifest["measurements"]

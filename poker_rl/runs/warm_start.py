@@ -1,0 +1,76 @@
+"""A new run that begins with what another one has learnt: its networks and its averages.
+
+Everything else begins afresh: the optimiser, the counters, the schedules, the tables and what is
+drawn by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from poker_rl.algos.algorithm import Algorithm, NetworkLearner
+from poker_rl.config.settings import Refused
+from poker_rl.games.game import Game
+from poker_rl.storage import checkpoint
+from poker_rl.storage.folder import read_folder
+
+
+def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: Game) -> str:
+    """Let a learner begin with what the run in a folder has learnt.
+
+    Args:
+        place: a run folder, perhaps with `@` and the decisions that its checkpoint was taken at.
+        cfg: the settings of the run that begins.
+
+    Returns:
+        The place, with the decisions.
+
+    Raises:
+        Refused: if the algorithm has no networks, or those of the folder do not fit.
+    """
+    if not isinstance(algorithm, NetworkLearner):
+        raise Refused(f"{cfg['names']['algo']} has no networks that could be taken over")
+    folder, at = Path(place), ""
+    if not folder.exists() and "@" in place:
+        parent, _, at = place.rpartition("@")
+        folder = Path(parent)
+    theirs, _ = read_folder(folder)
+    state = checkpoint.load(folder / checkpoint.STATE)
+    try:
+        reached = str(state["progress"]["decisions"])
+        if at not in ("", reached):
+            raise Refused(
+                f"{folder} now stands at {reached} decisions, not at {at}, and only its latest"
+                " checkpoint holds all there is to begin with"
+            )
+        demand_equal(folder, "algo._target_", theirs["algo"]["_target_"], cfg["algo"]["_target_"])
+        for name in state["game"] | game.state():
+            demand_equal(folder, f"game.{name}", state["game"].get(name), game.state().get(name))
+        for name in theirs["net"] | cfg["net"]:
+            demand_equal(folder, f"net.{name}", theirs["net"].get(name), cfg["net"].get(name))
+        try:
+            algorithm.take_over(state["algorithm"])
+        except RuntimeError as error:
+            what = f"{folder} has networks of other shapes{differing(theirs, cfg)}"
+            raise Refused(what) from error
+        except Refused as error:
+            raise Refused(f"{folder} does not fit this run: algo.{error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise Refused(f"{folder} does not hold what a run leaves: {error}") from error
+    return f"{folder}@{reached}"
+
+
+def demand_equal(folder: Path, key: str, theirs: object, ours: object) -> None:
+    if theirs != ours:
+        raise Refused(f"{folder} has {key} {theirs}, and this run {ours}")
+
+
+def differing(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """The settings of the algorithm that differ, schedules and other parts left out."""
+    return "".join(
+        f"; algo.{name}: {theirs['algo'].get(name)} there, {value} here"
+        for name, value in ours["algo"].items()
+        if not isinstance(value, dict) and value != theirs["algo"].get(name)
+    )

@@ -1,0 +1,80 @@
+"""Files, folders and output of this machine, all of which may fail.
+
+What the machine fails to do (the disk is full, a folder is gone) is an OSError that names its path;
+`cli.main` tells it in a line, with exit code 1. What is there but of the wrong kind is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from poker_rl.config.settings import Refused
+
+
+@contextmanager
+def at(path: Path | str) -> Iterator[None]:
+    """What fails in this context and names no path is said to have failed at this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def told(error: OSError) -> str:
+    """A failure in a line: the path and what the system says of it."""
+    what = error.strerror or str(error)
+    return what if error.filename is None else f"{error.filename}: {what}"
+
+
+def say(text: str) -> None:
+    """Print at once, so that a failure is noticed here."""
+    with at("standard output"):
+        print(text, flush=True)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """A file beside this one to write to; in the end it takes its place, flushed to the disk.
+
+    Whatever happens, there is the whole old file or the whole new one; after a failure the old one,
+    and nothing beside it.
+    """
+    beside = path.with_name(path.name + ".part")
+    try:
+        yield beside
+        sync(beside)
+        os.replace(beside, path)
+        sync(path.parent)  # a rename is only then safe from a power cut
+    except BaseException as error:
+        with suppress(OSError):
+            beside.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)
+        raise
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the names in a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def demand_file(path: Path) -> None:
+    """Refuse a folder, a pipe or a device in the place of a file: reading it might never end."""
+    if path.exists() and not path.is_file():
+        raise Refused(f"{path} is not a file")
+
+
+def demand_folder(path: Path) -> None:
+    """Refuse a file, or a link that leads nowhere, in the place of a folder or of one above it."""
+    for folder in (*reversed(path.parents), path):
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise Refused(f"{folder} is not a folder")

@@ -1,0 +1,283 @@
+"""The run folder: what a run was asked to do and where it ran.
+
+outputs/<game>/<algo>/<name, or what was set and the time>/
+    config.yaml         the resolved settings
+    manifest.json       command, versions, commit, device, start, end, status
+    metrics.jsonl       a row an evaluation: counters and `tag: value`, see `record`
+    events.out.*        the same for TensorBoard
+    state.pt, players/  see `checkpoint`
+    opponents/          copies of the players of other runs that this one meets
+    figures/*.png       drawn at the end, unless figures=false
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml  # type: ignore[import-untyped]
+
+from poker_rl.config.settings import Refused, about
+from poker_rl.storage.disk import demand_file, demand_folder, replaced
+
+if TYPE_CHECKING:
+    import torch
+
+CONFIG = "config.yaml"
+MANIFEST = "manifest.json"
+METRICS = "metrics.jsonl"
+FIGURES = "figures"
+LABEL_CHARACTERS = 80  # of a folder's name, before the time
+# Root settings that tell where a run is, not what it is.
+PLACE = {"outputs", "name", "resume"}
+PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
+
+
+def label_of(overrides: Sequence[str], unsaid: Collection[str]) -> str:
+    """What a user set, as the beginning of a folder's name: `entropy.start-0.5_seed-1`.
+
+    The name stands in TensorBoard's list of runs. It is one word for shells and for Hydra, which
+    takes no `=` or comma in a value such as `resume=FOLDER`. Game and algorithm are folders above.
+
+    Args:
+        unsaid: settings and groups that are left out too.
+    """
+    words = []
+    for override in overrides:
+        key, _, value = override.lstrip("+~").partition("=")
+        if key not in ("game", "algo") and key.partition(".")[0] not in unsaid:
+            last = value.strip("[]{}'\"").rpartition("/")[2]  # of a path
+            words.append(f"{key.removeprefix('algo.')}-{last}")
+    plain = (re.sub(r"[^A-Za-z0-9._-]+", "-", word).strip("-") for word in words)
+    return "_".join(plain)[:LABEL_CHARACTERS]
+
+
+def new_folder(
+    outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
+) -> Path:
+    """A run folder of its own, outputs/game/algo/name, or named by the label and the time.
+
+    Raises:
+        Refused: if there is one of this name already, or something else is in the way.
+    """
+    parent = outputs / game / algo
+    with about("outputs"):
+        demand_folder(parent)
+    parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        folder = parent / (name or f"{label}_{datetime.now():%Y-%m-%d_%H-%M-%S.%f}".lstrip("_"))
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            if name is not None:
+                again = f"give another name, or go on with resume={folder}"
+                raise Refused(f"name: {folder} is there already; {again}") from None
+            continue  # another run began in this microsecond
+        return folder
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file: at any moment it is the old one or the new one."""
+    with replaced(path) as beside:
+        beside.write_text(text)
+
+
+def copy_files(folder: Path, files: Mapping[str, Path]) -> None:
+    """Copy files into a run folder: by their places in it, where they lie now."""
+    for place, source in files.items():
+        path = folder / place
+        path.parent.mkdir(exist_ok=True)
+        with replaced(path) as beside:
+            shutil.copyfile(source, beside)
+
+
+def write_config(folder: Path, cfg: Mapping[str, Any]) -> None:
+    write_text(folder / CONFIG, yaml.safe_dump(dict(cfg), sort_keys=False, allow_unicode=True))
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+
+
+def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Config and manifest of a run folder.
+
+    Raises:
+        Refused: if it is none.
+    """
+    try:
+        for name in (CONFIG, MANIFEST):
+            demand_file(folder / name)
+        cfg = yaml.safe_load((folder / CONFIG).read_text())
+        manifest = json.loads((folder / MANIFEST).read_text())
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} can't be read") from error
+    if not (
+        isinstance(cfg, dict)
+        and isinstance(manifest, dict)
+        and isinstance(manifest.get("checkpoint", 0), dict | None)
+        and isinstance(manifest.get("status"), str)
+        and isinstance(manifest.get("resumed"), list)
+        and all(isinstance(one, dict) for one in manifest["resumed"])
+    ):
+        raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
+    return cfg, manifest
+
+
+def read_rows(path: Path, size: int | None = None) -> list[dict[str, float]]:
+    """The rows of a metrics.jsonl, of which the last may still be being written.
+
+    Args:
+        size: of the file in bytes when a checkpoint was made: only these are read.
+
+    Raises:
+        Refused: if it is missing or damaged, or shorter than that.
+    """
+    demand_file(path)
+    try:
+        text = path.read_bytes()[:size]
+    except FileNotFoundError:
+        raise Refused(f"{path}: no such file") from None
+    if size is not None and not (0 < size == len(text) and text.endswith(b"\n")):
+        raise Refused(f"{path} is not as the checkpoint left it: rows are gone")
+    rows = []
+    for number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not (isinstance(row, dict) and all(map(is_number, row.values()))):
+            raise Refused(f"{path} is damaged: line {number} is not a row of numbers")
+        rows.append(row)
+    return rows
+
+
+def is_number(value: object) -> bool:
+    """Whether it is one, as JSON and checkpoints hold them."""
+    return isinstance(value, int | float)
+
+
+def session(device: torch.device) -> dict[str, Any]:
+    """What a process that trains is: the command, the software and the machine."""
+    gpu = None
+    if device.type == "cuda":
+        import torch
+
+        gpu = torch.cuda.get_device_name(device)
+    return {
+        "command": shlex.join(sys.argv),
+        "versions": {"python": platform.python_version()} | _versions(),
+        "commit": _commit(),
+        "device": str(device),
+        "gpu": gpu,
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "start": now(),
+    }
+
+
+def describe(seed: int, device: torch.device) -> dict[str, Any]:
+    """The beginning of a manifest: what is run, on what."""
+    return {
+        **session(device),
+        "seed": seed,
+        "end": None,
+        "status": "running",  # then finished, interrupted or failed; kill -9 leaves it
+        "checkpoint": None,  # the counters at the last one
+        "measurements": {},  # what kind of number each tag is
+        "resumed": [],
+    }
+
+
+def changes(
+    manifest: Mapping[str, Any], threads: object, now: Mapping[str, Any], threads_now: object
+) -> list[str]:
+    """What is not as it was when the run was last trained: `torch 2.12.0, now 2.13.0`.
+
+    Args:
+        manifest: the run's.
+        threads: those that it had.
+        now: this `session`.
+        threads_now: those that it has now.
+    """
+
+    def facts(of: Mapping[str, Any], threads: object) -> dict[str, Any]:
+        named = {name: of.get(name) for name in ("commit", "device", "gpu", "cpu")}
+        versions = of.get("versions")
+        return {**named, **(versions if isinstance(versions, dict) else {}), "threads": threads}
+
+    # Earlier versions did not write down what a resumed run ran on.
+    sessions = [manifest, *manifest["resumed"]]
+    last = next((one for one in reversed(sessions) if "versions" in one), manifest)
+    before, after = facts(last, threads), facts(now, threads_now)
+    return [
+        f"{name} {before.get(name)}, now {after.get(name)}"
+        for name in before | after
+        if before.get(name) != after.get(name)
+    ]
+
+
+def now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # a checkout that was not installed
+            continue
+    return found
+
+
+def _commit() -> str | None:
+    """The commit of the source that runs, "-dirty" if edited; None outside a checkout."""
+    checkout = Path(__file__).resolve().parents[2]
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
+    try:
+        done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def hparams(cfg: Mapping[str, Any]) -> dict[str, str | float]:
+    """What runs are compared by in TensorBoard: root settings, algorithm and network, flat."""
+    flat: dict[str, str | float] = {"net": "none", "experiment": "none"} | cfg["names"]
+
+    def add(key: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                if name != "_target_":
+                    add(f"{key}.{name}", inner)
+        else:
+            flat[key] = value if isinstance(value, int | float | str) else json.dumps(value)
+
+    for key, value in cfg.items():
+        told = not isinstance(value, dict) and key not in {*PLACE, "figures"}
+        if key in ("algo", "net") or told:
+            add(key, value)
+    return flat

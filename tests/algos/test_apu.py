@@ -1,0 +1,546 @@
+"""APU: the published reward by hand, who learns when, what the actor may see, and learning."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from random_games import game as game_of
+from small_games import kuhn
+
+from poker_rl.algos.apu import APU
+from poker_rl.config.build import build, option
+from poker_rl.config.schedules import Constant, Linear
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.exploitability import values
+from poker_rl.games.cards import parse_cards
+from poker_rl.games.poker.limit import Poker
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree import tree_of
+from poker_rl.nets.dense import MLP
+from poker_rl.nets.history import HistoryNet
+from poker_rl.players.table import TablePlayer
+
+CPU = torch.device("cpu")
+WAYS = ["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
+FOLD, CALL, RAISE = 0, 1, 2
+
+
+MLP_16 = MLP(hidden=[16], activation="relu", init="torch", features="observation")
+LSTM = HistoryNet(
+    history="lstm", units=8, hidden=[16], merged=16, activation="relu", init="orthogonal"
+)
+
+
+def apu(game: Poker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **changed: Any) -> APU:
+    settings: dict[str, Any] = {
+        "update": "apu",
+        "episodes": 4,
+        "updates": 3,
+        "training_period": 2,
+        "agent_period": 4,
+        "update_period": 12,
+        "batch": 8,
+        "replay": 500,
+        "gamma": 1.0,
+        "epsilon": Linear(start=0.5, end=0.1, horizon=100),
+        "actor_lr": Constant(start=1e-3),
+        "critic_lr": Constant(start=1e-2),
+        "entropy": Constant(start=0.0),
+        "soft_target": 0.1,
+        "reward": "published",
+        "reward_unit": 1.0,
+        "reward_scale": 1.0,
+    }
+    return APU(**settings | changed, game=game, net=net, device=CPU, seed=seed, opponent=opponent)
+
+
+def stored(learner: APU, copy: int = 0) -> dict[str, np.ndarray]:
+    items = learner._learners[0].memory.state_dict()["items"]
+    return {name: parts[copy].numpy() for name, parts in items.items()}
+
+
+def copied(state: dict[str, Any]) -> dict[str, Any]:
+    """A state as it comes back from a file."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    again: dict[str, Any] = torch.load(file, weights_only=True)
+    return again
+
+
+def weights(learner: APU) -> list[torch.Tensor]:
+    """Of every network, [K, weights] each, now."""
+    return [
+        torch.cat([weight.detach().flatten(1) for weight in network.parameters()], 1)
+        for network in learner._networks.values()
+    ]
+
+
+def answer(module: Any, outputs: list[float]) -> None:
+    """Let a network say the same of everything."""
+    last = module.layers[-1]
+    with torch.no_grad():
+        last.weight.zero_()
+        last.bias.copy_(torch.tensor(outputs).expand_as(last.bias))
+
+
+# The published reward on three hands of six-player limit hold'em. A small bet is two chips; seats 0
+# and 1 have the blinds. Each line: the seat, what it does, and its reward in small bets.
+
+UNCONTESTED = [  # 2 raises and takes the blinds: a pot of 2 + 1/2 + 1
+    *((2, RAISE, -2 + 3.5**2), (3, FOLD, 0), (4, FOLD, 0), (5, FOLD, 0)),
+    *((0, FOLD, 0), (1, FOLD, 0)),
+]
+SPLIT = [  # 1 and 2 share a pot of 5: three small bets before the flop, two after it
+    *((2, CALL, -1), (3, FOLD, 0), (4, FOLD, 0), (5, FOLD, 0), (0, CALL, -0.5), (1, CALL, 0)),
+    *((0, CALL, 0), (1, RAISE, -1), (2, CALL, -1), (0, FOLD, 0)),
+    *((1, CALL, 0), (2, CALL, 0)),
+    *((1, CALL, 2.5**2), (2, CALL, 2.5**2)),
+]
+SHOWDOWN = [  # 0 wins 12 from 1, who has put in half of it
+    *((2, FOLD, 0), (3, FOLD, 0), (4, FOLD, 0), (5, FOLD, 0)),
+    *((0, CALL, -0.5), (1, RAISE, -1), (0, CALL, -1)),
+    *((0, RAISE, -1), (1, RAISE, -2), (0, CALL, -1)),
+    *((0, CALL, 0), (1, CALL, 0)),
+    *((0, RAISE, -2 + 12**2), (1, CALL, -2)),
+]
+HANDS = [UNCONTESTED, SPLIT, SHOWDOWN] * 2  # an episode is six hands
+HOLES = "AsAh 3c3d 4c4d 5c5d 6c6d 7c7d"
+BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second one plays for everybody
+
+
+def cards(text: str) -> list[int]:
+    return parse_cards(text.replace(" ", ""), "23456789TJQKA", "cdhs")
+
+
+def scripted(learner: APU) -> None:
+    """Let the learner play those three hands."""
+    decks = np.array([cards(HOLES + board) for board in BOARDS], np.int8)
+    decks[[1, 4], :4] = cards("2s2h3c3d")  # seat 0 holds none of the board's cards
+    play = learner._agents.rollout.play_out
+
+    def act(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        learner._act(rows)
+        moves = rows.tables.records["moves"][rows.table]
+        steps = [HANDS[table][move] for table, move in zip(rows.table, moves, strict=True)]
+        assert [seat for seat, _, _ in steps] == rows.seat.tolist()
+        return np.array([action for _, action, _ in steps]), np.zeros(len(steps))
+
+    learner._agents.rollout.play_out = lambda _: play(act, decks)  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_the_published_reward_on_three_hands(scale: float) -> None:
+    learner = apu(
+        game_of("limit_holdem_6p"),
+        update="dual_apu_ctrl",
+        episodes=1,
+        reward_scale=scale,
+        batch=100,
+    )
+    scripted(learner)
+    learner.learn()
+    kept = stored(learner)
+    found: dict[tuple[int, int], float] = {}
+    records = learner._agents.rollout.tables.records
+    packed = learner._hands.pack(records)
+    for hand, moves, reward in zip(kept["hand"], kept["moves"], kept["reward"], strict=True):
+        table, again = np.flatnonzero((packed == hand).all(1))
+        assert again == table + 3
+        found[int(table), int(moves)] = float(reward)
+    assert 2 * len(found) == sum(map(len, HANDS)) == len(kept["hand"])
+    for table, steps in enumerate(HANDS[:3]):
+        told = [found[table, move] for move in range(len(steps))]
+        assert told == pytest.approx([reward / scale for _, _, reward in steps], rel=1e-6)
+
+
+def test_the_next_table_is_the_one_at_ones_own_next_decision() -> None:
+    learner = apu(game_of("limit_holdem_6p"), update="dual_apu_ctrl", episodes=1, batch=100)
+    scripted(learner)
+    learner.learn()
+    kept = stored(learner)
+    for i, hand in enumerate(learner._hands.pack(learner._agents.rollout.tables.records)):
+        mine = (kept["hand"] == hand).all(1)
+        after = dict(zip(kept["moves"][mine].tolist(), kept["next"][mine].tolist(), strict=True))
+        seats = [seat for seat, _, _ in HANDS[i]]
+        for move, seat in enumerate(seats):
+            later = [then for then in range(move + 1, len(seats)) if seats[then] == seat]
+            assert after[move] == (later or [len(seats)])[0]
+
+
+def test_the_published_reward_counts_in_its_unit_before_the_square() -> None:
+    learner = apu(
+        game_of("limit_holdem_6p"), update="dual_apu_ctrl", episodes=1, batch=100, reward_unit=4.0
+    )
+    scripted(learner)
+    learner.learn()
+    rewards = stored(learner)["reward"].tolist()
+    assert max(rewards) == pytest.approx(-2 / 4 + (12 / 4) ** 2)
+    assert min(rewards) == pytest.approx(-2 / 4)
+
+
+def test_the_other_reward_is_the_chips_won() -> None:
+    learner = apu(
+        game_of("limit_holdem_6p"), update="dual_apu_ctrl", episodes=1, batch=100, reward="payoff"
+    )
+    scripted(learner)
+    learner.learn()
+    kept = stored(learner)
+    # 0 wins 6 small bets and loses 0.5 and 1; 1 loses 6 and 1 and wins 0.5; 2 wins 1.5 and 0.5
+    found = sorted(kept["reward"][kept["reward"] != 0].tolist())
+    assert found[::2] == found[1::2] == [-6.0, -1.0, -1.0, -0.5, 0.5, 0.5, 1.5, 6.0]
+
+
+# Who learns
+
+
+def changed(learner: APU) -> list[list[bool]]:
+    """Learn once; of every network, which copies moved."""
+    before = weights(learner)
+    learner.learn()
+    return [(a != b).any(1).tolist() for a, b in zip(before, weights(learner), strict=True)]
+
+
+def test_one_agent_learns_at_a_time() -> None:
+    learner = apu(kuhn(3))
+    for turn in range(7):  # an iteration is a period of 4 episodes of 3 hands
+        sizes = [one.memory.added.sum() for one in learner._learners]
+        only = [k == turn % 3 for k in range(3)]
+        assert changed(learner) == [only] * 4
+        grown = [
+            bool(one.memory.added.sum() > size)
+            for one, size in zip(learner._learners, sizes, strict=True)
+        ]
+        assert grown == only
+
+
+def test_a_period_of_several_iterations() -> None:
+    learner = apu(kuhn(3), agent_period=8)
+    turns = [changed(learner)[0].index(True) for _ in range(8)]
+    assert turns == [0, 0, 1, 1, 2, 2, 0, 0]
+
+
+def test_all_agents_learn_at_once() -> None:
+    learner = apu(kuhn(3), update="apu_ctrl")
+    for _ in range(4):
+        assert changed(learner) == [[True] * 3] * 4
+
+
+def test_the_others_play_a_copy_made_every_so_often() -> None:
+    learner = apu(kuhn(3), update="dual_apu")  # 12 episodes of 3 hands: every 3 iterations
+    for turn in range(1, 8):
+        others = [weight.clone() for weight in learner._others.parameters()]
+        learner.learn()
+        now = list(learner._others.parameters())
+        actor = list(learner._actor.parameters())
+        due = turn % 3 == 0
+        assert all(map(torch.equal, now, actor if due else others))
+        assert not all(map(torch.equal, now, others if due else actor))
+
+
+def test_the_learner_learns_among_the_others() -> None:
+    """Copies that always call: whoever raises or folds is agent 0, and only he is remembered."""
+    learner = apu(
+        game_of("limit_holdem_6p"), update="dual_apu", update_period=100, episodes=10, replay=5000
+    )
+    answer(learner._others, [0, 50, 0])
+    seats = []
+    for _ in range(3):
+        learner.learn()
+        tables = learner._agents.rollout.tables.records
+        learner_seat = learner._agents.rollout.agent.argmin(1)
+        for table, seat in zip(tables, learner_seat, strict=True):
+            replayed = Tables(learner._hands._tables.game, 1, 0)
+            replayed.deal(decks=table["deck"][None])
+            for action in table["line"][: table["moves"]]:
+                assert action == CALL or replayed.records["to_act"][0] == seat
+                replayed.step(np.array([action]))
+        seats += learner_seat.tolist()
+    assert set(seats) == set(range(6))
+    kept = stored(learner)
+    for action in (FOLD, RAISE):
+        assert (learner._hands.action(kept["hand"], kept["moves"]) == action).any()
+    assert learner.progress.decisions == len(kept["reward"])
+
+
+@pytest.mark.parametrize("update", ["apu", "apu_ctrl"])
+def test_who_learns_explores_and_the_others_do_not(update: str) -> None:
+    learner = apu(
+        game_of("leduc"),
+        update=update,
+        episodes=300,
+        agent_period=300,
+        epsilon=Constant(start=1.0),
+        batch=5000,
+    )
+    answer(learner._actor, [0, 2, 0])
+    batch = learner._agents.rollout.play_out
+    seen = []
+    learner._agents.rollout.play_out = lambda act: seen.append(batch(act)) or seen[-1]
+    learner._epsilon = 1.0
+    learner.learn()
+    for rows in seen:
+        count = rows.mask.sum(1)
+        weight = np.exp(np.where(rows.mask, [0.0, 2.0, 0.0], -np.inf))
+        softmax = (weight / weight.sum(1, keepdims=True))[np.arange(len(rows)), rows.action]
+        explores = (rows.copy == 0) | (update == "apu_ctrl")
+        chance = np.where(explores, 1 / count, softmax)
+        np.testing.assert_allclose(np.exp(rows.log_prob), chance, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("episodes", "updates", "period"), [(4, 3, 2), (2, 5, 3), (5, 3, 10), (1, 2, 1)]
+)
+def test_updates_for_episodes_are_exact(episodes: int, updates: int, period: int) -> None:
+    learner = apu(
+        kuhn(3), update="dual_apu_ctrl", episodes=episodes, updates=updates, training_period=period
+    )
+    missed = 0
+    for turn in range(1, 31):
+        learner.learn()
+        due = turn * episodes * updates // period
+        if learner._learners[0].memory.fewest < 8:
+            missed = due
+        assert learner.progress.hands == turn * episodes * 3
+        assert learner.progress.updates == due - missed
+    assert learner.progress.updates == learner._learners[0].updates > 0
+
+
+# What is learnt
+
+
+@pytest.mark.parametrize("update", ["apu_ctrl", "dual_apu_ctrl"])
+def test_losses_against_plain_loops(update: str) -> None:
+    game = game_of("leduc")
+    learner = apu(game, update=update, gamma=0.9, batch=40, soft_target=0.01)
+    for _ in range(8):
+        learner.learn()
+    one = learner._learners[0]
+    batch = one.memory.sample(40)
+    one.memory.sample = lambda count: batch  # type: ignore[method-assign]
+    actor, critic, target_actor, target_critic = one.networks
+    copies = one.memory.copies
+
+    def look(hand: np.ndarray, moves: int) -> tuple[Any, Any, np.ndarray, bool]:
+        """What actor and critic are shown after so many actions, those legal, and the end."""
+        table = Tables(game, 1, 0)
+        deal = hand[: game.dealt].view(np.int8)
+        table.deal(decks=deal[None])
+        for action in hand[game.dealt + 1 :][:moves]:
+            table.step(np.array([action]))
+        seen, hidden = table.observe()[0], table.reveal()[0]
+        rows = [torch.from_numpy(part).float() for part in (seen, np.r_[seen, hidden])]
+        return *rows, table.legal()[0], bool(table.records["over"][0])
+
+    def through(net: Any, row: torch.Tensor, k: int) -> np.ndarray:
+        with torch.no_grad():
+            return net(row.expand(copies, 1, -1))[k, 0].double().numpy()
+
+    def policy(net: Any, row: torch.Tensor, legal: np.ndarray, k: int) -> np.ndarray:
+        weight = np.where(legal, np.exp(through(net, row, k)), 0)
+        return weight / weight.sum()
+
+    errors, gains, entropy, ends = 0.0, 0.0, 0.0, 0
+    for k in range(copies):
+        for i in range(40):
+            hand = batch["hand"][k, i].numpy()
+            moves, then = int(batch["moves"][k, i]), int(batch["next"][k, i])
+            s, w, legal, _ = look(hand, moves)
+            s_next, w_next, legal_next, over = look(hand, then)
+            goal = float(batch["reward"][k, i])
+            if not over:
+                pi = policy(target_actor, s_next, legal_next, k)
+                goal += 0.9 * pi @ through(target_critic, w_next, k)
+            q = through(critic, w, k)
+            errors += (q[hand[game.dealt + 1 + moves]] - goal) ** 2 / 40
+            pi = policy(actor, s, legal, k)
+            gains += pi @ q / 40
+            entropy -= pi[legal] @ np.log(pi[legal]) / 40
+            ends += over
+    assert 20 < ends < 40 * copies - 20 or copies == 1
+    told = learner._losses(one)
+    assert told[0].item() == pytest.approx(errors, rel=1e-4)
+    assert told[1].item() == pytest.approx(-gains, rel=1e-4)
+    assert told[2].item() == pytest.approx(entropy, rel=1e-4)
+
+
+def test_a_weight_of_entropy_keeps_the_actor_from_making_up_its_mind() -> None:
+    spread = []
+    for weight in (0.0, 10.0):
+        learner = apu(game_of("leduc"), update="dual_apu_ctrl", entropy=Constant(start=weight))
+        for _ in range(20):
+            metrics = learner.learn()
+        spread.append(metrics["policy/entropy"])
+    assert spread[0] < 0.6 < spread[1] < np.log(3)
+
+
+def test_targets_follow_softly() -> None:
+    learner = apu(kuhn(), update="dual_apu_ctrl", soft_target=0.25, updates=1)
+    learner.learn()
+    before = weights(learner)
+    learner._update(learner._learners[0])
+    now = weights(learner)
+    for own, target in ((0, 2), (1, 3)):
+        torch.testing.assert_close(now[target], 0.75 * before[target] + 0.25 * now[own])
+
+
+def hidden_changed(records: np.ndarray, seats: int) -> np.ndarray:
+    """The same tables with other cards where the seat to act does not see them."""
+    records = records.copy()
+    for record in records:
+        own = int(record["to_act"])
+        board = 2 * seats
+        shown = board + [0, 3, 4, 5][int(record["street"])]
+        unseen = [i for i in range(52) if i // 2 != own and not board <= i < shown]
+        record["deck"][unseen] = np.roll(record["deck"][unseen], 7)
+    return records
+
+
+@pytest.mark.parametrize("net", [MLP_16, LSTM], ids=["mlp", "lstm"])
+def test_the_actor_does_not_see_the_others_cards_and_the_critic_does(net: Any) -> None:
+    game = game_of("limit_holdem_6p")
+    learner = apu(game, update="apu", net=net)
+    tables, generator = Tables(game, 40, 3), np.random.default_rng(0)
+    tables.deal()
+    streets = set()
+    for _ in range(12):
+        rows = np.flatnonzero(tables.records["over"] == 0)
+        now = tables.records[rows]
+        streets |= set(now["street"].tolist())
+        other = hidden_changed(now, 6)
+        assert (now["deck"] != other["deck"]).any(1).all()
+        (seen, hidden), (seen_other, hidden_other) = map(learner._agents.known, (now, other))
+        np.testing.assert_array_equal(seen, seen_other)
+        for k in range(6):
+            player = learner.players()["current"].instance(k)
+            np.testing.assert_array_equal(player.probabilities(now), player.probabilities(other))
+        known = [np.concatenate(parts, 1) for parts in ((seen, hidden), (seen, hidden_other))]
+        with torch.no_grad():
+            q, q_other = (
+                learner._networks["critic"](torch.from_numpy(rows).expand(6, -1, -1))
+                for rows in known
+            )
+        assert (q != q_other).any(2).all()
+        calls = generator.random(len(rows)) < 0.8
+        tables.step(np.where(calls, CALL, RAISE - (~tables.legal(rows)[:, RAISE])), rows)
+    assert streets >= {0, 1}
+
+
+# The whole
+
+
+@pytest.mark.parametrize("update", WAYS)
+def test_resumed_equals_uninterrupted_to_the_bit(update: str) -> None:
+    game = game_of("leduc")
+    changed = {"update": update, "replay": 40, "agent_period": 8}
+    whole = apu(game, **changed)
+    for _ in range(9):
+        whole.learn()
+    resumed = apu(game, seed=1, **changed)
+    resumed.load_state_dict(copied(whole.state_dict()))
+    for _ in range(5):
+        whole.players(), whole.state_dict()  # they only look
+        first, second = whole.learn(), resumed.learn()
+        del first["time/outside_networks"], second["time/outside_networks"]
+        assert first == second
+        assert {"loss/actor", "loss/critic"} <= set(first)
+    assert whole.progress == resumed.progress
+    assert all(map(torch.equal, weights(whole), weights(resumed)))
+
+
+@pytest.mark.parametrize("update", WAYS)
+def test_each_actor_is_a_player_for_every_seat(update: str) -> None:
+    game = kuhn(3)
+    learner = apu(game, update=update)
+    for _ in range(3):
+        learner.learn()
+    player = learner.players()["current"]
+    assert player.instances == (3 if update in ("apu", "apu_ctrl") else 1)
+    again = type(player).from_state(player.state(), game, CPU)
+    records = tree_of(game).records
+    for k in range(player.instances):
+        chances = player.instance(k).probabilities(records)
+        np.testing.assert_array_equal(again.instance(k).probabilities(records), chances)
+        seen, _ = learner._agents.known(records)
+        with torch.no_grad():
+            logits = learner._actor(torch.from_numpy(seen).expand(player.instances, -1, -1))[k]
+        legal = tree_of(game).legal
+        weight = np.where(legal, np.exp(logits.double().numpy()), 0)
+        np.testing.assert_allclose(chances, weight / weight.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_networks_that_read_the_history_learn_and_resume() -> None:
+    settings = {"update": "dual_apu", "net": LSTM, "episodes": 2}
+    whole = apu(game_of("limit_holdem_6p"), **settings)
+    whole.learn()
+    before = weights(whole)
+    resumed = apu(game_of("limit_holdem_6p"), seed=1, **settings)
+    resumed.load_state_dict(copied(whole.state_dict()))
+    for learner in (whole, resumed):
+        learner.learn()
+    assert all(map(torch.equal, weights(whole), weights(resumed)))
+    assert not any(map(torch.equal, weights(whole), before))
+    actor, critic, *_ = whole._learners[0].networks
+    assert all(weight.grad.any() for net in (actor, critic) for weight in net.parameters())
+
+
+@pytest.mark.parametrize("reward", ["published", "payoff"])
+def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
+    """Whoever bets against a player who passes and folds wins the ante each hand."""
+    game = kuhn()
+    tree = tree_of(game)
+    folds = np.zeros(tree.legal.shape)
+    folds[np.arange(tree.size), tree.legal.argmax(1)] = 1  # fold, else check
+    learner = apu(
+        game,
+        opponent=TablePlayer(game, folds),
+        update="dual_apu_ctrl",
+        reward=reward,
+        episodes=16,
+        updates=4,
+        training_period=8,
+        batch=32,
+        replay=5000,
+        actor_lr=Constant(start=1e-2),
+    )
+    while learner.progress.hands < 1500:
+        learner.learn()
+    policy = learner.players()["current"].probabilities(tree.records)
+    for seat in range(2):
+        mixed = np.where((tree.owner == seat)[:, None], policy, folds)
+        assert values(tree, mixed)[seat] > 0.9
+
+
+BAD: list[tuple[Callable[[], object], str]] = [
+    (lambda: apu(kuhn(3), episodes=3), "episodes: 3 at once do not divide agent_period, 4"),
+    (
+        lambda: apu(kuhn(3), episodes=8, update="dual_apu"),
+        "episodes: 8 at once do not divide update_period, 12",
+    ),
+    (lambda: apu(game_of("big2")), "tables of big2 do not keep their actions"),
+    (
+        lambda: apu(kuhn(), update="dual_apu", opponent=object()),
+        "update: dual_apu plays itself; with an opponent: dual_apu_ctrl",
+    ),
+    (
+        lambda: build(option("algo", "apu") | {"update": "dual"}, "algo"),
+        'algo.update: "dual" is no choice; did you mean dual_apu? allowed: apu, apu_ctrl, ',
+    ),
+    (
+        lambda: apu(kuhn(3), replay=10**12),
+        "replay: 1,000,000,000,000 items",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD)
+def test_refused_in_a_line(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(Refused) as error:
+        make()
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,123 @@
+"""Fictitious self-play with PPO: who plays what, whose rows are learnt, resuming, learning."""
+
+from __future__ import annotations
+
+import io
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from averages import average
+from ppo_settings import ppo_settings
+
+from poker_rl.algos.nfsp_ppo import PolicyNFSP
+from poker_rl.config.build import build, option
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.exploitability import exploitability
+from poker_rl.games.game import Game
+from poker_rl.games.tree import tree_of
+from poker_rl.learning.rollout import OPEN, Batch
+from poker_rl.nets.dense import MLP
+
+CPU = torch.device("cpu")
+
+
+def game_of(name: str) -> Any:
+    return build(option("game", name), "game")
+
+
+def nfsp(game: Game, seed: int = 0, **changed: Any) -> PolicyNFSP:
+    settings = ppo_settings(**{"average": average(), "eta": 0.3} | changed)
+    net = MLP(hidden=[32], activation="relu", init="orthogonal", features="observation")
+    parts = {"game": game, "net": net, "device": CPU, "seed": seed, "opponent": None}
+    return PolicyNFSP(**settings, **parts)
+
+
+def watched(learner: PolicyNFSP) -> list[tuple[Batch, np.ndarray]]:
+    """Fills with each batch of the learner's and which of its rows are best responses."""
+    batches: list[tuple[Batch, np.ndarray]] = []
+    decided = learner._learns
+
+    def watching(batch: Batch) -> np.ndarray:
+        batches.append((batch, decided(batch)))
+        return batches[-1][1]
+
+    learner._learns = watching  # type: ignore[method-assign]
+    return batches
+
+
+def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
+    learner = nfsp(game_of("leduc"), tables=512, average=average(capacity=100_000))
+    batches = watched(learner)
+    for _ in range(6):
+        learner.learn()
+    total = own = 0
+    for batch, responds in batches:
+        assert len(responds) == len(batch)
+        rows = np.flatnonzero(batch.next >= 0)
+        np.testing.assert_array_equal(responds[rows], responds[batch.next[rows]])
+        total += len(batch)
+        own += int(responds.sum())
+    assert own / total == pytest.approx(0.3, abs=0.03)
+    # rows carried over keep their policy, to the next batch's first rows
+    for (batch, responds), (_, then) in pairwise(batches):
+        carried = responds[batch.next == OPEN]
+        assert len(carried)
+        np.testing.assert_array_equal(carried, then[: len(carried)])
+    learnt = sum(int(responds[batch.next != OPEN].sum()) for batch, responds in batches)
+    assert learner._average is not None
+    assert learner._average.memory.fewest == learnt > 1000
+    assert learner.progress.decisions == sum((b.next != OPEN).sum() for b, _ in batches)
+
+
+def test_average_play_is_the_average_networks() -> None:
+    """The two networks are told apart by what they were made to always do."""
+    learner = nfsp(game_of("leduc"), tables=256)
+    for module, action in ((learner._actor, 2), (learner._averaged, 1)):
+        with torch.no_grad():
+            last: Any = module.layers[-1]  # type: ignore[union-attr, index]
+            last.weight.zero_()
+            last.bias.zero_()
+            last.bias[..., action] = 50.0
+    batches = watched(learner)
+    learner.learn()
+    batch, responds = batches[0]
+    may_raise = batch.mask[:, 2]
+    assert (batch.action[responds & may_raise] == 2).all()
+    assert (batch.action[~responds] == 1).all()
+
+
+def test_resumed_equals_uninterrupted_to_the_bit() -> None:
+    game = game_of("leduc")
+    whole = nfsp(game)
+    for _ in range(4):
+        whole.learn()
+    file = io.BytesIO()
+    torch.save(whole.state_dict(), file)
+    file.seek(0)
+    resumed = nfsp(game, seed=1)
+    resumed.load_state_dict(torch.load(file, weights_only=True))
+    for _ in range(4):
+        first, second = whole.learn(), resumed.learn()
+        del first["time/outside_networks"], second["time/outside_networks"]
+        assert first == second
+
+
+def test_the_average_comes_near_equilibrium() -> None:
+    """Uniform play has 0.458; two runs ended at 0.187 and 0.179."""
+    game = game_of("kuhn")
+    tree = tree_of(game)
+    policy = average(capacity=20_000, updates=8, batch=128)
+    learner = nfsp(game, tables=256, average=policy)
+    while learner.progress.decisions < 150_000:
+        learner.learn()
+    players = learner.players()
+    assert list(players) == ["average", "weight_average", "current"]
+    assert exploitability(tree, players["average"].probabilities(tree.records)) < 0.25
+
+
+def test_without_an_average_there_is_no_such_play() -> None:
+    with pytest.raises(Refused, match="average: null"):
+        nfsp(game_of("kuhn"), average=None)

@@ -1,0 +1,309 @@
+"""PPO: advantages and minibatches against plain sums, copies, resuming, learning."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from averages import average
+from ppo_settings import ppo_settings
+from small_games import kuhn
+
+from poker_rl.algos.ppo import PPO
+from poker_rl.config.build import build, option
+from poker_rl.config.schedules import Constant
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.exploitability import exploitability, values
+from poker_rl.games.poker.limit import Poker
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree import tree_of
+from poker_rl.learning.advantages import gae
+from poker_rl.learning.minibatches import Inputs, minibatches
+from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rollout, Rows
+from poker_rl.nets.dense import MLP, Size
+from poker_rl.players.sampling import sample
+from poker_rl.players.table import TablePlayer
+
+CPU = torch.device("cpu")
+
+
+def game_of(name: str) -> Poker:
+    game: Poker = build(option("game", name), "game")
+    return game
+
+
+def ppo(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO:
+    net = MLP(hidden=[32], activation="relu", init="orthogonal", features="observation")
+    parts = {"game": game, "net": net, "device": CPU, "seed": seed, "opponent": opponent}
+    return PPO(**ppo_settings(**changed), **parts)
+
+
+def everything_on() -> dict[str, Any]:
+    """Settings with which every part of the learner has a state."""
+    return {
+        "magnet": Constant(start=0.1),
+        "magnet_every": 6,
+        "last": Constant(start=0.1),
+        "clip_value": True,
+        "normalise": True,
+        "critic": "perfect_information",
+        "average": average(capacity=1000, power=1.0),
+        "members": "node",
+        "instances": 2,
+        "seating": "shuffled",
+    }
+
+
+def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions() -> None:
+    # two agents' decisions interleaved: rows 0, 2, 4 end; rows 1, 3, 5 are still open at 5
+    next_ = np.array([2, 3, 4, 5, ENDED, OPEN])
+    reward = np.array([0, 0, 0.5, 0, 2, 0], np.float32)
+    value = np.array([0.3, -0.2, 0.1, 0.4, 0.7, -0.6], np.float32)
+    gamma, lambda_ = 0.9, 0.8
+    d = [gamma * 0.1 - 0.3, gamma * 0.4 + 0.2, 0.5 + gamma * 0.7 - 0.1, -gamma * 0.6 - 0.4, 1.3]
+    k = gamma * lambda_
+    expected = [d[0] + k * (d[2] + k * d[4]), d[1] + k * d[3], d[2] + k * d[4], d[3], d[4], 0]
+    np.testing.assert_allclose(gae(reward, value, next_, gamma, lambda_), expected, rtol=1e-6)
+
+
+def test_with_lambda_1_the_target_is_the_return() -> None:
+    reward = np.array([1, 2, 3], np.float32)
+    value = np.array([5, 6, 7], np.float32)
+    advantage = gae(reward, value, np.array([1, 2, ENDED]), 1.0, 1.0)
+    np.testing.assert_allclose(advantage + value, [6, 5, 3])
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: int) -> None:
+    generator = np.random.default_rng(0)
+    kinds = generator.integers(2, size=(5, 7)).astype(np.uint8)
+    few = kinds[generator.integers(5, size=200)]
+    net = MLP(hidden=[8], activation="tanh", init="orthogonal", features="observation")
+    module = net.module(Size(inputs=7, outputs=2, copies=copies), torch.Generator().manual_seed(0))
+    inputs = Inputs(few, CPU)
+    assert len(inputs.distinct) <= 5
+    copy = torch.from_numpy(generator.integers(copies, size=200))
+    one_by_one = torch.stack(
+        [module(torch.from_numpy(few).expand(copies, -1, -1))[c, i] for i, c in enumerate(copy)]
+    )
+    torch.testing.assert_close(inputs.all(module, copy), one_by_one)
+
+    index = torch.from_numpy(generator.integers(200, size=(copies, 40)))
+    plain = module(torch.from_numpy(few)[index])
+    torch.testing.assert_close(inputs.some(module, index), plain)
+    gradients = []
+    for out in (plain, inputs.some(module, index)):
+        module.zero_grad()
+        out.square().sum().backward()
+        gradients.append([weight.grad.clone() for weight in module.parameters()])
+    torch.testing.assert_close(*gradients)
+
+
+def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean() -> None:
+    rows = np.arange(100, 160)
+    copy = np.repeat([0, 1, 3], [10, 20, 30])  # copy 2 has none
+    parts = list(minibatches(rows, copy, 4, 3, np.random.default_rng(0), CPU))
+    assert len(parts) == 3
+    seen = np.concatenate([index[weight > 0].numpy() for index, weight in parts])
+    np.testing.assert_array_equal(np.sort(seen), rows)
+    for index, weight in parts:
+        for k in (0, 1, 3):
+            own = index[k][weight[k] > 0].numpy()
+            assert set(copy[own - 100]) <= {k}
+            if len(own):
+                assert weight[k].sum() == pytest.approx(1)
+        assert weight[2].sum() == 0
+
+
+def test_the_first_step_of_a_batch_is_on_the_policy_that_played_it() -> None:
+    learner = ppo(game_of("leduc"), epochs=1, minibatches=1)
+    metrics = learner.learn()
+    assert metrics["policy/approx_kl"] == pytest.approx(0, abs=1e-7)
+    assert metrics["policy/clip_fraction"] == 0
+
+
+@pytest.mark.parametrize("changed", [{}, everything_on()])
+def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any]) -> None:
+    game = game_of("kuhn")
+    whole = ppo(game, **changed)
+    for _ in range(4):
+        whole.learn()
+    file = io.BytesIO()
+    torch.save(whole.state_dict(), file)
+    file.seek(0)
+    resumed = ppo(game, seed=1, **changed)
+    resumed.load_state_dict(torch.load(file, weights_only=True))
+    for _ in range(4):
+        first, second = whole.learn(), resumed.learn()
+        del first["time/outside_networks"], second["time/outside_networks"]
+        assert first == second
+    assert whole.progress == resumed.progress
+    records = tree_of(game).records.repeat(whole.instances)
+    for name, player in whole.players().items():
+        other = resumed.players()[name]
+        np.testing.assert_array_equal(player.probabilities(records), other.probabilities(records))
+
+
+def test_players_and_state_dict_only_look() -> None:
+    looked, left = (ppo(game_of("kuhn"), **everything_on()) for _ in range(2))
+    for _ in range(3):
+        looked.state_dict()
+        looked.players()
+        first, second = looked.learn(), left.learn()
+        del first["time/outside_networks"], second["time/outside_networks"]
+        assert first == second
+
+
+@pytest.mark.parametrize("members", ["shared", "seat"])
+def test_instances_do_not_touch_each_other(members: str) -> None:
+    """What one copy is, its optimiser's memory included, changes nothing for the other."""
+    game = game_of("kuhn")
+    first, second = (ppo(game, members=members, instances=2) for _ in range(2))
+    half = len(next(first._actor.parameters())) // 2
+    with torch.no_grad():
+        for weight in second._both.parameters():
+            weight[half:] += 1.0
+    records = tree_of(game).records
+    for _ in range(3):
+        before = [player.players()["current"].instance(0) for player in (first, second)]
+        np.testing.assert_allclose(*(p.probabilities(records) for p in before), atol=1e-6)
+        first.learn(), second.learn()
+    other = [player.players()["current"].instance(1) for player in (first, second)]
+    assert np.abs(np.subtract(*(p.probabilities(records) for p in other))).max() > 0.01
+
+
+def test_kl_to_the_last_policy_or_to_a_magnet_holds_the_policy() -> None:
+    tree = tree_of(game_of("kuhn"))
+    moved = {}
+    for name, changed in {
+        "free": {},
+        "last": {"last": Constant(start=100.0)},
+        "magnet": {"magnet": Constant(start=100.0), "magnet_every": 10**9},
+    }.items():
+        learner = ppo(game_of("kuhn"), entropy=Constant(start=0.0), epochs=4, **changed)
+        before = learner.players()["current"].probabilities(tree.records)
+        for _ in range(8):
+            learner.learn()
+        after = learner.players()["current"].probabilities(tree.records)
+        moved[name] = np.abs(after - before).max()
+    assert moved["last"] < moved["free"] / 2
+    assert moved["magnet"] < moved["free"] / 4
+
+
+def test_learns_to_beat_a_player_who_always_folds() -> None:
+    """Whoever bets against a player who passes and folds wins the ante each hand."""
+    game = game_of("kuhn")
+    tree = tree_of(game)
+    folds = np.zeros(tree.legal.shape)
+    folds[np.arange(tree.size), tree.legal.argmax(1)] = 1  # fold, else check
+    learner = ppo(game, opponent=TablePlayer(game, folds), seating="shuffled")
+    for _ in range(60):
+        learner.learn()
+    policy = learner.players()["current"].probabilities(tree.records)
+    for seat in range(2):
+        mixed = np.where((tree.owner == seat)[:, None], policy, folds)
+        assert values(tree, mixed)[seat] > 0.9
+    assert learner.progress.decisions < 60 * 64 * 8  # only the learner's own count
+
+
+@pytest.mark.parametrize(
+    ("changed", "bound"),
+    [({}, 0.13), ({"critic": "perfect_information"}, 0.13), ({"shared": 1}, 0.155)],
+    ids=["own", "sees", "shared"],
+)
+def test_self_play_approaches_equilibrium(changed: dict[str, Any], bound: float) -> None:
+    """Uniform play has 0.458; the bounds are mean + 4 sd.
+
+    8 runs with either critic ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013.
+    """
+    game = game_of("kuhn")
+    tree = tree_of(game)
+    learner = ppo(game, tables=256, **changed)
+    while learner.progress.decisions < 100_000:
+        metrics = learner.learn()
+    policy = learner.players()["weight_average"].probabilities(tree.records)
+    assert exploitability(tree, policy) < bound
+    assert metrics["value/explained_variance"] > 0.3
+
+
+def test_a_hundred_instances_count_all_their_hands() -> None:
+    learner = ppo(game_of("kuhn"), instances=100, tables=4, steps=4)
+    learner.learn()
+    learner.learn()
+    assert learner.progress.decisions + len(learner._agents.rollout.carried or []) == pytest.approx(
+        2 * 100 * 4 * 4
+    )
+    assert learner.players()["current"].instances == 100
+
+
+@pytest.mark.parametrize("game", [kuhn(3), game_of("limit_holdem")], ids=lambda game: game.name)
+def test_plays_any_poker(game: Poker) -> None:
+    learner = ppo(game, critic="perfect_information", seating="shuffled", members="agent")
+    for _ in range(2):
+        metrics = learner.learn()
+    assert all(np.isfinite(value) for value in metrics.values())
+    assert set(learner.players()) == {"current", "weight_average"}
+
+
+def test_a_critic_that_sees_more_shares_no_layer() -> None:
+    with pytest.raises(Refused, match="shared: a critic that sees more"):
+        ppo(game_of("kuhn"), critic="perfect_information", shared=1)
+
+
+@pytest.mark.parametrize("ask_forced", [True, False])
+def test_a_forced_move_is_a_decision_only_if_asked_for(ask_forced: bool) -> None:
+    rollout = Rollout(build(option("game", "big2"), "game"), 64, 0, ask_forced=ask_forced)
+    generator = np.random.default_rng(0)
+
+    def act(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        return sample(torch.zeros(rows.mask.shape), rows.mask, generator)
+
+    moves, won, ended = [], 0.0, 0
+    while rollout.hands < 200:
+        batch = rollout.stream(act, 20)
+        moves.append(batch.mask.sum(1))
+        goes_on = np.flatnonzero(batch.next >= 0)
+        for part in (batch.table, batch.seat):
+            np.testing.assert_array_equal(part[goes_on], part[batch.next[goes_on]])
+        over = batch.next == ENDED
+        won += float(batch.reward[over].sum())
+        ended += int(over.sum())
+    assert (np.concatenate(moves) == 1).any() == ask_forced
+    assert ended > 0.98 * 4 * rollout.hands  # nearly every seat decides something in a game
+    assert won == 0 or not ask_forced
+
+
+@pytest.mark.parametrize(("even", "raises"), [("actions", 5 / 6), ("kinds", 1 / 2)])
+def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_kinds(
+    even: str, raises: float
+) -> None:
+    game = game_of("nolimit_leduc")
+    settings = {"lr": Constant(start=1e-2), "entropy": Constant(start=1.0), "reward_scale": 1e6}
+    learner = ppo(game, **settings, last_scale=1.0, even=even)
+    for _ in range(100):
+        learner.learn()
+    tables = Tables(game, 1, 0)
+    tables.deal()  # to open: call, or raise to 2, 3, 4, 5 or 6 chips
+    policy = learner.players()["current"].probabilities(tables.records)[0]
+    np.testing.assert_allclose(policy[1], 1 - raises, atol=0.05)
+    np.testing.assert_allclose(policy[2:], raises / 5, atol=0.05)
+
+
+@pytest.mark.parametrize("even", ["actions", "kinds"])
+def test_it_tells_the_entropy_of_the_policy_whatever_the_bonus_is_for(even: str) -> None:
+    learner = ppo(game_of("nolimit_leduc"), lr=Constant(start=0.0), last_scale=0.0, even=even)
+    batches: list[Batch] = []
+    learns = learner._learns
+
+    def watching(batch: Batch) -> np.ndarray:
+        batches.append(batch)
+        return learns(batch)
+
+    learner._learns = watching  # type: ignore[method-assign]
+    told = learner.learn()  # of uniform play
+    (batch,) = batches
+    legal = batch.mask[batch.next != OPEN].sum(1)
+    assert told["policy/entropy"] == pytest.approx(np.log(legal).mean(), rel=1e-5)

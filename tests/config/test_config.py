@@ -1,0 +1,315 @@
+"""`build`: what it accepts, and how it refuses the rest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, Literal, Protocol
+
+import numpy as np
+import pytest
+import torch
+
+from poker_rl.config.build import (
+    CONF,
+    Root,
+    allowed,
+    build,
+    convert_fields,
+    option,
+    overridden,
+    read,
+)
+from poker_rl.config.settings import Count, Positive, Probability, Range, Refused
+
+
+class Shape(Protocol):
+    def area(self) -> float: ...
+
+
+@dataclass(kw_only=True)
+class Square:
+    side: Positive
+
+    def area(self) -> float:
+        return self.side**2
+
+
+@dataclass(kw_only=True)
+class Flat:
+    side: Positive
+
+
+@dataclass(kw_only=True)
+class Base:
+    gamma: Probability
+    device: InitVar[str]
+
+    def __post_init__(self, device: str) -> None:
+        self.on = device
+
+
+@dataclass(kw_only=True)
+class Learner(Base):
+    hands: Count
+    name: str
+    fast: bool
+    kind: Literal["own", "other"]
+    sizes: list[Count]
+    pair: tuple[float, ...]
+    shape: Shape
+    limit: Annotated[int, Range(0, 9)] | None
+
+    def __post_init__(self, device: str) -> None:
+        super().__post_init__(device)
+        if self.hands > 1000:
+            raise Refused(f"hands: {self.hands} are too many for {self.name}")
+        if self.name == "nobody":
+            raise Refused("nobody learns nothing")
+
+
+@dataclass(kw_only=True)
+class Broken:
+    def __post_init__(self) -> None:
+        raise ZeroDivisionError
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this file's classes those of a module of the program."""
+    fake = ModuleType("poker_rl.fake")
+    vars(fake).update((name, one) for name, one in globals().items() if name[0] != "_")
+    for target in (Square, Flat, Base, Learner, Broken):
+        monkeypatch.setattr(target, "__module__", "poker_rl.fake")
+    fake.function = print  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "poker_rl.fake", fake)
+
+
+SQUARE = {"_target_": "poker_rl.fake.Square", "side": 2}
+LEARNER: dict[str, Any] = {
+    "_target_": "poker_rl.fake.Learner",
+    "gamma": 1,
+    "hands": 1e2,
+    "name": "somebody",
+    "fast": True,
+    "kind": "own",
+    "sizes": [8, 16.0],
+    "pair": [1, 0.5],
+    "shape": SQUARE,
+    "limit": None,
+}
+
+
+def learner(**changes: Any) -> Learner:
+    return build(LEARNER | changes, "algo", device="cpu", seed=3)
+
+
+def test_values_become_what_the_annotations_say() -> None:
+    built = learner()
+    assert built == Learner(
+        gamma=1.0,
+        hands=100,
+        name="somebody",
+        fast=True,
+        kind="own",
+        sizes=[8, 16],
+        pair=(1.0, 0.5),
+        shape=Square(side=2.0),
+        limit=None,
+        device="cpu",
+    )
+    assert built.on == "cpu"
+    assert [type(v) for v in (built.gamma, built.hands, built.sizes[1])] == [float, int, int]
+    assert learner(limit=9.0).limit == 9
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gamma": 3.96}, "algo.gamma: 3.96 is not in [0, 1]"),
+        ({"gamma": "fast"}, 'algo.gamma: "fast" is not a number'),
+        ({"gamma": True}, "algo.gamma: true is not a number"),
+        ({"gamma": float("nan")}, "algo.gamma: NaN is not a number"),
+        ({"gamma": None}, "algo.gamma: null is not a number"),
+        ({"gamma": "???"}, "algo.gamma: missing; give algo.gamma=…"),
+        ({"hands": 0}, "algo.hands: 0 is not in [1, inf]"),
+        ({"hands": 2.5}, "algo.hands: 2.5 is not an integer"),
+        ({"hands": "1e6"}, 'algo.hands: "1e6" is not an integer'),
+        ({"hands": 2000}, "algo.hands: 2000 are too many for somebody"),
+        ({"name": 5}, "algo.name: 5 is not text (what looks like a number needs quotes)"),
+        ({"name": "nobody"}, "algo: nobody learns nothing"),
+        ({"fast": 1}, "algo.fast: 1 is not true or false"),
+        (
+            {"kind": "othr"},
+            'algo.kind: "othr" is no choice; did you mean other? allowed: other, own',
+        ),
+        ({"sizes": 8}, "algo.sizes: 8 is not a list, such as [8]"),
+        ({"sizes": [8, 0]}, "algo.sizes[1]: 0 is not in [1, inf]"),
+        ({"limit": 10}, "algo.limit: 10 is not in [0, 9]"),
+        ({"limit": "x"}, 'algo.limit: "x" is not an integer'),
+        ({"shape": 2}, "algo.shape: 2 is not settings with a `_target_`, their class"),
+        ({"shape": SQUARE | {"side": -1}}, "algo.shape.side: -1.0 is not in (0, inf]"),
+        (
+            {"shape": {**SQUARE, "_target_": "poker_rl.fake.Flat"}},
+            "algo.shape._target_: Flat is not a Shape",
+        ),
+        (
+            {"gama": 1},
+            "algo.gama: no such setting; did you mean gamma? allowed: fast, gamma, hands",
+        ),
+        ({"device": "cpu"}, "algo.device: no such setting"),
+        ({"_target_": "os.system"}, 'algo._target_: "os.system" is not a class of poker_rl'),
+        ({"_target_": "poker_rl.fake.function"}, "algo._target_: "),
+        ({"_target_": "poker_rl.fake.Lerner"}, "algo._target_: "),
+        ({"_target_": "poker_rl.nowhere.Learner"}, "algo._target_: "),
+        ({"_target_": "poker_rl..Learner"}, "algo._target_: "),
+        ({"_target_": "poker_rl.fake"}, "algo._target_: "),
+        ({"_target_": None}, "algo._target_: null is not a class of poker_rl"),
+    ],
+)
+def test_refusals_name_the_key_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        learner(**changes)
+    assert str(refused.value).startswith(message)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_key_left_out_is_missing() -> None:
+    node = {key: value for key, value in LEARNER.items() if key != "kind"}
+    with pytest.raises(Refused, match=r"^algo\.kind: missing"):
+        build(node, "algo", device="cpu")
+
+
+@pytest.mark.parametrize(
+    "allocate",
+    [lambda: np.empty(10**15), lambda: np.empty(10**19), lambda: torch.empty(10**15)],
+)
+def test_what_does_not_fit_into_memory(
+    monkeypatch: pytest.MonkeyPatch, allocate: Callable[[], Any]
+) -> None:
+    monkeypatch.setattr(Broken, "__post_init__", lambda self: allocate())
+    with pytest.raises(Refused, match=r"^net: too large for the memory of this machine$"):
+        build({"_target_": "poker_rl.fake.Broken"}, "net")
+
+
+def test_a_bug_in_a_constructor_is_not_a_refusal() -> None:
+    with pytest.raises(ZeroDivisionError):
+        build({"_target_": "poker_rl.fake.Broken"}, "net")
+
+
+def test_a_module_that_cannot_be_imported_is_a_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.py").write_text("import surely_not_installed\n")
+    monkeypatch.setattr("poker_rl.__path__", [*sys.modules["poker_rl"].__path__, str(tmp_path)])
+    with pytest.raises(ModuleNotFoundError, match="surely_not_installed"):
+        build({"_target_": "poker_rl.broken.Learner"}, "algo")
+
+
+ROOT: Mapping[str, Any] = {
+    "seed": 0,
+    "device": "auto",
+    "threads": 1,
+    "budget": 1e6,
+    "budget_unit": "decisions",
+    "evaluate_every": 1e4,
+    "checkpoint_every": 1e5,
+    "figures": True,
+    "opponent": None,
+    "model_id": None,
+    "outputs": "outputs",
+    "name": None,
+    "resume": None,
+    "warm_start": None,
+}
+
+
+def test_root_settings() -> None:
+    root = Root(**convert_fields(Root, ROOT, "", {}))
+    assert root.budget == 1_000_000
+    assert isinstance(root.budget, int)
+    with pytest.raises(Refused, match=r"^budget_unit: \"hand\" is no choice; did you mean hands\?"):
+        convert_fields(Root, {**ROOT, "budget_unit": "hand"}, "", {})
+    assert read(CONF / "config.yaml").keys() >= ROOT.keys()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".x", "-x", "x" * 61, "a\0", "a b"])
+def test_a_name_is_that_of_one_folder(name: str) -> None:
+    Root(**convert_fields(Root, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
+    with pytest.raises(
+        Refused, match=r"name: .* is no name of a folder; allowed: up to 60 letters"
+    ):
+        Root(**convert_fields(Root, {**ROOT, "name": name}, "", {}))
+
+
+def test_numbers_in_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1e6\nb: 1e-3\nc: ${a}\n")
+    assert read(path) == {"a": 1e6, "b": 1e-3, "c": 1e6}
+
+
+# Each line ten of the line before.
+LAUGHS = "a0: &a0 1\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 20)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("a: [", "is not YAML: "),
+        ("\x00", "is not YAML: "),
+        ("- a", "is not a file of settings"),
+        ("5", "is not a file of settings"),
+        ("a: 1\na: 2", "can't be read: "),
+        ("a: ${b}", "a: Interpolation key 'b' not found"),
+        ("a: ${a}", "a: "),
+        ("a: ${b", "can't be read: no viable alternative at input '${b'"),
+        ("a: " + "[" * 900 + "]" * 900, "is not settings: lists and mappings are nested over 50"),
+        ("a: &x [1, *x]", "is not settings: *x refers to itself"),
+        (LAUGHS, "is not settings: more than 10,000 values"),
+    ],
+    ids=range(11),
+)
+def test_files_that_are_no_settings(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(Refused) as refused:
+        read(path)
+    assert str(refused.value).startswith(f"{path}: {what}")
+    assert "\n" not in str(refused.value)
+
+
+def test_anchors(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: &a {b: 1}\nc: *a\nd: {<<: *a, e: 2}\n")
+    assert read(path) == {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}}
+    path.write_bytes(b"a: \xff")
+    with pytest.raises(Refused, match=r"x\.yaml: is not text"):
+        read(path)
+    with pytest.raises(Refused, match="No such file"):
+        read(tmp_path / "y.yaml")
+
+
+def test_overridden(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1\nb: []\n")
+    assert overridden(path, ["b=[x,y]", "a=1e3"]) == {"a": 1e3, "b": ["x", "y"]}
+    for wrong in ("a", "b=[x"):
+        with pytest.raises(Refused, match="can't be read; write key=value"):
+            overridden(path, [wrong])
+
+
+def test_options() -> None:
+    assert option("player", "uniform") == {"_target_": "poker_rl.players.bots.Uniform"}
+    with pytest.raises(Refused, match=r"^no player is called unifrm; did you mean uniform\?"):
+        option("player", "unifrm")
+
+
+def test_near_misses() -> None:
+    assert allowed("khun", ["leduc", "kuhn"]) == "did you mean kuhn? allowed: kuhn, leduc"
+    assert allowed("chess", ["leduc", "kuhn"]) == "allowed: kuhn, leduc"
+    assert allowed("x", []) == "allowed: none"

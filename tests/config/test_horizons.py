@@ -1,0 +1,189 @@
+"""Horizons of schedules: what follows the budget, what does not, and step sizes that came to 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from commands import code, runs
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.config.build import CONF, plain
+from poker_rl.config.compose import compose, opened
+from poker_rl.config.horizons import resolved, used_up
+from poker_rl.config.listing import groups
+from poker_rl.config.schedules import Constant, Linear, OverInstance
+
+pytestmark = pytest.mark.usefixtures("here")
+
+# Of every algorithm with its default budget, and of every experiment: the figures in docs/ are of
+# runs with these.
+HORIZONS: Mapping[str, Mapping[str, float]] = {
+    "algo=actor_critic": {"alpha": 1.6e6, "actor_lr": 2e6, "critic_lr": 2e6},
+    "algo=apu": {"epsilon": 20000},
+    "algo=mmd": {"lr": 4e6, "entropy": 3.2e6, "last": 3.2e6},
+    "algo=nfsp_ppo": {"lr": 4e6, "entropy": 4e6},
+    "algo=ppo": {"lr": 4e6, "entropy": 3.2e6},
+    "algo=vpg": {"entropy": 1.6e6, "actor_lr": 2e6},
+    "experiment=ac_leduc": {"alpha": 75e6, "actor_lr": 90e6, "critic_lr": 90e6},
+    "experiment=apu": {"epsilon": 20000},
+    "experiment=apu_ctrl": {"epsilon": 20000},
+    "experiment=apu_fc": {"epsilon": 20000},
+    "experiment=apu_none": {"epsilon": 20000},
+    "experiment=big2_ppo": {"clip": 150e6, "lr": 150e6, "entropy": 150e6},
+    "experiment=big2_ppo_fast": {"lr": 16e6, "entropy": 16e6},
+    "experiment=dual_apu": {"epsilon": 20000},
+    "experiment=dual_apu_ctrl": {"epsilon": 20000},
+    "experiment=dual_apu_fc": {"epsilon": 20000},
+    "experiment=dual_apu_none": {"epsilon": 20000},
+    "experiment=k1_ppo": {"entropy": 1.6e6, "actor_lr": 2e6},
+    "experiment=k1_vpg": {"entropy": 1.6e6, "actor_lr": 2e6},
+    "experiment=nfsp_2000": {"epsilon": 1e6},
+    "experiment=nfsp_2000_code": {"epsilon": 1e6},
+    "experiment=nfsp_2100": {"epsilon": 1e6},
+    "experiment=nfsp_2100_code": {"epsilon": 3e6},
+    "experiment=nfsp_2200": {"epsilon": 3e6},
+    "experiment=nfsp_2300": {"epsilon": 1e6},
+    "experiment=nfsp_2300_code": {"epsilon": 3e6},
+    "experiment=nfsp_leduc": {"epsilon": 1e5},
+    "experiment=nfsp_leduc_tuned": {"epsilon": 2e5, "lr": 2.5e5, "average.lr": 2.5e5},
+    "experiment=nfsp_lhe": {"lr": 4.5e5, "average.lr": 4.5e5},
+    "experiment=nfsp_lhe_multi": {"lr": 4.5e5, "average.lr": 4.5e5},
+    "experiment=nfsp_lhe_paper": {"epsilon": 1e5},
+    "experiment=nfsp_nlhe": {"lr": 10e6, "entropy": 10e6},
+    "experiment=nfsp_nlhe_20": {"lr": 5e6, "entropy": 5e6},
+    "experiment=nfsp_nolimit_leduc": {"lr": 20e6, "entropy": 20e6, "average.lr": 39000},
+    "experiment=ppo_kuhn": {"lr": 16e6, "entropy": 14e6},
+    "experiment=ppo_leduc": {"lr": 5e6, "entropy": 5e6},
+    "experiment=ppo_lhe": {"lr": 32e6, "entropy": 32e6},
+    "experiment=ppo_lhe_6p": {"lr": 34e6, "entropy": 34e6},
+    "experiment=ppo_lhe_6p_fc": {"lr": 34e6, "entropy": 34e6},
+    "experiment=ppo_lhe_6p_none": {"lr": 34e6, "entropy": 34e6},
+}
+
+
+def horizons(node: Mapping[str, Any], key: str = "") -> Iterator[tuple[str, Any]]:
+    """The horizons below a node, by the dotted key of their schedule."""
+    for name, value in node.items():
+        if isinstance(value, dict):
+            yield from horizons(value, f"{key}.{name}".lstrip("."))
+        elif name == "horizon":
+            yield key, value
+
+
+def test_every_option_has_the_horizons_that_its_figures_were_made_with() -> None:
+    found = {}
+    options = groups([CONF])
+    with opened([CONF]):
+        for choice in [f"{g}={name}" for g in ("algo", "experiment") for name in options[g]]:
+            settings = resolved(plain(compose([choice]).settings))
+            if of_this := dict(horizons(settings["algo"])):
+                found[choice] = of_this
+    assert found == HORIZONS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("algo=ppo budget=1e7", {"lr": 1e7, "entropy": 8e6}),
+        ("algo=ppo budget=1e7 algo.lr.horizon=3e6", {"lr": 3e6, "entropy": 8e6}),
+        ("algo=ppo budget=1e7 algo.lr.horizon=0.25", {"lr": 2.5e6, "entropy": 8e6}),
+        ("algo=ppo algo.instances=10", {"lr": 4e5, "entropy": 3.2e5}),  # each plays so many
+        ("algo=vpg algo.instances=10", {"entropy": 1.6e5, "actor_lr": 2e5}),
+        # counts the decisions of all instances
+        (
+            "algo=actor_critic algo.instances=10",
+            {"alpha": 1.6e6, "actor_lr": 2e6, "critic_lr": 2e6},
+        ),
+        ("algo=ppo budget=20 evaluate_every=10 algo.instances=100", {"lr": 1.0, "entropy": 1.0}),
+        ("experiment=ppo_leduc budget=1e7", {"lr": 5e6, "entropy": 5e6}),
+        # what does not change needs no horizon
+        ("experiment=k1_ppo algo.entropy.horizon=null", {"entropy": 1.0, "actor_lr": 2e6}),
+        ("algo=ppo budget_unit=hands algo.lr=1e-3 algo.entropy=0.1", {}),
+    ],
+)
+def test_horizons_follow_the_budget(
+    arguments: str, expected: dict[str, float], asked: list[dict[str, Any]], capsys: Any
+) -> None:
+    assert code("train", *arguments.split()) == 0
+    assert dict(horizons(asked[0]["algo"])) == expected
+    assert code("train", "--cfg", "job", *arguments.split()) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["algo"] == asked[0]["algo"]
+
+
+def test_a_number_is_a_schedule_that_stays(asked: list[dict[str, Any]]) -> None:
+    own = Path("mine/experiment/own.yaml")
+    own.parent.mkdir(parents=True)
+    own.write_text("# @package _global_\n# Own\nalgo:\n  lr: 3e-4\n")
+    assert code("train", "algo=ppo", "algo.lr=3e-4") == 0
+    assert code("train", "--config-dir", "mine", "algo=ppo", "experiment=own") == 0
+    assert [cfg["algo"]["lr"] for cfg in asked] == [3e-4, 3e-4]
+
+
+@dataclass
+class Learner:
+    progress: Progress
+    lr: OverInstance
+    instances: int = 1
+
+
+DOWN = Linear(start=1e-3, end=0.0, horizon=4e6)
+
+
+@pytest.mark.parametrize(
+    ("learner", "budget", "unit", "expected"),
+    [
+        (Learner(Progress(decisions=4_000_000), DOWN), 4_000_000, "decisions", ["lr"]),
+        (Learner(Progress(decisions=2_000_000), DOWN), 4_000_000, "decisions", ["lr"]),  # stopped
+        (Learner(Progress(decisions=3_000_000), DOWN), 3_000_000, "decisions", []),
+        (Learner(Progress(decisions=4_000_000), DOWN, 2), 4_000_000, "decisions", []),
+        (Learner(Progress(decisions=8_000_000), DOWN, 2), 8_000_000, "decisions", ["lr"]),
+        (Learner(Progress(decisions=4_000_000), DOWN), 1_000_000, "hands", ["lr"]),
+        (Learner(Progress(decisions=3_000_000), DOWN), 9_000_000, "hands", []),
+        (Learner(Progress(decisions=4_000_000), Constant(start=0.0)), 4_000_000, "decisions", []),
+    ],
+)
+def test_step_sizes_that_are_0_from_the_end_of_the_budget_on(
+    learner: Learner, budget: int, unit: str, expected: list[str]
+) -> None:
+    assert list(used_up(learner, budget, unit)) == expected
+
+
+# A run of two iterations, and its step size at 0 in the end.
+SHORT = ["train", "algo=ppo", "algo.tables=8", "algo.minibatches=1", "budget=250"]
+SHORT += ["evaluate_every=250", "checkpoint_every=250", "evaluation.deals=30"]
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_resumed_run_keeps_its_schedules_and_is_refused_where_they_came_to_0(
+    refused: Callable[..., str],
+) -> None:
+    assert code(*SHORT) == 0
+    (folder,) = runs()
+    before = contents(folder)
+    message = refused("train", f"resume={folder}", "budget=500")
+    assert message.startswith("budget: the step size algo.lr of ")
+    assert "falls to 0 within its 250 decisions" in message
+    assert f"budget=500, or go on in a new run, with warm_start={folder}" in message
+    assert "\n" not in message
+    assert contents(folder) == before
+
+
+def test_a_resumed_run_whose_step_size_is_not_0_keeps_its_schedules() -> None:
+    assert code(*SHORT, "algo.lr.end=1e-4") == 0
+    (folder,) = runs()
+    # its own command may be repeated, null for what it stood for then
+    assert code(*SHORT, "algo.lr.end=1e-4", f"resume={folder}", "budget=500") == 0
+    cfg = yaml.safe_load((folder / "config.yaml").read_text())
+    assert dict(horizons(cfg["algo"])) == {"lr": 250.0, "entropy": 200.0}
+    # whoever chose 0 for good knows
+    assert code(*SHORT, "algo.lr=0") == 0
+    constant = next(run for run in runs() if run != folder)
+    assert code("train", f"resume={constant}", "budget=500", "algo.lr=0") == 0

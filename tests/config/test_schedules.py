@@ -1,0 +1,42 @@
+"""Values of the schedules at the points that define them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poker_rl.config.schedules import Constant, InverseSqrt, Linear, Log
+
+
+def test_constant() -> None:
+    assert Constant(start=0.3).value(0) == Constant(start=0.3).value(10**9) == 0.3
+
+
+def test_linear_reaches_its_end_and_stays() -> None:
+    epsilon = Linear(start=0.12, end=0.0, horizon=1e6)
+    assert [epsilon.value(step) for step in (0, 250_000, 10**6, 10**7)] == pytest.approx(
+        [0.12, 0.09, 0.0, 0.0]
+    )
+
+
+def test_log_passes_the_geometric_mean_half_way() -> None:
+    alpha = Log(start=0.4, end=0.1, horizon=100)
+    assert [alpha.value(step) for step in (0, 50, 100, 500)] == pytest.approx([0.4, 0.2, 0.1, 0.1])
+
+
+def test_inverse_sqrt_waits_for_its_horizon() -> None:
+    eta = InverseSqrt(start=0.08, horizon=100)
+    assert [eta.value(step) for step in (0, 100, 400, 10_000)] == pytest.approx(
+        [0.08, 0.08, 0.04, 0.008]
+    )
+
+
+@given(st.integers(0, 10**9), st.floats(1e-6, 1), st.floats(1e-6, 1), st.floats(1, 1e9))
+def test_values_stay_between_start_and_end(
+    step: int, start: float, end: float, horizon: float
+) -> None:
+    low, high = sorted((start, end))
+    for schedule in (
+        Linear(start=start, end=end, horizon=horizon),
+        Log(start=start, end=end, horizon=horizon),
+    ):
+        assert low * (1 - 1e-9) <= schedule.value(step) <= high * (1 + 1e-9)

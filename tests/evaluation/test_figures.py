@@ -1,0 +1,347 @@
+"""Figures show the numbers they are given."""
+
+from __future__ import annotations
+
+import io
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from evaluations import (
+    HOLDEM,
+    KUHN,
+    KUHN_3P,
+    LEDUC,
+    Policies,
+    evaluation,
+    loader,
+    random_policies,
+)
+from matplotlib.colors import to_rgb
+
+from poker_rl.evaluation import drawing, figures, policies
+from poker_rl.evaluation.equilibrium import bets, distance
+from poker_rl.evaluation.measurement import Measurement
+from poker_rl.games.tree import tree_of
+from poker_rl.players.equilibrium import optimal
+from poker_rl.runs.record import flatten
+
+
+def metrics(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def run(path, one, player, **extra):
+    """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
+    row = flatten(one.evaluate({"current": player}))
+    counters = [dict.fromkeys(figures.COUNTERS, 100 * i) for i in range(10)]
+    return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
+
+
+def texts(figure):
+    """The words in a figure, its axes row by row."""
+    return [text.get_text() for ax in figure.axes for text in ax.texts]
+
+
+def titles(figure):
+    return [ax.get_title(loc="left") for ax in figure.axes if ax.get_visible()]
+
+
+def foot(figure):
+    return " ".join(figure.get_supxlabel().split())
+
+
+def drawable(figure):
+    figure.savefig(file := io.BytesIO(), format="png")
+    return file.getvalue().startswith(b"\x89PNG")
+
+
+def test_a_dollar_is_no_mathematics():
+    figure, (ax,) = figures.canvas(3, 2)
+    figures.label(ax, "Against $x^{$", "hands", "won ($_{$ a hand)")
+    assert drawable(figure)
+    assert titles(figure) == ["Against $x^{$"]
+
+
+def test_read_fills_gaps(tmp_path):
+    curves = figures.read(metrics(tmp_path / "m", [{"hands": 0}, {"hands": 1, "loss/value": 2.5}]))
+    np.testing.assert_array_equal(curves["loss/value"], [np.nan, 2.5])
+    np.testing.assert_array_equal(curves["hands"], [0, 1])
+
+
+def test_exponential_average():
+    # .2 * new + .8 * old, beginning at the first.
+    np.testing.assert_allclose(figures.smoothed(np.array([1.0, 0.0, 5.0]), 0.2), [1, 0.8, 1.64])
+    np.testing.assert_allclose(figures.smoothed(np.array([1.0, 0.0, 5.0]), 1), [1, 0, 5])
+
+
+@pytest.mark.parametrize(
+    ("steps", "written"),
+    [(0, "0"), (500, "500"), (20_000, "20k"), (1.5e6, "1.5M"), (3e9, "3B"), (-2e3, "-2k")],
+)
+def test_short_numbers(steps, written):
+    assert drawing.short(steps) == written
+
+
+def test_exploitability_of_every_player(tmp_path):
+    rows = [
+        {
+            "decisions": 10**i,
+            "eval/current/exploitability": 2.0**-i,
+            "eval/average/exploitability": 1,
+        }
+        for i in range(5)
+    ]
+    curves = figures.read(metrics(tmp_path / "m", rows))
+    figure = figures.exploitability(curves, "decisions", "ante/hand")
+    (ax,) = figure.axes
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "current (headline)",
+        "average",
+    ]
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), [(10**i, 2.0**-i) for i in range(5)])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("decisions", "exploitability (ante/hand)")
+    assert drawable(figure)
+
+
+def test_nothing_to_draw():
+    curves = {"decisions": np.arange(3.0)}
+    assert figures.exploitability(curves, "decisions", "ante/hand") is None
+    assert figures.losses(curves, "decisions", 1) is None
+    assert figures.matches(curves, "decisions", "ante/hand") is None
+
+
+def test_a_curve_of_nothing_but_zeros_is_drawn():
+    curves = {"decisions": np.zeros(1), "eval/current/exploitability": np.zeros(1)}
+    assert drawable(figures.exploitability(curves, "decisions", "ante/hand"))
+
+
+def test_percentiles_are_bands():
+    levels = {10: 0.0, 25: 1.0, 50: 2.0, 75: 3.0, 90: 4.0}
+    curves = {f"eval/current/nash_conv/p{p}": np.full(3, level) for p, level in levels.items()}
+    curves |= {"eval/current/nash_conv": np.full(3, 9.0), "updates": np.arange(3.0)}
+    line = figures.of_player(curves, "updates", "current", "nash_conv")
+    assert [(name, low[0], high[0]) for name, low, high in line.bands] == [
+        ("10 to 90 %", 0, 4),
+        ("25 to 75 %", 1, 3),
+    ]
+    assert (line.name, line.y[0]) == ("current, median", 2)
+
+
+def test_a_large_game_is_drawn_by_its_matches(tmp_path):
+    one = evaluation(HOLDEM, deals=100, opponents="[uniform]")
+    player = loader(HOLDEM)("raise")
+    drawn = one.figures({"current": player}, run(tmp_path / "m", one, player))
+    assert list(drawn) == ["matches"]
+    assert titles(drawn["matches"]) == ["Against uniform"]
+    ax = drawn["matches"].axes[0]
+    assert ax.get_ylabel() == "won (mbb/hand)"
+    assert foot(drawn["matches"]) == "duplicate matches; shaded: 95 % interval"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "95 % interval"]
+    assert drawable(drawn["matches"])
+
+
+def test_a_run_folder_may_be_an_opponent():
+    tags = ("against/runs/kuhn/1", "against/runs/kuhn/1/half_width", "against/call/p50")
+    curves = {f"eval/current/{tag}": np.zeros(2) for tag in (*tags, "against/call")}
+    figure = figures.matches({"hands": np.arange(2.0), **curves}, "hands", "ante/hand")
+    assert titles(figure) == ["Against 1", "Against call"]
+    assert foot(figure).endswith("in full: runs/kuhn/1")
+
+
+@pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
+def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
+    one = evaluation(game)
+    player = Policies(game, random_policies(game))
+    file = run(tmp_path / "m", one, player, **{"loss/policy": 1.0, "loss/value": 2.0})
+    drawn = one.figures({"current": player}, file)
+    assert list(drawn) == ["exploitability", "losses", "policy_current"]
+    assert titles(drawn["losses"]) == ["Policy loss", "Value loss"]
+    for name, figure in drawn.items():
+        says = "mean of the updates" if name == "losses" else "exact"
+        assert says in foot(figure)  # what kind of number
+        path = tmp_path / f"{name}.png"
+        drawing.save(figure, path, "run outputs/$x^$, seed 1")  # "$" is no mathematics
+        assert foot(figure).endswith("run outputs/$x^$, seed 1")
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_legend_of_a_policy_explains_its_names():
+    figure = policies.policy(tree_of(LEDUC), random_policies(LEDUC)[0], "Policy: x")
+    assert figure.get_suptitle() == "Policy: x, in per cent"
+    for words in ("own | board", "c check or call", "r bet or raise"):
+        assert words in foot(figure)
+    assert "f fold" not in foot(figure)  # nobody plays on after a fold
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    words = figure._supxlabel.get_window_extent()
+    assert not legend.get_window_extent().overlaps(words)
+
+
+def run_of(rows, players, tag, **extra):
+    """Curves of so many rows: each player's value of a tag falls, from 3 to below 3e-5 at 60."""
+    steps = 20_480.0 * np.arange(rows)
+    falls = {f"eval/{player}/{tag}": 3 / (1 + np.arange(rows)) ** 3 for player in players}
+    return {"decisions": steps} | falls | extra
+
+
+def colours_of(figure):
+    """The colours of the curves by player."""
+    curves = [line for ax in figure.axes for line in ax.lines]
+    return {curve.get_label().removesuffix(" (headline)"): curve.get_color() for curve in curves}
+
+
+def test_a_player_has_the_same_colour_everywhere():
+    ppo = run_of(3, ["current", "weight_average"], "exploitability")
+    actor_critic = run_of(3, ["weight_average", "other", "current"], "exploitability")
+    won = run_of(3, ["weight_average"], "against/call")
+    first, second = (
+        colours_of(figures.exploitability(curves, "decisions", "x"))
+        for curves in (ppo, actor_critic)
+    )
+    assert second.keys() > first.keys()
+    assert {name: second[name] for name in first} == first
+    assert len(set(second.values())) == 3
+    matches = colours_of(figures.matches(won, "decisions", "x"))
+    assert matches["weight average"] == first["weight average"]
+    assert drawing.colours(["average.7"])["average.7"] == drawing.PLAYERS["average"]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 60])
+def test_ticks_are_written_alike_and_apart(rows):
+    curves = run_of(rows, ["current"], "exploitability")
+    curves |= run_of(rows, ["current"], "against/call", **{"loss/policy": np.full(rows, 2e-7)})
+    for figure in (
+        figures.exploitability(curves, "decisions", "x"),
+        figures.matches(curves, "decisions", "x"),
+        figures.losses(curves, "decisions", 1),
+    ):
+        figure.draw_without_rendering()
+        (ax,) = figure.axes
+        for axis, edge in ((ax.xaxis, "x"), (ax.yaxis, "y")):
+            low, high = axis.get_view_interval()
+            shown = [
+                tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high
+            ]
+            assert shown
+            assert not any(tick.label1.get_text() for tick in axis.get_minor_ticks())
+            assert not axis.get_offset_text().get_text()
+            texts = [word.get_text() for word in shown if word.get_text() != "0"]
+            assert len({"e" in text for text in texts}) <= 1
+            ends = sorted(
+                (getattr(box, f"{edge}0"), getattr(box, f"{edge}1"))
+                for box in (word.get_window_extent() for word in shown)
+            )
+            assert all(end < start for (_, end), (start, _) in pairwise(ends))
+
+
+def test_a_single_point_shows_its_interval():
+    wide = {"eval/current/against/call/half_width": np.array([2.0])}
+    curves = run_of(1, ["current"], "against/call", **wide)
+    (ax,) = figures.matches(curves, "decisions", "x").axes
+    (bar,) = ax.collections
+    np.testing.assert_allclose(bar.get_segments(), [[(0, 1), (0, 5)]])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0"]
+
+
+def test_many_opponents_are_drawn_in_rows():
+    curves = {"decisions": np.zeros(1)}
+    for i in range(7):
+        curves |= run_of(1, ["current", "average"], f"against/p{i}x")
+    figure = figures.matches(curves, "decisions", "x")
+    assert titles(figure) == [f"Against p{i}x" for i in range(7)]
+    assert figure.get_figwidth() * drawing.DPI < 2000
+    met = [(9, Measurement(1.0, 0.5, "x", "against itself"))]
+    figure = figures.networks(curves, "decisions", "x", {"current": met, "average": met})
+    assert len(titles(figure)) == 16
+    copy = figures.networks(curves, "decisions", "x", {"current.1": met})
+    assert titles(copy) == ["current.1 against earlier selves"]
+    assert figure.get_figwidth() * drawing.DPI < 2000
+
+
+def test_cells_are_divided_by_the_probabilities():
+    tree = tree_of(LEDUC)
+    chances = random_policies(LEDUC)[0]
+    figure = policies.policy(tree, chances, "random")
+    assert titles(figure) == [f"seat {s}, street {r}" for r in (1, 2) for s in (0, 1)]
+    seat_1 = figure.axes[1]
+    assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
+    assert [tick.get_text() for tick in seat_1.get_yticklabels()] == [
+        "Js",
+        "Jh",
+        "Qs",
+        "Qh",
+        "Ks",
+        "Kh",
+    ]
+    image = seat_1.images[0].get_array()  # [6, 3 * RESOLUTION, 3]
+    cell = image[3, policies.RESOLUTION : 2 * policies.RESOLUTION]
+    chance = chances[tree.names.index("1 Qh r")]
+    for colour, expected in zip(policies.ACTIONS, chance, strict=False):
+        share = np.isclose(cell, to_rgb(colour)).all(1).mean()
+        assert share == pytest.approx(expected, abs=1 / policies.RESOLUTION)
+
+
+def test_too_many_cells_are_not_drawn(monkeypatch):
+    monkeypatch.setattr(policies, "MOST_INFOSETS", 47)
+    assert policies.policy(tree_of(KUHN_3P), random_policies(KUHN_3P)[0], "") is None
+
+
+def test_kuhn_stands_beside_its_equilibrium(tmp_path):
+    one = evaluation(KUHN)
+    policy = random_policies(KUHN)
+    figure = one.figures(
+        {"current": Policies(KUHN, policy)}, run(tmp_path / "m", one, loader(KUHN)("call"))
+    )["policy_current"]
+    own = bets(tree_of(KUHN), policy[0])
+    alpha = min(own[0, 0], 1 / 3)
+    names = ["first player", f"equilibrium at alpha {alpha:.2f}", "second player", "equilibrium"]
+    assert titles(figure)[:4] == names
+    shown = [own[[0, 2]], optimal(alpha)[[0, 2]], own[[1, 3]], optimal(alpha)[[1, 3]]]
+    assert texts(figure) == [f"{p:.2f}" for panel in shown for p in panel.T.ravel()]
+
+
+def test_node_agents(tmp_path):
+    one = evaluation(KUHN, "k1")
+    player = loader(KUHN)("uniform")
+    learnt = {"loss/policy": 1.0, "loss/value": 2.0, one.edge: -0.25}
+    drawn = one.figures({"current": player}, run(tmp_path / "m", one, player, **learnt))
+    assert list(drawn) == ["exploitability", "losses", "edge", "policy_current"]
+    assert titles(drawn["losses"])[0] == "Policy loss, exponential average 0.2"
+    critic, value, _ = drawn["edge"].axes[0].lines
+    assert set(critic.get_ydata()) == {-0.25}
+    assert set(value.get_ydata()) == {0.125}
+    assert drawable(drawn["edge"])
+
+
+def test_the_distance_of_many_models(tmp_path):
+    one = evaluation(KUHN, "k2")
+    models = Policies(KUHN, random_policies(KUHN, count=11))
+    drawn = one.figures({"current": models}, run(tmp_path / "m", one, models))
+    assert list(drawn) == ["exploitability", "distance", "policy_current"]
+    tree = tree_of(KUHN)
+    for far, ax in zip(distance(bets(tree, models.policies)), drawn["distance"].axes, strict=True):
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(far))
+        wide, narrow = (band.get_paths()[0].get_extents() for band in ax.collections)
+        assert (wide.ymin, wide.ymax) == pytest.approx(tuple(np.percentile(far, [10, 90])))
+        assert (narrow.ymin, narrow.ymax) == pytest.approx(tuple(np.percentile(far, [25, 75])))
+    first = np.sort(distance(bets(tree, models.policies))[0])
+    assert titles(drawn["policy_current"])[:3] == [
+        f"first player, best: {first[0]:.3f}",
+        f"first player, median: {first[5]:.3f}",
+        "first player, optimum for the best",
+    ]
+    assert drawable(drawn["distance"])
+    assert drawable(drawn["policy_current"])
+
+
+def test_a_fixed_second_player_stands_beside(tmp_path):
+    one = evaluation(KUHN, "k2", opponent="equilibrium")
+    models = Policies(KUHN, random_policies(KUHN, count=3))
+    drawn = one.figures({"current": models}, run(tmp_path / "m", one, models))
+    assert titles(drawn["distance"]) == ["First player"]
+    assert titles(drawn["policy_current"])[3] == "second player: equilibrium"
+    assert texts(drawn["policy_current"])[18:] == ["0.33", "0.00", "0.00", "0.33", "1.00", "1.00"]

@@ -1,0 +1,153 @@
+"""Style counts: hands played by hand, and what the simplest bots must show."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from evaluations import HOLDEM, KUHN, LEDUC, evaluation, loader
+from random_games import game
+
+from poker_rl.evaluation.evaluate import evaluate_players
+from poker_rl.evaluation.style import StyleCount, is_holdem
+from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.tables import Tables
+
+RING, DRAWN = game("limit_holdem_3p"), game("limit_holdem_2to9")
+ACTIONS = {"f": FOLD, "c": CALL, "r": RAISE}
+
+
+def count(definition, *hands, variants=0):
+    """The styles of hands, each the player's seat and the actions: `0 rf`."""
+    tables = Tables(definition, len(hands), seed=0)
+    tables.deal()
+    deck = tables.records["deck"][:, :23].copy()
+    tables.deal(decks=deck, variants=variants)
+    for row, hand in enumerate(hands):
+        for letter in hand.split()[1]:
+            tables.step(np.array([ACTIONS[letter]]), np.array([row]))
+    assert tables.records["over"].all()
+    before = tables.records.copy()
+    counted = StyleCount(definition)
+    counted.add(tables, np.array([int(hand.split()[0]) for hand in hands]))
+    assert (tables.records == before).all()
+    styles = counted.styles("us", "them")
+    return {(style.player, style.seats, style.seat): style for style in styles}
+
+
+def numbers(style):
+    return (style.hands, style.vpip, style.pfr, style.aggression, style.showdown)
+
+
+@pytest.mark.parametrize(
+    ("hand", "button", "big_blind"),
+    [
+        ("1 f", (1, 0, 0, None, 0), (1, 0, 0, None, 0)),
+        # Completing the small blind is a call of one's own will, checking the big blind is not.
+        ("1 cccccccc", (1, 1, 0, 0, 1), (1, 0, 0, None, 1)),
+        ("1 rf", (1, 1, 1, None, 0), (1, 0, 0, None, 0)),
+        ("1 rc" + "cc" * 3, (1, 1, 1, None, 1), (1, 1, 0, 0, 1)),
+        ("1 crc" + "cc" * 3, (1, 1, 0, 0, 1), (1, 1, 1, None, 1)),
+        # Raises before the flop count once as PFR, and all of them as aggression.
+        ("1 rrrc" + "cc" * 3, (1, 1, 1, None, 1), (1, 1, 1, 1, 1)),
+        # A bet on the flop and a raise of it: no call of the button's, whose opponent folds.
+        ("1 cc" + "rrf", (1, 1, 0, 1, 0), (1, 0, 0, None, 0)),
+        ("1 cc" + "crc" + "cc" + "crc", (1, 1, 0, 2, 1), (1, 0, 0, 0, 1)),
+    ],
+)
+def test_one_hand(hand, button, big_blind):
+    styles = count(HOLDEM, hand)
+    assert (
+        numbers(styles["us", None, None]) == numbers(styles["us", None, 1]) == pytest.approx(button)
+    )
+    assert numbers(styles["them", None, None]) == pytest.approx(big_blind)
+    assert styles["them", None, 0].seat == 0
+    assert ("us", None, 0) not in styles  # no hand there
+
+
+def test_three_players_by_seat():
+    styles = count(
+        RING,
+        "0 rcc" + "ccc" * 3,  # the button raises, both blinds call, all show down
+        "0 fcc" + "rf",
+        "1 ff",
+        "2 rff",
+    )
+    assert numbers(styles["us", None, 0]) == (2, 1, 0, 0.5, 0.5)
+    assert numbers(styles["us", None, 1]) == (1, 0, 0, None, 0)
+    assert numbers(styles["us", None, 2]) == (1, 1, 1, None, 0)
+    assert numbers(styles["us", None, None]) == (4, 0.75, 0.25, 1, 0.25)
+    # The others hold the other two seats of each hand.
+    assert numbers(styles["them", None, 2]) == (3, 1 / 3, 1 / 3, None, 1 / 3)
+    assert styles["them", None, None].hands == 8
+
+
+def test_by_number_of_seats():
+    two, four = 0, 2  # records of the game with two seats and with four
+    styles = count(DRAWN, "1 rf", "1 ffrf", variants=np.array([two, four]))
+    assert numbers(styles["us", 2, None]) == numbers(styles["us", 2, 1]) == (1, 1, 1, None, 0)
+    assert numbers(styles["us", 4, 1]) == (1, 0, 0, None, 0)
+    assert numbers(styles["them", 4, 0]) == (1, 1, 1, None, 0)
+    assert numbers(styles["us", None, None]) == (2, 0.5, 0.5, None, 0)
+    assert ("us", 3, None) not in styles
+
+
+def test_bots_show_what_they_do():
+    load = loader(DRAWN)
+    report = evaluate_players(
+        {"raise": load("raise")},
+        game=DRAWN,
+        evaluation=evaluation(DRAWN, opponents="[]"),
+        load=load,
+        against=["call", "fold"],
+        deals=200,
+        seed=0,
+    )
+    calls, folds = (match.style for match in report.matches)
+    both = {(style.player, style.seats, style.seat): style for style in calls}
+    total = both["raise", None, None]
+    # One hand of the player's for each rotation of each deal, n - 1 of the others'.
+    hands = {n: both["raise", n, None].hands for n in range(2, 10)}
+    assert total.hands == sum(hands.values())
+    assert both["call", None, None].hands == sum((n - 1) * count for n, count in hands.items())
+    for n, dealt in hands.items():
+        assert [both["raise", n, seat].hands for seat in range(n)] == [dealt // n] * n
+    assert (total.vpip, total.pfr, total.showdown) == (1, 1, 1)
+    assert total.aggression is None
+    others = both["call", None, None]
+    assert (others.vpip, others.pfr, others.aggression, others.showdown) == (1, 0, 0, 1)
+    assert folds[0].showdown == 0
+
+    text = report.text().partition("how they played")[2]
+    assert "VPIP" in text
+    assert (
+        len([line for line in text.splitlines() if line.startswith("raise   call")]) == 9
+    )  # all, two to nine
+    rows = list(csv.DictReader(io.StringIO(report.csv())))
+    told = {(row["player"], row["kind"], row["measure"]): row for row in rows}
+    assert float(told["raise", "against call", "vpip/seats_6/seat_5"]["value"]) == 1
+    assert told["call", "against raise", "hands"]["value"] == str(others.hands)
+    assert ("fold", "against raise", "aggression") not in told
+    plain = report.plain()["matches"][0]["style"][0]
+    assert plain["pfr"] == 1
+    assert plain["seats"] is None
+
+
+def test_only_holdem_has_a_flop():
+    assert [is_holdem(each) for each in (HOLDEM, RING, DRAWN, KUHN, LEDUC)] == [True] * 3 + [
+        False
+    ] * 2
+    load = loader(LEDUC)
+    report = evaluate_players(
+        {"raise": load("raise")},
+        game=LEDUC,
+        evaluation=evaluation(LEDUC),
+        load=load,
+        against=["call"],
+        deals=100,
+        seed=0,
+    )
+    assert not report.matches[0].style
+    assert "VPIP" not in report.text()

@@ -1,0 +1,302 @@
+"""Big 2: how a hand goes, what a seat sees, and the statistics of random play."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+from big2_tables import BIG2, at, cards, do, followers, moves, own, played, strength
+
+from poker_rl.config.settings import Refused
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree import Tree, row_count
+
+PASS = 1694
+
+
+def drawn(legal: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """A random legal action a row, and how many there are, [B]."""
+    row, action = divmod(np.flatnonzero(legal), legal.shape[1])  # faster than nonzero
+    count = np.bincount(row, minlength=len(legal))
+    return action[count.cumsum() - 1 - generator.integers(count)], count
+
+
+# How a hand goes
+
+
+def test_the_three_of_diamonds_is_led_for_its_holder():
+    tables = Tables(BIG2, 400, seed=5)
+    tables.deal()
+    holders = set()
+    for record in tables.records:
+        hands = [sorted(record["deck"][13 * seat : 13 * seat + 13]) for seat in range(4)]
+        (holder,) = (seat for seat in range(4) if 0 in hands[seat])
+        holders.add(holder)
+        hands[holder].remove(0)
+        assert record["to_act"] == (holder + 1) % 4
+        assert record["left"].tolist() == [len(hand) for hand in hands]
+        for seat, hand in enumerate(hands):
+            assert record["hand"][seat].tolist() == hand + [-1] * (13 - len(hand))
+        assert played(record) == [0]
+    assert holders == {0, 1, 2, 3}
+
+
+def test_control_after_three_passes():
+    tables = do(at("4d8d9d", "5d9c", "6d9h", "7dTd"), "4d", "pass", "6d")
+    assert set(moves(tables)) == {"7d", "Td", "pass"}
+    do(tables, "pass", "pass")
+    # A pass does not lock a seat out: seat 1 passed on the four already, and may play on the six.
+    assert set(moves(tables)) == {"9c", "pass"}
+    do(tables, "pass")
+    assert tables.records["to_act"][0] == 2
+    assert set(moves(tables)) == {"9h"}  # it leads, and has to
+
+
+def test_a_seat_that_passed_may_play():
+    tables = do(at("4d8d9d", "5d9c", "6d9h", "7dTd"), "4d", "pass", "pass", "7d", "8d", "9c")
+    assert tables.records["to_act"][0] == 2
+    assert set(moves(tables)) == {"9h", "pass"}
+
+
+def test_only_plays_end_a_run_of_passes():
+    tables = do(at("4d8d9d", "5d9c", "6d9h", "7dTd"), "4d", "pass", "pass", "7d", "pass", "pass")
+    assert "pass" in moves(tables)
+    do(tables, "pass")
+    assert tables.records["to_act"][0] == 3
+    assert "pass" not in moves(tables)
+
+
+def test_the_two_of_spades_is_passed_by_three():
+    tables = do(at("4d2s", "5d2d", "6d2c", "7d2h"), "2s")
+    for _ in range(3):
+        assert list(moves(tables)) == ["pass"]
+        do(tables, "pass")
+    assert list(moves(tables)) == ["4d"]
+
+
+def test_whoever_leads_plays_anything():
+    legal = moves(at("3d3c3h4d4c5d6d7d9s"))
+    assert {"3d", "9s", "3d3h", "4d4c", "3d3c3h", "3d3c4d4c", "3d3c3h4d4c"} <= set(legal)
+    assert {"3d4d5d6d7d", "3h4c5d6d7d"} <= set(legal)
+    assert "pass" not in legal
+
+
+def test_the_winner_gets_a_point_for_every_card_left():
+    tables = do(at("4d4h", "5d5h9dTdJd", "6d", "7dAd"), "4d4h")
+    assert tables.records["over"][0]
+    assert tables.payoffs()[0].tolist() == [8, -5, -1, -2]
+    tables = do(at("4d9d", "5dTd", "6dJd", "7d"), "4d", "5d", "6d", "7d")
+    assert tables.payoffs()[0].tolist() == [-1, -1, -1, 3]
+
+
+def test_a_last_hand_of_five_wins_too():
+    tables = do(at("4d5d6d7d8h9c", "5c6c7c8c9d"), "4d5d6d7d8h", "5c6c7c8c9d")
+    assert tables.payoffs()[0].tolist() == [-1, 3, -1, -1]
+
+
+def test_an_illegal_action_raises_and_changes_nothing():
+    tables = Tables(BIG2, 1, seed=6)
+    tables.deal()
+    before = tables.records.copy()
+    for action in (-1, 13, PASS + 1, 2**40):
+        with pytest.raises(ValueError, match="illegal action"):
+            tables.step(np.array([action]))
+        assert tables.records["error"][0]
+        tables.records["error"] = 0
+        assert (tables.records == before).all()
+    over = do(at("4d", "5d"), "4d")
+    for action in (0, PASS):
+        with pytest.raises(ValueError, match="illegal action"):
+            over.step(np.array([action]))
+        over.records["error"] = 0
+    undealt = Tables(BIG2, 1, 0)
+    with pytest.raises(ValueError, match="illegal action"):
+        undealt.step(np.array([PASS]))
+
+
+# What a seat sees
+
+
+def slots(hand: list[int]) -> list[int]:
+    """The ones of the own cards: 13 x (13 ranks, 4 suits, in a pair, three, four, straight, flush).
+
+    A card is part of a combination if some hand of that kind holds it.
+    """
+    ones = []
+    kinds = {17: (2, 0), 18: (3, 0), 19: (4, 1)}
+    sets = followers(hand, ())
+    for i, card in enumerate(hand):
+        mine = [strength(held) for held in sets if card in held]
+        cells = [card // 4, 13 + card % 4]
+        cells += [cell for cell, kind in kinds.items() if any(what[:2] == kind for what in mine)]
+        cells += [20] * any(what[0] == 5 and what[1] in (0, 3) for what in mine)
+        cells += [21] * any(what[0] == 5 and what[1] in (1, 3) for what in mine)
+        ones += [22 * i + cell for cell in cells]
+    return ones
+
+
+KIND = {(1, 0): [0], (2, 0): [1], (3, 0): [2], (4, 0): [3], (4, 1): [4]}
+KIND |= {(5, 0): [5], (5, 1): [6], (5, 2): [7], (5, 3): [5, 6]}
+SHOWN = {0: [], 1: [0], 2: [1], 3: [2], 4: [2], 5: [3], 6: [4], 7: [5]}
+
+
+def ones(hand: list[int], left: list[int], history: list[tuple[int, list[int]]], seat: int) -> set:
+    """The ones of an observation, from all that was done: seats and cards, none for a pass.
+
+    Args:
+        left: number of cards of every seat.
+    """
+    found = set(slots(hand))
+    for i in range(3):
+        other, at = (seat + 1 + i) % 4, 286 + 27 * i
+        found.add(at + left[other] - 1)
+        for who, move in history:
+            if who == other and move:
+                found |= {at + 13 + card - 44 for card in move if card >= 44}  # from A of diamonds
+                for kind in KIND[strength(move)[:2]]:
+                    found |= {at + 21 + cell for cell in SHOWN[kind]}
+    found |= {367 + card - 36 for _, move in history for card in move if card >= 36}
+    passes = 0
+    while not history[-1 - passes][1]:
+        passes += 1
+    if passes == 3:
+        return found | {383 + 17}
+    beat = history[-1 - passes][1]
+    what = strength(beat)
+    if what[:2] == (5, 2):
+        found.add(383 + what[2][0])
+    else:
+        found |= {383 + max(beat) // 4, 383 + 13 + max(beat) % 4}
+    return found | {383 + 18 + kind for kind in KIND[what[:2]]} | {383 + 26 + passes}
+
+
+def check_observations(tables: Tables, history: list[tuple[int, list[int]]]) -> None:
+    record = tables.records[0]
+    seat = int(record["to_act"])
+    seen = tables.observe()
+    assert seen.shape == (1, 412)
+    expected = ones(own(record), record["left"].tolist(), history, seat)
+    assert set(np.flatnonzero(seen[0])) == expected
+    assert set(seen[0]) <= {0, 1}
+
+
+def test_observations_of_random_games():
+    generator = np.random.default_rng(7)
+    tables = Tables(BIG2, 1, seed=7)
+    shown = set()
+    for _ in range(12):
+        tables.deal()
+        history = [((int(tables.records["to_act"][0]) - 1) % 4, [0])]
+        while not tables.records["over"][0]:
+            check_observations(tables, history)
+            # Passes are rare, so that games are short and have more kinds of hands.
+            names = {name: len(name) for name in moves(tables)}
+            weight = np.array([0.2 if name == "pass" else length for name, length in names.items()])
+            name = str(generator.choice(list(names), p=weight / weight.sum()))
+            move = [] if name == "pass" else cards(name)
+            history.append((int(tables.records["to_act"][0]), move))
+            shown |= {strength(move)[:2]} if move else {None}
+            do(tables, name)
+    assert shown >= {None, (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (5, 1), (5, 2)}
+
+
+def test_observations_of_rare_hands():
+    """A straight flush on another, and four of a kind on four of a kind on two pair."""
+    history = []
+    tables = at("3c4c5c6c7c3d9d9c9h9s", "5s6s7s8s9sKdKcKhKs8d3s", "AdAc2d2cJd4d")
+    for name in (
+        *("3c4c5c6c7c", "5s6s7s8s9s", "pass", "pass", "pass"),
+        *("8d", "Jd", "pass", "pass", "pass"),
+        *("AdAc2d2c", "pass", "9d9c9h9s", "KdKcKhKs", "pass", "pass"),
+    ):
+        seat = int(tables.records["to_act"][0])
+        do(tables, name)
+        history.append((seat, [] if name == "pass" else cards(name)))
+        check_observations(tables, history)
+
+
+def test_one_observation_written_out():
+    """Seat 1 has two fours and a nine; seat 0 played a pair of kings, and seat 3 an ace before."""
+    tables = do(
+        at("5d6d7d", "4d4s9c", "8d8c", "3cAh"),
+        *("5d", "9c", "pass", "Ah", "pass", "pass", "pass"),
+    )
+    assert BIG2.infoset_name(tables.records[0]) == "3 3c|lead|2 2 2"
+    tables = do(at("KdKs7d", "4d4s9c", "8d8c3h", "3cAh2c"), "KdKs")
+    seen = np.flatnonzero(tables.observe()[0]).tolist()
+    own_cards = [1, 13, 17, 22 + 1, 22 + 16, 22 + 17, 44 + 6, 44 + 14]
+    others = [286 + 2, 313 + 2, 340 + 0, 340 + 21]  # three, three, one left; a pair played
+    high = [367 + 4, 367 + 7]  # king of diamonds, king of spades
+    beat = [383 + 10, 383 + 16, 383 + 19, 383 + 26]  # a pair of kings up to spades, no pass
+    assert seen == own_cards + others + high + beat
+    assert BIG2.infoset_name(tables.records[0]) == "1 4d4s9c|KdKs|3 3 1"
+
+
+def test_hidden_cards():
+    tables = do(at("4d9d", "5d9c", "6d9hTh", "7d"), "4d")
+    seen = np.flatnonzero(tables.reveal()[0]).tolist()
+    assert seen == [*cards("6d9hTh"), 52 + cards("7d")[0], 104 + cards("9d")[0]]
+
+
+def test_information_sets():
+    def key(tables):
+        return tables.infosets()[0]
+
+    known = do(at("4d4h9d", "5d9c", "6d9hTh", "7dTd"), "4d")
+    assert len(key(known)) <= BIG2.infoset_size
+    others = do(at("4d4h8d", "5d9c", "6c9sTh", "7dJd"), "4d")
+    assert key(known) == key(others)  # only hidden cards differ
+    assert key(known) != key(do(at("4d4h9d", "5d9s", "6d9hTh", "7dTd"), "4d"))  # own card
+    assert key(known) != key(do(at("4d4h9d", "5d9c", "6d9hTh", "7dTd"), "4h"))  # the card led
+    # The same cards have gone, but another seat passed.
+    one = do(at("4d4h9d", "5d9c", "6d9hTh", "7dTd"), "4d", "5d", "pass", "7d", "pass")
+    two = do(at("4d4h9d", "5d9c", "6d9hTh", "5dTd"), "4d", "pass", "pass", "5d", "pass")
+    assert key(one) != key(two)
+
+
+# Statistics, names and what can't be done
+
+
+def test_statistics_of_random_play():
+    """As of the engine published with arXiv:1808.10442, four uniformly random players."""
+    games, generator = 20_000, np.random.default_rng(1)
+    tables = Tables(BIG2, 2_000, seed=1)
+    decisions = choices = forced = winners = 0
+    for _ in range(games // 2_000):
+        tables.deal()
+        rows = np.arange(2_000)
+        while len(rows):
+            actions, count = drawn(tables.legal(rows), generator)
+            decisions += len(rows)
+            choices += count.sum()
+            forced += (count == 1).sum()
+            tables.step(actions, rows)
+            rows = rows[tables.records["over"][rows] == 0]
+        won = tables.payoffs()
+        assert (won.sum(1) == 0).all()
+        assert ((won > 0).sum(1) == 1).all()
+        winners += won.max(1).sum()
+    # Means of 4,000 games there with their tolerances.
+    assert abs(decisions / games - 76.3) < 1.5
+    assert abs(choices / decisions - 3.64) < 0.03
+    assert abs(forced / decisions - 0.434) < 0.004
+    assert abs(winners / games - 10.03) < 0.3
+
+
+def test_names():
+    assert [BIG2.action_name(action) for action in (0, 14, 407, PASS)] == [
+        *("1", "1+3", "1+2+3+4+5", "pass"),
+    ]
+    assert set(moves(at("4d4h9d"))) == {"4d", "4h", "9d", "4d4h"}
+    tables = do(at("4d9d", "5d9c", "6d9h", "7dTd"), "4d", "pass")
+    assert BIG2.infoset_name(tables.records[0]) == "2 6d9h|4d pass|2 1 2"
+
+
+def test_it_is_too_large_to_enumerate():
+    assert BIG2.deal_count() == comb(52, 13) * comb(39, 13) * comb(26, 13)
+    assert row_count(BIG2, 10**9) > 1e28
+    with pytest.raises(Refused, match=r"^game: big2 has more than [^ ]*e\+3. nodes; [^\n]*$"):
+        Tree(BIG2)
+    with pytest.raises(Refused, match=r"^game: big2 has 5\.4e\+28 deals"):
+        BIG2.deals()

@@ -1,0 +1,177 @@
+"""Hand strength: counts of every hand, another evaluator, and the rules written out in Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numba import njit
+from phevaluator import evaluate_cards
+from random_games import game
+
+from poker_rl.config.settings import Refused
+from poker_rl.games import cards
+from poker_rl.games.cards import card_name, category, parse_cards, strength
+from poker_rl.games.tables import Tables
+
+
+@njit
+def strengths(hands, suits):
+    """Strengths [N] of hands [N, count]."""
+    found = np.empty(len(hands), np.int32)
+    for i in range(len(hands)):
+        found[i] = strength(hands[i], hands.shape[1], suits)
+    return found
+
+
+@njit
+def classes(count, deck, suits):
+    """How many of the hands of `count` cards have each strength, [2^16]."""
+    found = np.zeros(1 << 16, np.int64)
+    hand = np.arange(count)
+    while True:
+        found[strength(hand, count, suits)] += 1
+        i = count - 1
+        while i >= 0 and hand[i] == deck - count + i:
+            i -= 1
+        if i < 0:
+            return found
+        hand[i] += 1
+        for j in range(i + 1, count):
+            hand[j] = hand[j - 1] + 1
+
+
+# From high card to straight flush, and distinct classes of any. They add up to C(52, count).
+FREQUENCIES = {
+    5: ([1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 40], 7462),
+    6: ([6612900, 9730740, 2532816, 732160, 361620, 205792, 165984, 14664, 1844], 6075),
+    7: (
+        [23294460, 58627800, 31433400, 6461620, 6180020, 4047644, 3473184, 224848, 41584],
+        4824,
+    ),
+}
+
+
+@pytest.mark.parametrize("count", FREQUENCIES)
+def test_every_hand_of_a_full_deck_is_counted(count):
+    frequencies, distinct = FREQUENCIES[count]
+    found = classes(count, 52, 4)
+    by_category = np.bincount(category(np.arange(1 << 16)), found)
+    assert by_category[:9].tolist() == frequencies
+    assert by_category[9:].sum() == 0
+    assert np.count_nonzero(found) == distinct
+
+
+def hands(generator, number, count, deck):
+    return np.argsort(generator.random((number, deck)), axis=1)[:, :count].astype(np.int8)
+
+
+@pytest.mark.parametrize(("count", "number"), [(5, 100_000), (6, 100_000), (7, 1_000_000)])
+def test_order_is_that_of_another_evaluator(count, number):
+    tables = Tables(game("limit_holdem"), 40_000, seed=count)
+    for _ in range(0, 2 * number, 40_000):
+        tables.deal()
+        check_order(tables.records["deck"][:, :count])
+
+
+def check_order(pairs):
+    ours = strengths(pairs, 4).reshape(-1, 2)
+    theirs = np.array([evaluate_cards(*hand) for hand in pairs.tolist()]).reshape(-1, 2)
+    # Theirs counts down from the worst hand, 7462, to a royal flush, 1.
+    assert (np.sign(ours[:, 0] - ours[:, 1]) == np.sign(theirs[:, 1] - theirs[:, 0])).all()
+
+
+def rank_five(hand, ranks, suits):
+    """Up to five cards as the rules order them: category, then ranks by number and height."""
+    held = Counter(card // suits for card in hand)
+    by_count = sorted(held, key=lambda rank: (held[rank], rank), reverse=True)
+    pattern = sorted(held.values(), reverse=True)
+    flush = len(hand) == 5 and len({card % suits for card in hand}) == 1
+    run = sorted(held)
+    wheel = ranks == 13 and run == [0, 1, 2, 3, 12]
+    straight = len(run) == 5 and (wheel or run[4] - run[0] == 4)
+    if straight:
+        by_count = [3] if wheel else [run[4]]
+    if straight or flush:
+        kind = (
+            cards.STRAIGHT_FLUSH if straight and flush else [cards.FLUSH, cards.STRAIGHT][straight]
+        )
+    elif pattern[0] == 4:
+        kind = cards.QUADS
+    elif pattern[:2] == [3, 2]:
+        kind = cards.FULL_HOUSE
+    else:
+        kind = {(3,): cards.TRIPS, (2, 2): cards.TWO_PAIR, (2,): cards.PAIR}.get(
+            tuple(n for n in pattern if n > 1), cards.HIGH_CARD
+        )
+    return kind, *by_count
+
+
+DECKS = [(3, 1), (3, 2), (3, 4), (4, 3), (5, 4), (6, 3), (8, 1), (8, 4), (9, 2), (12, 3)]
+DECKS += [(13, 1), (13, 2), (13, 4)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "suits", "count"),
+    [(ranks, suits, n) for ranks, suits in DECKS for n in range(1, min(7, ranks * suits) + 1)],
+)
+def test_strength_follows_the_rules_in_any_deck(ranks, suits, count):
+    dealt = hands(np.random.default_rng(count), 300, count, ranks * suits)
+    expected = [
+        max(rank_five(five, ranks, suits) for five in combinations(hand, min(count, 5)))
+        for hand in dealt.tolist()
+    ]
+    found = strengths(dealt, suits)
+    assert category(found).tolist() == [order[0] for order in expected]
+    # One strength a class, in the same order.
+    classes = sorted(set(zip(expected, found.tolist(), strict=True)))
+    assert len(classes) == len(set(expected)) == len(set(found.tolist()))
+    assert [strength for _, strength in classes] == sorted(set(found.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ("6s5h4d3c2s", "5h4d3c2sAs"),  # the wheel is the lowest straight
+        ("5s4s3s2sAs", "AsAhAdAcKs"),
+        ("AsAhKdKcQsQhJd", "AsAhKdKcJsJhTd"),  # third pair as a kicker
+        ("AsAhAdKcKsKh2d", "AsAhAdQcQsKh2d"),  # two trips make a full house
+        ("As9s7s5s3s9h9d", "KsQdJhTc9s2h2d"),  # flush over straight
+        ("AsAh3d", "KsKh9d"),
+        ("2s2h", "AsKh"),
+    ],
+)
+def test_known_comparisons(better, worse):
+    order = [
+        strength(np.array(parse_cards(text, "23456789TJQKA", "cdhs")), len(text) // 2, 4)
+        for text in (better, worse)
+    ]
+    assert order[0] > order[1]
+
+
+def test_fewer_cards_than_the_array_holds():
+    hand = np.array([12, 0, 0, 0])
+    assert strength(hand, 1, 1) == strength(hand[:1], 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "suits"), [("JQK", "s"), ("JQK", "sh"), ("23456789TJQKA", "cdhs")]
+)
+def test_names_and_cards_are_inverse(ranks, suits):
+    deck = list(range(len(ranks) * len(suits)))
+    names = [card_name(card, ranks, suits) for card in deck]
+    assert parse_cards("".join(names), ranks, suits) == deck
+    assert parse_cards(" ".join(names), ranks, suits) == deck
+
+
+def test_names_are_rank_then_suit():
+    assert card_name(51, "23456789TJQKA", "cdhs") == "As"
+    assert card_name(2, "JQK", "s") == "K"
+
+
+@pytest.mark.parametrize("text", ["Ax", "A", "AsK", "sA"])
+def test_what_is_no_card_is_refused(text):
+    with pytest.raises(Refused, match="is not one of 2c 2d"):
+        parse_cards(text, "23456789TJQKA", "cdhs")

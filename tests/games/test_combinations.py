@@ -1,0 +1,183 @@
+"""Hands of Big 2: the numbers of actions, the order of hands, and which of them may be played."""
+
+from __future__ import annotations
+
+from itertools import combinations, groupby
+
+import numpy as np
+import pytest
+from big2_tables import BIG2, at, cards, do, followers, hard_hands, moves, own, placed, played
+
+from poker_rl.games.big2.combinations import CHOICES
+from poker_rl.games.tables import Tables
+
+# Actions
+
+
+def test_actions_come_in_blocks():
+    """13 singles, 33 pairs, 31 triples, 330 fours, 1,287 fives and the pass, as published."""
+    sizes = [(size, len(list(block))) for size, block in groupby(map(len, CHOICES))]
+    assert sizes == [(1, 13), (2, 33), (3, 31), (4, 330), (5, 1287), (0, 1)]
+    assert BIG2.actions == 1695
+
+
+@pytest.mark.parametrize(
+    ("action", "positions"),
+    [
+        *((0, (0,)), (12, (12,))),
+        *((13, (0, 1)), (14, (0, 2)), (15, (0, 3)), (16, (1, 2)), (42, (9, 12)), (45, (11, 12))),
+        *((46, (0, 1, 2)), (47, (0, 1, 3)), (48, (0, 2, 3)), (49, (1, 2, 3)), (76, (10, 11, 12))),
+        *((77, (0, 1, 2, 3)), (78, (0, 1, 2, 4)), (79, (0, 1, 2, 5)), (80, (0, 1, 3, 4))),
+        *((406, (9, 10, 11, 12)), (407, (0, 1, 2, 3, 4)), (408, (0, 1, 2, 3, 5))),
+        *((1693, (8, 9, 10, 11, 12)), (1694, ())),
+    ],
+)
+def test_numbers_of_actions(action, positions):
+    assert CHOICES[action] == positions
+
+
+def test_each_block_is_every_choice_near_enough_in_lexicographic_order():
+    for size, block in groupby(CHOICES[:-1], len):
+        every = combinations(range(13), size)  # lexicographic itself
+        near = {
+            2: lambda p: p[1] - p[0] <= 3,
+            3: lambda p: p[2] - p[0] <= 3,
+            4: lambda p: p[1] - p[0] <= 3 and p[3] - p[2] <= 3,
+        }
+        assert list(block) == list(filter(near.get(size, lambda p: True), every))
+
+
+# Order
+
+
+LADDERS = [
+    "3d 3c 3h 3s 4d 9s Td Jd Qd Kd Ad As 2d 2c 2h 2s",
+    "3d3c 3h3s 4d4c 4c4h 4d4s KhKs AdAc 2d2c 2c2s",
+    "3d3c3h 4c4h4s TdThTs JdJcJh AdAcAh 2d2c2h",
+    # Two pair: the higher pair's top card alone; then four of a kind.
+    "3d3c4d4c 3h3s4h4s 5d5c6d6c 3d3cAdAc KdKcAhAs QdQc2d2c 3h3s2h2s 3d3c3h3s 4d4c4h4s 2d2c2h2s",
+    # Straights: the top card alone. Flushes: the same. Full houses: the triple.
+    "3s4s5s6s7d 3d4d5d6d7c 3c4c5c6d7s 4d5d6d7h8d TdJdQdKdAc JsQsKsAs2d JdQdKdAd2c JhQhKhAh2s"
+    " 3d4d5d6d8d 3s4s5s6s8s 7d9dTdJdQd 3d4d5d6d2d 9s3sTsJs2s"
+    " 3d3c3h2d2c 4d4c4h3d3c TdTcThJsJh 2d2c2h3s3h"
+    " 3d4d5d6d7d 3c4c5c6c7c 3s4s5s6s7s 4d5d6d7d8d 9h8hThJhQh JdQdKdAd2d JsQsKsAs2s",
+]
+
+
+@pytest.mark.parametrize("ladder", LADDERS, ids=lambda ladder: ladder.split()[0])
+def test_every_hand_beats_those_below_and_no_other(ladder):
+    steps = ladder.split()
+    for lower, higher in combinations(steps, 2):
+        if set(cards(lower)) & set(cards(higher)):
+            continue  # one card can't be in two hands
+        for led, answer, follows in ((lower, higher, True), (higher, lower, False)):
+            spare = next(card for card in ("3h", "5h", "7h", "9c") if card not in led)
+            tables = do(at(led + spare, answer), name_of(led))
+            assert (name_of(answer) in moves(tables)) == follows, f"{answer} on {led}"
+
+
+def name_of(hand: str) -> str:
+    return "".join(f"{'3456789TJQKA2'[card // 4]}{'dchs'[card % 4]}" for card in cards(hand))
+
+
+@pytest.mark.parametrize(
+    "hand",
+    [
+        *("3d4d", "3d3c4d", "3d3c3h4d", "3d3c4d5d", "3d4d5d6d"),
+        "3d3c3h3s4d",  # four of a kind goes alone
+        *("3d4c5d6d8d", "3d3c4d4c5d", "3d3c3h4d5d"),
+        *("3c4d5d6dAd", "3c4d5d6d2d", "3c4dKdAd2d", "3cQdKdAd2d", "3c4d5dAd2d"),  # no wrap
+    ],
+)
+def test_what_is_no_hand(hand):
+    assert name_of(hand) not in moves(at(hand + "9c"))
+
+
+@pytest.mark.parametrize("low", range(9))
+def test_every_straight(low):
+    """Nine runs of five ranks, from 34567 to JQKA2, with each suit on top."""
+    for top in range(4):
+        hand = [4 * (low + i) + (i + top) % 4 for i in range(5)]
+        tables = Tables(BIG2, 0, 0)
+        tables.use(np.array([placed([hand, [0], [1], [2]])]))
+        assert sum(len(move) == 10 for move in moves(tables)) == 1
+
+
+def test_four_of_a_rank_hold_four_triples_and_six_pairs():
+    legal = moves(at("9d9c9h9s2s"))
+    assert {move for move in legal if len(move) == 6} == {
+        *("9d9c9h", "9d9c9s", "9d9h9s", "9c9h9s"),
+    }
+    assert len([move for move in legal if len(move) == 4]) == 6
+
+
+def test_one_more_straight_flush_beats_the_last():
+    tables = do(at("3h4h5h6h7h2s", "3d4d5d6d7d8d", "8h9hThJhQh3s"), "3h4h5h6h7h")
+    assert list(moves(tables)) == ["4d5d6d7d8d", "pass"]
+    do(tables, "4d5d6d7d8d")
+    assert list(moves(tables)) == ["8h9hThJhQh", "pass"]
+
+
+# Legal moves against the plain rules over all sets of up to five cards
+
+
+def named(tables: Tables) -> list[set[tuple[int, ...]]]:
+    """The legal moves of each table as sets of cards."""
+    return [
+        {tuple(own(record)[position] for position in CHOICES[a]) for a in np.flatnonzero(legal)}
+        for record, legal in zip(tables.records, tables.legal(), strict=True)
+    ]
+
+
+def test_legal_moves_in_random_play():
+    tables = Tables(BIG2, 60, seed=2)
+    tables.deal()
+    generator = np.random.default_rng(2)
+    states = 0
+    while len(rows := np.flatnonzero(tables.records["over"] == 0)):
+        live = Tables(BIG2, 0, 0)
+        live.use(tables.records[rows])
+        for record, found in zip(live.records, named(live), strict=True):
+            assert found == followers(own(record), played(record))
+        states += len(rows)
+        legal = tables.legal(rows)
+        tables.step((generator.random(legal.shape) * legal).argmax(1), rows)
+    assert states > 4000
+
+
+def test_legal_moves_with_hands_full_of_combinations():
+    hard = list(hard_hands(300, seed=3))
+    led = Tables(BIG2, 0, 0)
+    led.use(np.array([placed([held, [], [], []]) for held, _ in hard]))
+    for (held, _), found in zip(hard, named(led), strict=True):
+        assert found == followers(held, ())
+    followed = Tables(BIG2, 0, 0)
+    followed.use(np.array([placed([beat, held, [], []]) for held, beat in hard]))
+    plays = [CHOICES.index(tuple(range(len(beat)))) for _, beat in hard]
+    followed.step(np.array(plays))
+    followed.records["over"] = 0  # the leader has no card left
+    kinds = set()
+    for (held, beat), found in zip(hard, named(followed), strict=True):
+        assert found == followers(held, beat)
+        kinds |= {len(hand) for hand in found}
+    assert kinds == {0, 1, 2, 3, 4, 5}
+
+
+def test_a_step_is_legal_where_the_mask_says_so():
+    hard = list(hard_hands(25, seed=4))
+    tables = Tables(BIG2, 0, 0)
+    tables.use(np.array([placed([[*beat], held, [], []]) for held, beat in hard]))
+    tables.step(np.array([CHOICES.index(tuple(range(len(beat)))) for _, beat in hard]))
+    tables.records["over"] = 0
+    leads = [placed([held, [], [], []]) for held, _ in hard]
+    for record in [*tables.records, *leads]:
+        every = Tables(BIG2, 0, 0)
+        every.use(np.array([record] * BIG2.actions))
+        legal = every.legal()[0]
+        with pytest.raises(ValueError, match="illegal action"):
+            every.step(np.arange(BIG2.actions))
+        assert ((every.records["error"] == 0) == legal).all()
+        wrong = every.records[~legal]
+        assert (wrong["error"] == 1 + np.flatnonzero(~legal)).all()
+        wrong["error"] = 0
+        assert (wrong == record).all()

@@ -1,0 +1,505 @@
+"""The rules of no-limit poker: raises, all-ins, side pots, bet sizes, and what always holds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pyspiel
+import pytest
+import torch
+from random_games import NO_LIMIT, Move, game, play, variants
+
+from poker_rl.config.build import build, option
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.exploitability import exploitability, nash_conv
+from poker_rl.games.cards import parse_cards
+from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.poker.drawn_seats import DrawnSeats
+from poker_rl.games.poker.no_limit import NoLimit
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree import Tree, tree_of
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.memory import Circular, Memory
+
+BOARD = "2c 7d 9h Js 4c"
+
+
+def holdem(stacks: list[int], **changes: object) -> NoLimit:
+    """No-limit hold'em with a seat for each stack, blinds of 1 and 2."""
+    seats = len(stacks)
+    blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
+    openers = [1 if seats == 2 else 2 % seats, 0, 0, 0]
+    settings = {"seats": seats, "blinds": blinds, "openers": openers, "stacks": stacks}
+    return build({**option("game", "nolimit_holdem"), **settings, **changes}, "game")
+
+
+def hand(definition: NoLimit, holes: str, *actions: int) -> Tables:
+    """One table after these hole cards and actions; the board is BOARD."""
+    tables = Tables(definition, 1, 0)
+    deck = parse_cards(f"{holes} {BOARD}", definition.ranks, definition.suits)
+    tables.deal(decks=np.array([deck], np.int8))
+    for action in actions:
+        tables.step(np.array([action]))
+    return tables
+
+
+def legal(tables: Tables) -> list[int]:
+    return np.flatnonzero(tables.legal()[0]).tolist()
+
+
+def to(low: int, high: int) -> list[int]:
+    return list(range(low, high + 1))
+
+
+# Raises
+
+TWO, THREE, FOUR = "As Ah Ks Kh", "As Ah Ks Kh Qs Qh", "As Ah Ks Kh Qs Qh Ts Th"
+
+
+def test_a_raise_is_at_least_the_last_one():
+    deep = holdem([200, 200])
+    assert legal(hand(deep, TWO)) == [FOLD, CALL, *to(4, 200)]
+    assert legal(hand(deep, TWO, 6)) == [FOLD, CALL, *to(10, 200)]
+    assert legal(hand(deep, TWO, 6, 30)) == [FOLD, CALL, *to(54, 200)]
+    assert legal(hand(deep, TWO, 6, 30, CALL)) == [CALL, *to(32, 200)]  # a new street: 2 again
+    assert legal(hand(deep, TWO, 6, 30, CALL, CALL, 40)) == [FOLD, CALL, *to(50, 200)]
+
+
+def test_less_than_a_full_raise_is_only_all_in():
+    assert legal(hand(holdem([9, 200]), TWO, 6)) == [FOLD, CALL, 9]
+    assert legal(hand(holdem([6, 200]), TWO, 6)) == [FOLD, CALL]  # calling takes all
+    assert legal(hand(holdem([200, 200]), TWO, 200)) == [FOLD, CALL]
+
+
+def test_nobody_raises_where_nobody_could_call():
+    tables = hand(holdem([200, 20]), TWO, 20)
+    assert legal(tables) == [FOLD, CALL]
+    tables.step(np.array([CALL]))
+    assert tables.records["over"][0]  # no betting is left; the board is dealt out
+    assert tables.payoffs().tolist() == [[20, -20]]
+
+
+def test_a_short_all_in_does_not_open_the_betting_again():
+    """A bet of 10, all-in for 2 more: who bet may not raise, who has not acted may."""
+    tables = hand(holdem([100, 14, 100]), THREE, CALL, CALL, CALL, 12, 14)
+    assert legal(tables) == [FOLD, CALL, *to(24, 100)]
+    tables.step(np.array([CALL]))
+    assert legal(tables) == [FOLD, CALL]
+
+
+def test_short_all_ins_open_it_once_they_add_up_to_a_raise():
+    tables = hand(holdem([100, 18, 24, 100]), FOUR, CALL, CALL, CALL, CALL, 12, 18, 24, CALL)
+    assert tables.records["to_act"][0] == 0
+    assert legal(tables) == [FOLD, CALL, *to(34, 100)]
+
+
+@pytest.mark.parametrize("as_pokerkit", [False, True])
+def test_a_short_all_in_over_the_blinds_is_no_full_raise(as_pokerkit):
+    """The directors' example: a call of the blind, an all-in of less than a raise over it.
+
+    The big blind, who has not acted, may raise by a whole blind; who called may not, unless the
+    big blind does.
+    """
+    definition = holdem(
+        [100, 100, 100, 7], blinds=[2, 4, 0, 0], min_bet=4, short_bets_reopen=as_pokerkit
+    )
+    tables = hand(definition, FOUR, CALL, 7, FOLD)
+    assert legal(tables) == [FOLD, CALL, *to(11, 100)]
+    tables.step(np.array([CALL]))
+    assert tables.records["to_act"][0] == 2
+    assert legal(tables) == [FOLD, CALL, *(to(11, 100) if as_pokerkit else [])]
+    assert legal(hand(definition, FOUR, CALL, 7, FOLD, 11)) == [FOLD, CALL, *to(15, 100)]
+
+
+@pytest.mark.parametrize("as_pokerkit", [False, True])
+def test_a_short_first_bet_reopens_nothing_for_those_who_have_checked(as_pokerkit):
+    """All-in for 3 where a bet is 4: who comes next may raise, who has checked may not."""
+    definition = holdem([100, 5, 100], min_bet=4, short_bets_reopen=as_pokerkit)
+    tables = hand(definition, THREE, CALL, CALL, CALL, CALL, 5)
+    assert legal(tables) == [FOLD, CALL, *to(9, 100)]
+    tables.step(np.array([CALL]))
+    assert legal(tables) == [FOLD, CALL, *(to(9, 100) if as_pokerkit else [])]
+
+
+def test_short_first_bets_reopen_the_betting_once_they_come_to_a_full_bet():
+    """All-ins for 2 and then 4 in all, where a bet is 4: who has checked faces a full bet."""
+    tables = hand(holdem([100, 4, 6, 100], min_bet=4), FOUR, *[CALL] * 5, 4, 6, CALL)
+    assert tables.records["to_act"][0] == 0
+    assert legal(tables) == [FOLD, CALL, *to(10, 100)]
+
+
+def test_bet_sizes_are_exact():
+    """2.01 of a pot of 50 is 100.5 chips, which floats put below the half."""
+    sizes = holdem([300, 300], bet_sizes=[2.01])
+    tables = hand(sizes, TWO, CALL, CALL)
+    for pot in range(4, 100, 2):
+        tables.records["paid"][0, :2] = tables.records["price"] = pot // 2
+        tables.records["to_act"], tables.records["raise_by"] = 0, 0
+        to = pot // 2 + floor(Fraction(201, 100) * pot + Fraction(1, 2))
+        after = Tables(sizes, 0, 0)
+        after.use(tables.records.copy())
+        after.step(np.array([RAISE]))
+        assert after.records["price"][0] == to
+
+
+def test_bet_sizes_are_shares_of_the_pot_after_calling():
+    sizes = holdem([200, 200], bet_sizes=[0.5, 1.0, "all_in"])
+    names = [sizes.action_name(action) for action in range(sizes.actions)]
+    assert names == ["fold", "call", "raise_0.5", "raise_1", "raise_all_in"]
+    for action, chips in zip((2, 3, 4), (4, 6, 200), strict=True):  # pot 4 after calling 1
+        assert hand(sizes, TWO, action).records["price"][0] == chips
+    for action, chips in zip((2, 3, 4), (12, 18, 200), strict=True):  # 12 after calling 4
+        assert hand(sizes, TWO, 3, action).records["price"][0] == chips
+
+
+def test_bet_sizes_stay_between_the_smallest_raise_and_the_stack():
+    assert legal(hand(holdem([5, 5], bet_sizes=[0.5, 1.0, "all_in"]), TWO)) == [0, 1, 2, 3]
+    small = holdem([200, 200], bet_sizes=[0.1, 0.2, 2.0])
+    assert legal(hand(small, TWO)) == [0, 1, 2, 4]  # 0.1 and 0.2 are both the smallest raise
+    assert hand(small, TWO, 2).records["price"][0] == 4
+
+
+@pytest.mark.parametrize("action", [-1, FOLD, 2, 21, 201, 2**40])
+def test_an_illegal_action_raises_and_changes_nothing(action):
+    """After a call of 20 the smallest bet is to 22, and nobody has to fold."""
+    tables = hand(holdem([200, 200]), TWO, 6, 20, CALL)
+    before = tables.records.copy()
+    with pytest.raises(ValueError, match=f"illegal action {action} at table 0: 0 AsAh"):
+        tables.step(np.array([action]))
+    assert tables.records["error"][0]
+    tables.records["error"] = 0
+    assert tables.records.tobytes() == before.tobytes()
+
+
+# Pots
+
+
+def test_side_pots_and_what_nobody_could_call():
+    """30 in the main pot for aces, 40 beside it for kings, 20 back to queens."""
+    tables = hand(holdem([10, 30, 50]), THREE, 50, CALL, CALL)
+    assert tables.payoffs().tolist() == [[20, 10, -30]]
+
+
+def test_the_chips_of_those_who_folded_stay_in_their_pots():
+    """Seat 3 folds 12: 10 of them in the main pot, 2 in the next."""
+    tables = hand(holdem([10, 30, 50, 60]), FOUR, CALL, 12, CALL, CALL, 50, FOLD, CALL)
+    assert tables.payoffs().tolist() == [[10 + 10 + 10, 20 + 2 + 20 - 30, -30, -12]]
+
+
+def test_an_uncalled_raise_comes_back():
+    assert hand(holdem([200, 200]), TWO, 200, FOLD).payoffs().tolist() == [[-2, 2]]
+
+
+def test_odd_chips_of_each_pot():
+    """Main pot 9 for two: 5 and 4; the side pot is seat 2's alone."""
+    tied = "Ac 3c 8c 6d As 3s"
+    tables = hand(holdem([3, 3, 50]), tied, 5, CALL, CALL)
+    assert tables.payoffs().tolist() == [[2, -3, 1]]
+
+
+# Every hand
+
+
+@st.composite
+def definitions(draw):
+    stacks = draw(st.lists(st.integers(4, 400), min_size=2, max_size=9))
+    sizes = st.lists(st.sampled_from([0.3, 0.5, 0.75, 1.0, 2.0]), unique=True).map(sorted)
+    settings = {
+        "ante": draw(st.integers(0, 1)),
+        "min_bet": draw(st.integers(2, 9)),
+        "bet_sizes": draw(sizes) + draw(st.sampled_from([[], ["all_in"]])),
+    }
+    try:
+        return holdem(stacks, **settings)
+    except Refused:  # bets too small for the smallest, or blinds too large for all
+        hypothesis.reject()
+
+
+def check_hands(game: NoLimit | DrawnSeats, hands: int, seed: int) -> None:
+    tables, moves = play(game, hands, seed)
+    assert (tables.payoffs().sum(1) == 0).all()
+    for i, each in enumerate(variants(game)):
+        check_variant(each, tables, moves, tables.records["variant"] == i)
+
+
+def check_variant(game: NoLimit, tables: Tables, moves: list[Move], mine: np.ndarray) -> None:
+    stacks = np.array(game.stack_of)
+    for move in moves:
+        assert move.legal.any(1).all()
+        row = np.flatnonzero(mine[move.rows])
+        seat = move.records["to_act"][row]
+        assert (move.records["paid"][row, seat] < stacks[seat]).all()
+        assert not move.records["folded"][row, seat].any()
+    won = tables.payoffs()[mine, : game.seats]
+    paid = tables.records["paid"][mine, : game.seats]
+    folded = tables.records["folded"][mine, : game.seats] != 0
+    assert (won.sum(1) == 0).all()
+    assert (paid <= stacks).all()
+    assert (won >= -paid).all()
+    assert (won[folded] == -paid[folded]).all()
+    ahead = np.sort(paid, axis=1)
+    assert (won <= np.minimum(paid.sum(1) - ahead[:, -1], ahead[:, -2] * game.seats)[:, None]).all()
+
+
+@hypothesis.given(definitions(), st.integers(0, 2**32))
+@hypothesis.settings(max_examples=150, deadline=None, derandomize=True)
+def test_invariants_of_any_stacks(definition, seed):
+    check_hands(definition, hands=20, seed=seed)
+
+
+@pytest.mark.parametrize("name", NO_LIMIT)
+def test_invariants(name):
+    check_hands(game(name), hands=500, seed=3)
+
+
+def test_a_hand_fits_into_its_record():
+    """Nine players who raise by the least and call in turn, without end but for the rule."""
+    deep = holdem([30_000] * 9)
+    tables = Tables(deep, 1, 0)
+    tables.deal()
+    turn = 0
+    while not tables.records["over"][0]:
+        raises = np.flatnonzero(tables.legal()[0, RAISE:])
+        action = RAISE + raises[0] if len(raises) and turn % 8 == 0 else CALL
+        tables.step(np.array([action]))
+        turn += 1
+    assert 140 < turn <= 192
+    assert tables.payoffs().sum() == 0
+
+
+# What a seat knows and sees
+
+
+@pytest.mark.parametrize("name", NO_LIMIT)
+def test_infosets_are_told_apart_as_their_names_are(name):
+    definition = game(name)
+    _, moves = play(definition, 300, seed=4)
+    records = np.concatenate([move.records for move in moves])
+    tables = Tables(definition, 0, 0)
+    tables.use(records)
+    keys = np.unique(tables.infosets(), return_inverse=True)[1]
+    names = [
+        " ".join([str(record["variant"]), *sorted_cards(definition.infoset_name(record))])
+        for record in records
+    ]  # how many seats there are is known
+    told = np.unique(names, return_inverse=True)[1]
+    assert len(np.unique(np.stack([keys, told]), axis=1).T) == keys.max() + 1 == told.max() + 1
+
+
+def sorted_cards(name: str) -> list[str]:
+    """An information set's name without the order of cards that came together."""
+    seat, cards, *line = name.split(" ")
+    own, _, board = cards.partition("|")
+    width = 2
+    groups = [own, board[:6], *[board[i : i + width] for i in range(6, len(board), width)]]
+    split = [[group[i : i + width] for i in range(0, len(group), width)] for group in groups]
+    return [seat, *("".join(sorted(group)) for group in split), *line]
+
+
+def test_observations_of_a_small_game_are_as_fine_as_infosets():
+    tree = tree_of(game("nolimit_leduc"))
+    tables = Tables(tree.game, 0, 0)
+    tables.use(tree.records)
+    assert len(np.unique(tables.observe(), axis=0)) == tree.size
+
+
+def test_an_observation_holds_chips_as_shares_of_the_largest_stack():
+    definition = holdem([100, 50])
+    tables = hand(definition, TWO, 6, 20)
+    seen = tables.observe()[0]
+    at = 2 * 4 * 8 * 2 + 4 * 52
+    seat_1, seat_0, pot = np.split(seen[at:], [3, 6])
+    assert seen.dtype == np.float32
+    assert seat_1 * 100 == pytest.approx([6, 44, 100])
+    assert seat_0 * 100 == pytest.approx([20, 80, 100])
+    assert pot * 100 == pytest.approx([26, 20, 14])
+    mine, other = seen[: at - 4 * 52].reshape(2, 4, 8, 2)[:, 0, :3] * 100
+    assert mine == pytest.approx(np.array([[0, 1], [6, 0], [0, 0]]))  # small blind, raise to 6
+    assert other == pytest.approx(np.array([[2, 0], [0, 0], [20, 0]]))
+
+
+@pytest.mark.parametrize("name", ["leduc", "limit_holdem_2to9", "nolimit_holdem_6p"])
+def test_history(name):
+    """Who put in what and when adds up to what the table holds."""
+    definition = game(name)
+    tables, moves = play(definition, 200, seed=5)
+    for move in moves:
+        tables.use(move.records)
+        steps, lengths = tables.history()
+        games = tables.definitions()
+        room, streets = int(games["room"][0]), int(games["streets"][0])
+        seats, when, action, put = np.split(
+            steps[:, :, : room + streets + 4].astype(float),
+            [room, room + streets, room + streets + 3],
+            axis=2,
+        )
+        for row, (record, length) in enumerate(zip(move.records, lengths, strict=True)):
+            told, line = int(games[row]["seats"]), record["line"][: record["moves"]]
+            blinds = length - len(line)
+            assert blinds == (games[row]["post"] > games[row]["ante"]).sum()
+            assert (steps[row, length:] == 0).all()
+            for part in (seats, when, action):
+                assert (part[row, :length].sum(1) == 1).all()
+            assert action[row, blinds:length].argmax(1).tolist() == np.minimum(line, RAISE).tolist()
+            assert (np.diff(when[row, :length].argmax(1)) >= 0).all()
+            chips = (seats[row] * put[row]).sum(0)[:told] / games[row]["chip"] + games[row]["ante"]
+            order = (record["to_act"] + np.arange(told)) % told
+            assert chips == pytest.approx(record["paid"][order], abs=1e-3)
+
+
+def test_history_of_a_no_limit_hand():
+    """[2 seats, 4 streets, fold call raise, chips put in, stack, share of it left]."""
+    steps, lengths = hand(holdem([100, 50]), TWO, 6, CALL).history()
+    assert lengths.tolist() == [4]
+    assert steps[0].tolist() == [
+        pytest.approx([1, 0, 1, 0, 0, 0, 0, 0, 1, 0.02, 1.0, 0.98]),
+        pytest.approx([0, 1, 1, 0, 0, 0, 0, 1, 0, 0.01, 0.5, 0.98]),
+        pytest.approx([0, 1, 1, 0, 0, 0, 0, 0, 1, 0.05, 0.5, 0.88]),
+        pytest.approx([1, 0, 1, 0, 0, 0, 0, 1, 0, 0.04, 1.0, 0.94]),
+    ]
+
+
+def test_a_game_without_history_says_so():
+    tables = Tables(game("big2"), 1, 0)
+    with pytest.raises(Refused, match="big2 tells no history"):
+        tables.history()
+
+
+# The tree
+
+
+def test_uniform_play_as_open_spiel_has_it():
+    tree = Tree(game("nolimit_leduc"))
+    other = pyspiel.load_game(
+        "universal_poker",
+        {
+            "betting": "nolimit",
+            "bettingAbstraction": "fullgame",
+            "numPlayers": 2,
+            "numRounds": 2,
+            "blind": "1 1",
+            "firstPlayer": "1 1",
+            "stack": "6 6",
+            "numSuits": 2,
+            "numRanks": 3,
+            "numHoleCards": 1,
+            "numBoardCards": "0 1",
+        },
+    )
+    theirs = pyspiel.nash_conv(other, pyspiel.UniformRandomPolicy(other))
+    assert nash_conv(tree, tree.uniform()) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_cfr_plus_solves_a_small_game():
+    """0.175 after 20 iterations, where uniform play is at 1.665."""
+    definition = game("nolimit_leduc")
+    settings = {**option("algo", "cfr"), **option("algo", "cfr_plus")}
+    solver = build({**settings, "iterations_per_step": 20}, "algo", game=definition)
+    solver.learn()
+    tree = tree_of(definition)
+    policy = solver.players()["average"].probabilities(tree.records)
+    assert exploitability(tree, policy) < 0.2
+
+
+def test_memories_keep_chips():
+    """What PPO's average policy remembers of a decision is what the network saw, to 1/2,048."""
+    definition = game("nolimit_holdem_sizes")
+    _, moves = play(definition, 100, seed=6)
+    tables = Tables(definition, 0, 0)
+    tables.use(moves[1].records)
+    seen = tables.observe()
+    net = build(option("net", "mlp_small"), "net")
+    agents = Agents(
+        definition,
+        net,
+        torch.device("cpu"),
+        0,
+        None,
+        tables=4,
+        members="shared",
+        instances=1,
+        seating="fixed",
+    )
+    memory = Memory("m", 1, Circular(), {"seen": agents.column}, torch.device("cpu"), 0)
+    memory.add(np.zeros(1, np.int64), seen=seen[:1])
+    kept = memory.sample(1)["seen"][0, 0].float().numpy()
+    assert np.abs(kept - seen[0]).max() <= 1 / 2048
+    assert len(np.unique(kept)) > 3
+
+
+# Definitions
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "what"),
+    [
+        ({"stacks": 1}, "stacks", "1 chips of seat 0 are less than its ante and blind, 2"),
+        ({"stacks": [2, 0]}, "stacks", "0"),
+        ({"stacks": [200, 200, 200]}, "stacks", "3 entries; one a seat, 2, or one number"),
+        ({"stacks": [2, 1]}, "stacks", "leaves nobody a decision"),
+        ({"stacks": 40_000}, "stacks", "40,000 chips; at most 32,767"),
+        ({"stacks": "many"}, "stacks", "many"),
+        ({"min_bet": 1}, "min_bet", "1 is less than the blind of 2"),
+        ({"min_bet": 0}, "min_bet", "0"),
+        ({"min_bet": 2**31}, "min_bet", "2,147,483,648 chips; at most 32,767"),
+        (
+            {"bet_sizes": [0.01], "min_bet": 5},
+            "bet_sizes",
+            "0.01 of the largest pot, 400 chips, is less than the smallest bet, min_bet: 5",
+        ),
+        ({"bet_sizes": [0.333]}, "bet_sizes", "0.333 is not a whole number of hundredths"),
+        ({"bet_sizes": [1e6]}, "bet_sizes", "at most 32,767, or all_in"),
+        ({"short_bets_reopen": "tda"}, "short_bets_reopen", '"tda" is not true or false'),
+        ({"bet_sizes": [0]}, "bet_sizes[0]", "0"),
+        ({"bet_sizes": [-0.5, 1]}, "bet_sizes[0]", "-0.5"),
+        (
+            {"bet_sizes": ["half"]},
+            "bet_sizes[0]",
+            '"half" is not a number, or "half" is no choice; allowed: all_in',
+        ),
+        ({"bet_sizes": [1.0, 0.5]}, "bet_sizes", "[1.0, 0.5] is not in rising order, all_in last"),
+        ({"bet_sizes": ["all_in", 1]}, "bet_sizes", "is not in rising order"),
+        ({"bet_sizes": list(range(1, 10))}, "bet_sizes", "9 entries, at most 8"),
+        ({"seats": 10, "blinds": []}, "seats", "10 is not in [2, 9]"),
+        ({"raise_sizes": [2, 2, 4, 4]}, "raise_sizes", "no such setting"),
+    ],
+    ids=str,
+)
+def test_refused_in_one_line(changes, key, what):
+    with pytest.raises(Refused) as refused:
+        build({**option("game", "nolimit_holdem"), **changes}, "game")
+    message = str(refused.value)
+    assert message.startswith(f"game.{key}: ")
+    assert what in message
+    assert "\n" not in message
+
+
+# Bots
+
+
+@pytest.mark.parametrize(
+    ("name", "actions"),
+    [("call", [CALL, CALL]), ("fold", [FOLD, FOLD]), ("raise", [4, 10]), ("all_in", [200, 200])],
+)
+def test_simple_bots(name, actions):
+    definition = game("nolimit_holdem")
+    bot = build(option("player", name), "player", game=definition)
+    for tables, action in zip(
+        [hand(definition, TWO), hand(definition, TWO, 6)], actions, strict=True
+    ):
+        assert np.flatnonzero(bot.probabilities(tables.records)[0]).tolist() == [action]
+
+
+def test_all_in_takes_the_largest_size_there_is():
+    definition = holdem([5, 5], bet_sizes=[0.5, 1.0, "all_in"])
+    bot = build(option("player", "all_in"), "player", game=definition)
+    assert bot.probabilities(hand(definition, TWO).records).argmax(1).tolist() == [3]
+
+
+def test_all_in_needs_chips():
+    with pytest.raises(Refused, match="big2"):
+        build(option("player", "all_in"), "player", game=game("big2"))

@@ -1,0 +1,146 @@
+"""Definitions of poker variants: what is accepted, and what is refused in one line with its key."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_games import NAMES, game
+
+from poker_rl.config.build import build, option
+from poker_rl.config.settings import Refused
+from poker_rl.games.poker.limit import Poker
+from poker_rl.games.tables import Tables
+
+DRAWN = "limit_holdem_2to9"
+
+
+def variant(name: str, changes: dict[str, object]) -> Poker:
+    return build({**option("game", name), **changes}, "game")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "key", "what"),
+    [
+        ("kuhn", {"seats": 1}, "seats", "1 is not in [2, 9]"),
+        ("kuhn", {"seats": 10, "ranks": "23456789TJQ"}, "seats", "10 is not in [2, 9]"),
+        ("kuhn", {"seats": 2.5}, "seats", "2.5"),
+        ("kuhn", {"seats": "two"}, "seats", "two"),
+        ("kuhn", {"seats": None}, "seats", "null"),
+        ("kuhn", {"seats": 4}, "seats", "need 4 cards, the deck of ranks and suits holds 3"),
+        ("limit_holdem", {"ranks": "AK", "suits": "sh"}, "seats", "need 9 cards"),
+        ("kuhn", {"unit_chips": 0}, "unit_chips", "0"),
+        ("kuhn", {"ranks": "JJK"}, "ranks", "'JJK' is not 1 to 13 different characters"),
+        ("kuhn", {"ranks": ""}, "ranks", "'' is not 1 to 13"),
+        ("kuhn", {"ranks": "23456789TJQKAZ"}, "ranks", "is not 1 to 13"),
+        ("kuhn", {"ranks": 234}, "ranks", "234"),
+        ("leduc", {"suits": "ss"}, "suits", "'ss' is not 1 to 4 different characters"),
+        ("leduc", {"suits": "cdhsx"}, "suits", "is not 1 to 4"),
+        ("kuhn", {"hole_cards": 0}, "hole_cards", "0"),
+        ("limit_holdem", {"hole_cards": 3}, "hole_cards", "3 is not 1 or 2"),
+        ("kuhn", {"board_cards": []}, "board_cards", "0 streets, 1 to 4 are allowed"),
+        ("limit_holdem", {"board_cards": [0, 1, 1, 1, 1]}, "board_cards", "5 streets"),
+        ("limit_holdem", {"board_cards": [0, 3, 2, 1]}, "board_cards", "6 cards, at most 5"),
+        ("leduc", {"board_cards": [0, -1]}, "board_cards[1]", "-1"),
+        ("leduc", {"board_cards": 1}, "board_cards", "1"),
+        ("kuhn", {"ante": -1}, "ante", "-1"),
+        ("kuhn", {"ante": 0}, "ante", "0 chips without blinds leaves nothing to play for"),
+        ("kuhn", {"blinds": [1]}, "blinds", "1 entries; one a seat, 2, or none"),
+        ("kuhn", {"blinds": [1, 2, 4]}, "blinds", "3 entries; one a seat, 2, or none"),
+        ("kuhn", {"blinds": [1, -2]}, "blinds[1]", "-2"),
+        ("kuhn", {"openers": [2]}, "openers", "[2] names a seat that is not in 0 to 1"),
+        ("kuhn", {"openers": [-1]}, "openers[0]", "-1"),
+        ("leduc", {"openers": [0]}, "openers", "1 entries, board_cards has 2 streets"),
+        ("leduc", {"raise_sizes": [2]}, "raise_sizes", "1 entries, board_cards has 2 streets"),
+        ("leduc", {"raise_sizes": [2, 0]}, "raise_sizes[1]", "0"),
+        ("leduc", {"max_raises": [2, 2, 2]}, "max_raises", "3 entries, board_cards has 2 streets"),
+        ("leduc", {"max_raises": [2, -1]}, "max_raises[1]", "-1"),
+        ("kuhn", {"max_raises": [96]}, "max_raises", "[96] allows hands of more than 192 actions"),
+        ("kuhn", {"raise_sizes": [2**40]}, "raise_sizes", "a raise of 1,099,511,627,776 chips"),
+        ("leduc", {"raise_sizes": [2**31, 1], "max_raises": [0, 1]}, "raise_sizes", "at most 1,07"),
+        ("leduc", {"raise_sizes": [2**29, 1]}, "raise_sizes", "1,073,741,826 of the 1,073,741,827"),
+        ("kuhn", {"ante": 2**31}, "ante", "at most 1,073,741,823"),
+        ("limit_holdem", {"blinds": [2**31, 1]}, "blinds", "2,147,483,648 of the 2,147,483,"),
+        ("kuhn", {"blind": [1, 2]}, "blind", "blinds"),
+        ("kuhn", {"colour": "red"}, "colour", "colour"),
+        (DRAWN, {"fewest_seats": 1}, "fewest_seats", "1 is not in [2, 9]"),
+        (DRAWN, {"most_seats": 10}, "most_seats", "10 is not in [2, 9]"),
+        (DRAWN, {"fewest_seats": 7, "most_seats": 6}, "fewest_seats", "is more than most_seats, 6"),
+        (DRAWN, {"ranks": "JQKA", "suits": "cdhs"}, "most_seats", "6 seats and the board need 17"),
+        (DRAWN, {"small_blind": 2}, "small_blind", "2 is not less than big_blind, 2"),
+        (DRAWN, {"small_blind": 0}, "small_blind", "0"),
+        (DRAWN, {"raise_sizes": [2]}, "raise_sizes", "1 entries, board_cards has 4 streets"),
+        (DRAWN, {"board_cards": []}, "board_cards", "0 streets, 1 to 4 are allowed"),
+        (DRAWN, {"hole_cards": 3}, "hole_cards", "3 is not 1 or 2"),
+        (DRAWN, {"max_raises": [20, 4, 4, 4]}, "max_raises", "hands of more than 192 actions"),
+    ],
+    ids=str,
+)
+def test_refused_in_one_line(name, changes, key, what):
+    with pytest.raises(Refused) as refused:
+        variant(name, changes)
+    message = str(refused.value)
+    assert message.startswith(f"game.{key}: ")
+    assert what in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [(name, key) for name in ("kuhn", DRAWN) for key in option("game", name) if key != "_target_"],
+)
+def test_every_setting_is_needed(name, key):
+    node = {setting: value for setting, value in option("game", name).items() if setting != key}
+    with pytest.raises(Refused, match=rf"^game\.{key}: [^\n]+$"):
+        build(node, "game")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seats": 9, "ranks": "3456789TJQKA", "max_raises": [3]},
+        {"seats": 2, "ranks": "23", "max_raises": [95]},
+        {"ranks": "A", "suits": "sh"},
+        {"max_raises": [0]},
+        {"board_cards": [1], "suits": "sh"},
+        {"board_cards": [0, 0, 0, 5], "suits": "cdhs", "openers": [0, 1, 0, 1]}
+        | {"raise_sizes": [1, 2, 3, 4], "max_raises": [1, 2, 3, 4]},
+        {"raise_sizes": [2**30 - 2]},
+    ],
+    ids=str,
+)
+def test_the_limits_themselves_can_be_played(changes):
+    game = variant("kuhn", changes)
+    tables = Tables(game, 100, seed=1)
+    tables.deal()
+    generator = np.random.default_rng(1)
+    most = 0
+    while len(rows := np.flatnonzero(tables.records["over"] == 0)):
+        assert tables.observe(rows).shape == (len(rows), game.observation_size)
+        assert len(np.unique(tables.infosets(rows))) <= len(rows)
+        legal = tables.legal(rows)
+        weights = legal * [0.01, 0.2, 1]  # raise while it goes
+        tables.step((generator.random(legal.shape) * weights).argmax(1), rows)
+        most = max(most, int(tables.records["paid"].max()))
+    assert (tables.payoffs().sum(1) == 0).all()
+    assert most <= game.most_chips
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_game_is_its_settings(name):
+    assert type(game(name))(**game(name).state()) == game(name)
+    assert game(name).name == name
+
+
+def test_names():
+    kuhn, holdem = game("kuhn"), game("limit_holdem")
+    assert [kuhn.action_name(action) for action in range(3)] == ["fold", "call", "raise"]
+    tables = Tables(kuhn, 1, 0)
+    tables.deal(decks=np.array([[2, 0]]))
+    assert kuhn.infoset_name(tables.records[0]) == "0 K"
+    tables.step(np.array([1]))
+    assert kuhn.infoset_name(tables.records[0]) == "1 J c"
+    tables = Tables(holdem, 1, 0)
+    tables.deal(decks=np.arange(9)[None])
+    for action in (2, 1):
+        tables.step(np.array([action]))
+    assert holdem.infoset_name(tables.records[0]) == "0 2c2d|3c3d3h rc"

@@ -1,0 +1,106 @@
+"""Games by name, randomly drawn definitions, and random play, recorded move by move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.build import CONF, build, option
+from poker_rl.games.cards import RANKS
+from poker_rl.games.game import Game
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.drawn_seats import DrawnSeats
+from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.poker.limit import Poker
+from poker_rl.games.poker.table import NO_LIMIT_TABLE
+from poker_rl.games.tables import Tables
+
+NAMES = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+DECK = "23456789TJQKA"
+
+
+def game(name: str) -> Any:
+    """The game of `conf/game/<name>.yaml`."""
+    return build(option("game", name), "game")
+
+
+POKER = [name for name in NAMES if game(name).rules is betting]
+NO_LIMIT = [name for name in POKER if game(name).table is NO_LIMIT_TABLE]
+LIMIT = [name for name in POKER if name not in NO_LIMIT]
+
+
+def variants(game: PokerGame | DrawnSeats) -> list[PokerGame]:
+    """The games that a hand may be of."""
+    return [game] if isinstance(game, PokerGame) else game.games
+
+
+def definition(between: Callable[[int, int], int], small: bool = False) -> Poker:
+    """A limit game of 2-4 seats and 1-4 streets, each choice made by `between(low, high)`.
+
+    A small one has 2-3 seats, 1-2 streets and a short deck.
+    """
+    seats, streets = between(2, 3 if small else 4), between(1, 2 if small else 4)
+    hole = between(1, 1 if small else 2)
+    board: list[int] = []
+    for _ in range(streets):
+        board.append(between(0, min(1 if small else 3, 5 - sum(board))))
+    dealt = seats * hole + sum(board)
+    suits = between(1, 4)
+    least = max(2, -(-dealt // suits))
+    ranks = least if small else between(least, RANKS)
+    if between(0, 1):
+        ante, blinds = between(1, 3), []
+    else:
+        ante, blinds = between(0, 1), [between(0, 4) for _ in range(seats)]
+        blinds[between(0, seats - 1)] += 1
+    return Poker(
+        name="drawn",
+        unit="chip",
+        unit_chips=1,
+        seats=seats,
+        ranks=DECK[:ranks],
+        suits="cdhs"[:suits],
+        hole_cards=hole,
+        board_cards=board,
+        ante=ante,
+        blinds=blinds,
+        openers=[between(0, seats - 1) for _ in range(streets)],
+        raise_sizes=[between(1, 6) for _ in range(streets)],
+        max_raises=[between(0, 2 if small else 4) for _ in range(streets)],
+    )
+
+
+def drawn(count: int, seed: int, small: bool = False) -> list[Poker]:
+    """So many random definitions."""
+    generator = np.random.default_rng(seed)
+    return [definition(lambda a, b: int(generator.integers(a, b + 1)), small) for _ in range(count)]
+
+
+@dataclass
+class Move:
+    """One decision at each table whose hand is not over."""
+
+    rows: np.ndarray  # [n] which tables
+    records: np.ndarray  # [n] before the move
+    legal: np.ndarray  # [n, A]
+    actions: np.ndarray  # [n]
+
+
+def play(
+    game: Game, hands: int, seed: int, tables: Tables | None = None
+) -> tuple[Tables, list[Move]]:
+    """Hands played to the end with uniformly random legal actions."""
+    generator = np.random.default_rng(seed)
+    if tables is None:
+        tables = Tables(game, hands, seed)
+    tables.deal()
+    moves = []
+    while len(rows := np.flatnonzero(tables.records["over"] == 0)):
+        legal = tables.legal(rows)
+        actions = (generator.random(legal.shape) * legal).argmax(1)
+        moves.append(Move(rows, tables.records[rows].copy(), legal, actions))
+        tables.step(actions, rows)
+    return tables, moves

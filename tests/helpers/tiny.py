@@ -1,0 +1,159 @@
+"""The smallest algorithm with everything a run has to carry: weights, an optimiser, generators."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.evaluation.measurement import Measurement
+from poker_rl.runs import run
+
+
+class TinyGame:
+    name = "tiny"
+
+    def state(self) -> dict[str, Any]:
+        return {"name": "tiny", "cards": [1, 2, 3]}
+
+
+class TinyPlayer:
+    def __init__(self, weight: torch.Tensor) -> None:
+        self.weight = weight
+
+    def state(self) -> dict[str, Any]:
+        return {"_target_": "tiny.TinyPlayer", "weight": self.weight}
+
+
+class TinyAlgorithm:
+    """Fits noise, some 5 to 11 decisions at a time; `nan_at` breaks a metric or a weight."""
+
+    def __init__(self, seed: int, nan_at: int = 0, nan_in: str = "metric") -> None:
+        self.nan_at, self.nan_in = nan_at, nan_in
+        self.progress = Progress()
+        self.torch_generator = torch.Generator().manual_seed(seed)
+        self.numpy_generator = np.random.default_rng(seed)
+        self.net = torch.nn.Linear(4, 3)
+        with torch.no_grad():
+            for weight in self.net.parameters():
+                weight.copy_(torch.rand(weight.shape, generator=self.torch_generator))
+        self.optimiser = torch.optim.Adam(self.net.parameters(), lr=0.01)
+
+    def learn(self) -> dict[str, float]:
+        inputs = torch.rand(8, 4, generator=self.torch_generator)
+        loss = self.net(inputs).square().mean()
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        self.progress.hands += 3
+        self.progress.decisions += int(self.numpy_generator.integers(5, 12))
+        self.progress.updates += 1
+        self.progress.iterations += 1
+        metrics = {"loss/policy": loss.item(), "time/outside_networks": perf_counter() % 1}
+        if self.progress.iterations % 3 == 0:
+            metrics["policy/entropy"] = self.net.bias.sum().item()
+        if self.progress.iterations == self.nan_at:
+            if self.nan_in == "metric":
+                metrics["loss/policy"] = float("nan")
+            else:
+                with torch.no_grad():
+                    self.net.bias[1] = float("inf")
+        return metrics
+
+    def players(self) -> dict[str, TinyPlayer]:
+        return {"current": TinyPlayer(self.net.weight)}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "progress": asdict(self.progress),
+            "net": self.net.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "torch": self.torch_generator.get_state(),
+            "numpy": self.numpy_generator.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.progress = Progress(**state["progress"])
+        self.net.load_state_dict(state["net"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.torch_generator.set_state(state["torch"])
+        self.numpy_generator.bit_generator.state = state["numpy"]
+
+
+class TinyEvaluation:
+    def evaluate(
+        self, players: Mapping[str, TinyPlayer], folder: Path | None = None, decisions: int = 0
+    ) -> dict[str, Measurement]:
+        size = float(players["current"].weight.detach().norm())
+        return {
+            "current/exploitability": Measurement(size, None, "ante", "exact"),
+            "current/match": Measurement(size - 1, 0.25, "ante", "against call"),
+        }
+
+    def figures(self, players: Mapping[str, TinyPlayer], metrics: Path) -> dict[str, Any]:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(2, 1))
+        rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+        figure.subplots().plot([row["eval/current/exploitability"] for row in rows])
+        return {"exploitability": figure}
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    """A root config."""
+    return {
+        "names": {"game": "tiny", "algo": "fit"},
+        "seed": 5,
+        "device": "cpu",
+        "threads": 1,
+        "budget": 400,
+        "budget_unit": "decisions",
+        "evaluate_every": 50,
+        "checkpoint_every": 70,
+        "figures": True,
+        "opponent": None,
+        "outputs": "outputs",
+        "name": None,
+        "resume": None,
+        "warm_start": None,
+        "game": {"_target_": "tiny.TinyGame"},
+        "algo": {"_target_": "tiny.TinyAlgorithm", "nan_at": 0, "nan_in": "metric"},
+        "evaluation": {"_target_": "tiny.TinyEvaluation"},
+    } | changes
+
+
+def train(
+    resume: Path | None = None, overrides: Sequence[str] = (), **changes: Any
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """What `poker-rl train` does, in the current folder."""
+    cfg = settings(**changes)
+    algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}
+    algorithm = TinyAlgorithm(cfg["seed"], **algo)
+    device = torch.device("cpu")
+    game, evaluation = TinyGame(), TinyEvaluation()
+    return run.train(cfg, algorithm, game, evaluation, device, resume, overrides=overrides)  # type: ignore[arg-type]
+
+
+def rows(folder: Path) -> list[dict[str, float]]:
+    """The metrics of a run, what a clock measured left out."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in lines]
+
+
+def only_folder() -> Path:
+    """The one run folder below the current folder."""
+    (folder,) = Path("outputs").glob("*/*/*")
+    return folder
+
+
+if __name__ == "__main__":
+    folder = os.environ.get("RESUME")
+    train(Path(folder) if folder else None, budget=int(os.environ.get("BUDGET", "400")))

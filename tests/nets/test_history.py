@@ -1,0 +1,115 @@
+"""Networks that read a sequence: PyTorch's own LSTM as the judge, copies apart, padding unseen."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from poker_rl.config.settings import Refused
+from poker_rl.nets.dense import Size, take
+from poker_rl.nets.history import LSTM, HistoryNet, prefixes
+
+L, F, REST, COPIES = 5, 3, 7, 2
+
+
+def network(history="lstm", hidden=(8, 6), copies=COPIES):
+    net = HistoryNet(
+        history=history, units=4, hidden=list(hidden), merged=5, activation="relu", init="torch"
+    )
+    generator = torch.Generator().manual_seed(0)
+    return net.module(Size(inputs=L * F + REST, outputs=3, copies=copies, steps=(L, F)), generator)
+
+
+def rows(lengths, copies=COPIES, seed=0):
+    """Sequences of these lengths, then the rest, [K, B, L * F + REST]."""
+    generator = torch.Generator().manual_seed(seed)
+    x = 0.1 + torch.rand(copies, len(lengths), L * F + REST, generator=generator)
+    for row, length in enumerate(lengths):
+        x[:, row, length * F : L * F] = 0
+    return x
+
+
+def weights(own):
+    """PyTorch has the new content before the output gate, and gates in rows."""
+    write, keep, show, new = own.chunk(4, -1)
+    return torch.cat([write, keep, new, show], -1).movedim(-1, 0)
+
+
+def test_an_lstm_is_pytorchs_for_each_copy_and_length():
+    reader = LSTM((L, F), 4, COPIES, torch.Generator().manual_seed(0))
+    lengths = [5, 1, 3, 4, 1, 2]
+    x = rows(lengths)[..., : L * F]
+    read = reader(x)
+    judge = nn.LSTM(F, 4, batch_first=True)
+    for k in range(COPIES):
+        with torch.no_grad():
+            theirs = [weights(own) for own in (reader.input[k], reader.state[k], reader.bias[k])]
+            for own, weight in zip(judge.parameters(), [*theirs, torch.zeros(16)], strict=True):
+                own.copy_(weight)
+        for row, length in enumerate(lengths):
+            steps = x[k, row].view(1, L, F)[:, :length]
+            torch.testing.assert_close(read[k, row], judge(steps)[1][0][0, 0])
+
+
+def test_sequences_that_begin_alike_are_read_as_if_alone():
+    reader = LSTM((L, F), 4, 1, torch.Generator().manual_seed(0))
+    x = torch.randint(1, 3, (1, 40, L, F), generator=torch.Generator().manual_seed(1)) / 2
+    lengths = torch.arange(40) % (L + 1)
+    x[0, torch.arange(L) >= lengths[:, None]] = 0
+    x[0, 30:] = x[0, :10]  # and whole ones alike
+    x = x.flatten(2)
+    weight = torch.rand(40, 4)
+
+    def gradients(read):
+        return torch.autograd.grad((weight * read).sum(), list(reader.parameters()))
+
+    alone = torch.cat([reader(x[:, i : i + 1]) for i in range(40)], 1)
+    torch.testing.assert_close(reader(x), alone)
+    torch.testing.assert_close(gradients(reader(x)[0]), gradients(alone[0]))
+
+
+def test_prefixes_are_each_found_once():
+    words = ["aba", "ab", "abc", "b", "aba", "ca"]
+    x = torch.tensor([[[ord(c), 1.0] for c in word.ljust(3)] for word in words])
+    found = prefixes(x, torch.tensor([len(word) for word in words]))
+    last = [chr(int(step[0])) for step in x.flatten(0, 1)[found.step]]
+    texts, shorter = [], [""]
+    for before in found.before:
+        shorter = [shorter[node] + last[len(texts) + i] for i, node in enumerate(before)]
+        texts += shorter
+    assert sorted(texts) == ["a", "ab", "aba", "abc", "b", "c", "ca"]
+    assert [texts[node] for node in found.whole] == words
+
+
+def test_no_history_is_read_as_a_step_of_zeros():
+    reader = LSTM((L, F), 4, 1, torch.Generator().manual_seed(0))
+    none, some = reader(rows([0, 1], copies=1)[..., : L * F])[0]
+    assert none.isfinite().all()
+    assert not torch.equal(none, some)
+
+
+def test_the_order_of_the_steps_matters_to_an_lstm_and_no_step_to_none():
+    x = rows([3, 5])
+    swapped = x.clone()
+    swapped[..., :F], swapped[..., F : 2 * F] = x[..., F : 2 * F], x[..., :F]
+    assert not torch.allclose(network("lstm")(x), network("lstm")(swapped))
+    assert not torch.allclose(network("fc")(x), network("fc")(swapped))
+    assert torch.equal(network("none")(x), network("none")(swapped))
+
+
+@pytest.mark.parametrize("history", ["lstm", "fc", "none"])
+def test_copies_are_apart_and_may_be_taken_alone(history):
+    module = network(history)
+    x = rows([3, 5, 0])
+    out = module(x)
+    torch.testing.assert_close(take(module, slice(1, 2))(x[1:]), out[1:])
+    out[0].sum().backward()
+    for weight in module.parameters():
+        assert weight.grad[0].any()
+        assert not weight.grad[1].any()
+
+
+def test_what_lies_on_the_table_needs_a_layer():
+    with pytest.raises(Refused, match="hidden"):
+        network(hidden=())

@@ -1,0 +1,269 @@
+"""Copies of a network share nothing, whatever way their rows come."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import pytest
+import torch
+
+from poker_rl.config.settings import Refused
+from poker_rl.nets.dense import (
+    MLP,
+    BetWeight,
+    Size,
+    Together,
+    clip_gradients,
+    copies_of,
+    masked_log_softmax,
+    masked_softmax,
+    routed,
+    take,
+)
+from poker_rl.nets.weight_average import WeightAverage
+
+INPUTS, OUTPUTS = 11, 3
+
+
+def mlp(hidden=(16, 8), activation="relu", init="orthogonal"):
+    return MLP(hidden=list(hidden), activation=activation, init=init, features="observation")
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def network(copies, **settings):
+    return mlp(**settings).module(Size(inputs=INPUTS, outputs=OUTPUTS, copies=copies), seeded())
+
+
+@pytest.mark.parametrize("hidden", [(), (16, 8)])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_a_copy_is_an_ordinary_network(hidden, activation):
+    module = network(3, hidden=hidden, activation=activation)
+    x = torch.randn(3, 5, INPUTS, generator=seeded(1))
+    out = module(x)
+    assert out.shape == (3, 5, OUTPUTS)
+    act = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}[activation]
+    for k in range(3):
+        parts = []
+        for layer in module.layers:
+            plain = torch.nn.Linear(*layer.weight.shape[1:])
+            plain.weight.data, plain.bias.data = layer.weight[k].T, layer.bias[k, 0]
+            parts += [plain, act()]
+        torch.testing.assert_close(out[k], torch.nn.Sequential(*parts[:-1])(x[k]))
+
+
+def test_copies_start_apart_and_as_the_generator_says():
+    module, again = network(4), network(4)
+    for weight, same in zip(module.parameters(), again.parameters(), strict=True):
+        assert torch.equal(weight, same)
+    for layer in module.layers:
+        assert len(layer.weight.flatten(1).unique(dim=0)) == 4
+
+
+def test_orthogonal_weights():
+    module = mlp(hidden=(8,)).module(
+        Size(inputs=INPUTS, outputs=OUTPUTS, copies=2, last_scale=0.01), seeded()
+    )
+    hidden, last = module.layers
+    for k in range(2):  # gain sqrt(2), then the scale of the last layer alone
+        torch.testing.assert_close(hidden.weight[k].T @ hidden.weight[k], 2 * torch.eye(8))
+        torch.testing.assert_close(last.weight[k].T @ last.weight[k], 1e-4 * torch.eye(OUTPUTS))
+    assert not hidden.bias.any()
+
+
+def test_torch_weights_have_pytorchs_bounds():
+    module = mlp(hidden=(256,), init="torch").module(
+        Size(inputs=INPUTS, outputs=OUTPUTS, copies=2, last_scale=0.1), seeded()
+    )
+    hidden, last = module.layers
+    for tensor, bound in [
+        (hidden.weight, 1 / sqrt(INPUTS)),
+        (hidden.bias, 1 / sqrt(INPUTS)),
+        (last.weight, 0.1 / sqrt(256)),
+    ]:
+        assert 0.95 * bound < tensor.abs().max() <= bound
+
+
+def test_bits_are_taken_as_they_come():
+    module = network(2)
+    bits = torch.randint(0, 2, (2, 5, INPUTS), dtype=torch.uint8, generator=seeded())
+    assert torch.equal(module(bits), module(bits.float()))
+
+
+def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
+    module = BetWeight(spread=0.5).module(Size(inputs=12, outputs=3, copies=2), seeded())
+    weight = module.weight[..., 0]  # [2, 12]
+    assert weight.abs().max() <= 0.5
+    assert weight.unique().numel() == 24
+    logits = module(torch.eye(12).expand(2, 12, 12))
+    check_or_bet = masked_softmax(logits, torch.tensor([False, True, True]))
+    fold_or_call = masked_softmax(logits, torch.tensor([True, True, False]))
+    torch.testing.assert_close(check_or_bet[..., 2], weight.sigmoid())
+    torch.testing.assert_close(fold_or_call[..., 1], weight.sigmoid())
+    with pytest.raises(Refused, match="3 outputs"):
+        BetWeight(spread=0.5).module(Size(inputs=12, outputs=1, copies=2), seeded())
+
+
+ROUTES = {
+    "uneven": [2, 0, 0, 3, 2, 0, 3],  # copy 1 has no row
+    "even": [3, 2, 1, 0, 0, 1, 2, 3],
+    "one copy only": [1, 1, 1],
+    "blocks": None,
+}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_each_row_goes_through_its_own_copy(name):
+    route = ROUTES[name]
+    module = network(4)
+    copy = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3] if route is None else route)
+    x = torch.randn(len(copy), INPUTS, generator=seeded(1), requires_grad=True)
+    alone = torch.stack(
+        [take(module, slice(k, k + 1))(x[i : i + 1][None])[0, 0] for i, k in enumerate(copy)]
+    )
+    out = routed(module, x, None if route is None else copy)
+    torch.testing.assert_close(out, alone)
+
+    goal = torch.randn(len(copy), OUTPUTS, generator=seeded(2))
+    gradient = torch.autograd.grad((out * goal).sum(), [x, *module.parameters()])
+    torch.testing.assert_close(gradient[0], torch.autograd.grad((alone * goal).sum(), x)[0])
+    silent = [k for k in range(4) if k not in copy]
+    for part in gradient[1:]:
+        assert not part[silent].any()
+        assert part[copy.unique()].flatten(1).any(1).all()
+
+
+def test_one_copy_needs_no_route():
+    module = network(1)
+    x = torch.randn(6, INPUTS, generator=seeded(1))
+    assert torch.equal(routed(module, x, None), module(x[None])[0])
+    assert torch.equal(routed(module, x, torch.zeros(6, dtype=torch.int64)), module(x[None])[0])
+
+
+def test_copies_learn_alone():
+    """Trained side by side or one by one, with clipping and Adam: the same weights."""
+    together = network(3)
+    alone = [take(together, slice(k, k + 1)) for k in range(3)]
+    x = (
+        torch.randn(3, 20, INPUTS, generator=seeded(1))
+        * torch.tensor([1.0, 10, 0.1])[:, None, None]
+    )
+
+    def train(module, x):
+        optimiser = torch.optim.Adam(module.parameters(), 0.01)
+        for _ in range(10):
+            optimiser.zero_grad()
+            module(x).square().mean((1, 2)).sum().backward()
+            clip_gradients(module, 0.5)
+            optimiser.step()
+
+    train(together, x)
+    for k, module in enumerate(alone):
+        train(module, x[k : k + 1])
+        for whole, own in zip(together.parameters(), module.parameters(), strict=True):
+            torch.testing.assert_close(whole[k], own[0])
+
+
+def test_taken_copies_have_memory_of_their_own():
+    module = network(5)
+    part = take(module, slice(1, 3))
+    assert copies_of(part) == 2
+    before = part.layers[0].weight.clone()
+    assert torch.equal(before, module.layers[0].weight[1:3])
+    with torch.no_grad():
+        module.layers[0].weight.zero_()
+    assert torch.equal(part.layers[0].weight, before)
+
+
+def test_gradients_are_clipped_copy_by_copy():
+    module = network(3)
+    scale = torch.tensor([0.0, 1e-3, 1e3])
+    (routed(module, torch.ones(3, INPUTS), None).sum(1) * scale).sum().backward()
+    before = [weight.grad.clone() for weight in module.parameters()]
+    norms = clip_gradients(module, 1.0)
+    after = [weight.grad for weight in module.parameters()]
+    for k in range(3):
+        flat = torch.cat([grad[k].flatten() for grad in before])
+        torch.testing.assert_close(norms[k], flat.norm())
+        clipped = torch.cat([grad[k].flatten() for grad in after])
+        torch.testing.assert_close(clipped, flat / max(1.0, flat.norm().item()))
+
+    plain = network(1)
+    (1e3 * plain(torch.ones(1, 4, INPUTS))).sum().backward()
+    twin = take(plain, slice(0, 1))
+    for weight, same in zip(plain.parameters(), twin.parameters(), strict=True):
+        same.grad = weight.grad.clone()
+    norm = torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
+    torch.testing.assert_close(clip_gradients(twin, 0.5)[0], norm)
+    for weight, same in zip(plain.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(weight.grad, same.grad)
+
+
+def test_illegal_actions_have_no_chance_and_no_gradient():
+    logits = torch.tensor([[5.0, -2.0, 900.0], [-1e4, 0.5, 0.5]], requires_grad=True)
+    legal = torch.tensor([[True, True, False], [False, True, True]])
+    chances = masked_softmax(logits, legal)
+    assert torch.equal(chances == 0, ~legal)
+    torch.testing.assert_close(chances.sum(1), torch.ones(2))
+    torch.testing.assert_close(chances[1], torch.tensor([0, 0.5, 0.5]))
+
+    logs = masked_log_softmax(logits, legal)
+    torch.testing.assert_close(logs.exp(), chances)
+    entropy = -(logs.exp() * logs).sum()
+    (gradient,) = torch.autograd.grad(entropy, logits)
+    assert entropy.isfinite()
+    assert gradient.isfinite().all()
+    assert not gradient[~legal].any()
+
+
+def test_weight_average():
+    module = network(2)
+    first = [weight.detach().clone() for weight in module.parameters()]
+    average = WeightAverage(module, 0.9)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.add_(1)
+    for _ in range(5):
+        average.update(module)
+    for start, weight in zip(first, average.module.parameters(), strict=True):
+        torch.testing.assert_close(weight, start + 1 - 0.9**5)
+        assert not weight.requires_grad
+    again = WeightAverage(module, 0.9)
+    again.load_state_dict(average.state_dict())
+    assert torch.equal(again.module.layers[0].weight, average.module.layers[0].weight)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told_to(copies):
+    generator = torch.Generator().manual_seed(0)
+    net = MLP(hidden=[6, 5, 4], activation="tanh", init="torch", features="observation")
+    one, other = (
+        net.module(Size(inputs=7, outputs=3, copies=copies), generator),
+        net.module(Size(inputs=7, outputs=1, copies=copies), generator),
+    )
+    x = torch.rand(copies, 9, 7)
+    apart = Together(one, other, 0)
+    torch.testing.assert_close(apart(x), torch.cat([one(x), other(x)], -1))
+    weights = sum(weight.numel() for weight in apart.parameters())
+    both = Together(one, other, 2)
+    assert weights - sum(weight.numel() for weight in both.parameters()) == copies * (
+        7 * 6 + 6 + 6 * 5 + 5
+    )
+    torch.testing.assert_close(both(x), torch.cat([one(x), other(x)], -1))
+    both(x)[..., -1].sum().backward()
+    assert one.layers[1].weight.grad.any()
+    assert one.layers[2].weight.grad is None or not one.layers[2].weight.grad.any()
+
+
+def test_networks_share_no_more_layers_than_they_have():
+    generator = torch.Generator().manual_seed(0)
+    net = MLP(hidden=[6], activation="tanh", init="torch", features="observation")
+    one, other = (
+        net.module(Size(inputs=7, outputs=3), generator),
+        net.module(Size(inputs=7, outputs=1), generator),
+    )
+    Together(one, other, 1)
+    with pytest.raises(Refused, match="shared: 2 layers of networks with 1 hidden"):
+        Together(one, other, 2)

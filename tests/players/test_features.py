@@ -1,0 +1,115 @@
+"""What networks are shown of the course of a hand: known rows, as fine as what a seat knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poker_rl.config.build import build, option
+from poker_rl.config.settings import Refused
+from poker_rl.games.poker.suits import sort_suits
+from poker_rl.games.tables import Tables
+from poker_rl.players.features import STEPS, Features, newest
+
+
+def game_of(name):
+    return build(option("game", name), "game")
+
+
+def midway(game, count, seed=0):
+    """Tables after a random number of random moves, the last fold or call left out if it ended."""
+    generator = np.random.default_rng(seed)
+    tables = Tables(game, count, seed)
+    tables.deal()
+    left = generator.integers(12, size=count)
+    before = tables.records.copy()
+    for turn in range(12):
+        live = np.flatnonzero((tables.records["over"] == 0) & (left > turn))
+        before[live] = tables.records[live]
+        legal = tables.legal(live)
+        tables.step((legal * generator.random(legal.shape)).argmax(1), live)
+    over = tables.records["over"] != 0
+    return np.where(over, before, tables.records)
+
+
+def test_a_hand_of_three_as_the_small_blind_sees_it():
+    game = game_of("limit_holdem_3p")
+    tables = Tables(game, 1, 0)
+    tables.deal(decks=np.arange(11, dtype=np.int8)[None])  # 2c 2d to the small blind
+    tables.step(np.array([2]))  # the button raises
+    features = Features(game, "history")
+    (row,) = features(tables.records)
+    assert features.steps == (STEPS, 11)
+    assert len(row) == features.size == STEPS * 11 + 4 * 52 + 3 * 3 + 3
+    most = 2 + 3 * 2 + 4 * 2 + 4 * 4 + 4 * 4  # the big blind, then raises street by street
+    seat, street, kind = np.eye(3), [1, 0, 0, 0], np.eye(3)  # of kinds: fold, call, raise
+    steps = row[: STEPS * 11].reshape(STEPS, 11)
+    for i, (who, what, chips) in enumerate([(0, 1, 1), (1, 2, 2), (2, 2, 4)]):
+        np.testing.assert_allclose(steps[i], [*seat[who], *street, *kind[what], chips / most])
+    assert not steps[3:].any()
+    cards, chips = np.split(row[STEPS * 11 :], [4 * 52])
+    assert np.flatnonzero(cards).tolist() == [0, 1]
+    of_seats = [1, most - 1, most, 2, most - 2, most, 4, most - 4, most]
+    np.testing.assert_allclose(chips * most, [*of_seats, 7, 4, 3], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["leduc", "limit_holdem", "limit_holdem_3p", "nolimit_leduc"])
+def test_rows_tell_apart_just_what_a_seat_can_tell_apart_but_for_the_names_of_suits(name):
+    game = game_of(name)
+    records = midway(game, 4_000)
+    tables = Tables(game, 0, 0)
+    tables.use(records.copy())
+    sort_suits(tables.definitions(), tables.records)
+    keys = tables.infosets()
+    rows = Features(game, "history")(records)
+    kinds = len(np.unique(keys))
+    assert kinds > 50
+    assert len(np.unique(rows, axis=0)) == kinds
+    both = np.c_[rows, np.unique(keys, return_inverse=True)[1]]
+    assert len(np.unique(both, axis=0)) == kinds
+
+
+@pytest.mark.parametrize("name", ["limit_holdem_6p", "limit_holdem_2to9", "nolimit_holdem"])
+def test_no_row_depends_on_cards_that_are_hidden(name):
+    game = game_of(name)
+    records = midway(game, 300)
+    features = Features(game, "history")
+    rows = features(records)
+    shuffled = records.copy()
+    generator = np.random.default_rng(1)
+    tables = Tables(game, 0, 0)
+    tables.use(records)
+    played = tables.definitions()
+    for record, definition in zip(shuffled, played, strict=True):
+        seats, shown = int(definition["seats"]), int(definition["shown"][record["street"]])
+        seat, deck = int(record["to_act"]), record["deck"].copy()
+        known = [2 * seat, 2 * seat + 1, *range(2 * seats, 2 * seats + shown)]
+        hidden = np.setdiff1d(np.arange(52), known)
+        # what was not dealt is not in the record: any cards but the known ones do
+        unknown = np.setdiff1d(np.arange(52), deck[known])
+        deck[hidden] = generator.permutation(unknown)
+        record["deck"] = deck
+    assert (shuffled["deck"] != records["deck"]).any()
+    np.testing.assert_array_equal(features(shuffled), rows)
+
+
+def test_of_a_long_history_the_newest_steps_are_kept():
+    lengths = np.array([3, STEPS, STEPS + 5])
+    longest = STEPS + 5
+    steps = np.arange(longest)[None, :, None] * (np.arange(longest) < lengths[:, None])[..., None]
+    kept = newest(steps.astype(np.float32), lengths)[..., 0]
+    assert kept[0].tolist() == [0, 1, 2] + [0] * (STEPS - 3)
+    assert kept[1].tolist() == list(range(STEPS))
+    assert kept[2].tolist() == list(range(5, STEPS + 5))
+
+
+def test_a_game_without_betting_has_no_such_history():
+    with pytest.raises(Refused, match="net: history features need a game of betting, not big2"):
+        Features(game_of("big2"), "history")
+
+
+@pytest.mark.parametrize("name", ["kuhn", "limit_holdem_6p", "nolimit_holdem_20"])
+def test_no_tables_are_no_rows(name):
+    game = game_of(name)
+    features = Features(game, "history")
+    assert features(np.zeros(0, game.table)).shape == (0, features.size)

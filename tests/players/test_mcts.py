@@ -1,0 +1,157 @@
+"""Monte Carlo tree search: it knows its own cards alone, and plays what can't be doubted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from holdem_bots import bot, cards, hand
+from random_games import game, play
+
+from poker_rl.config.build import build, option
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.matches import against
+from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.tree import tree_of
+from poker_rl.players.mcts import deal_unseen, hide
+
+HEADS_UP, RING, DRAWN = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))
+
+
+def positions(definition, hands=30, seed=0):
+    _, moves = play(definition, hands, seed)
+    return np.concatenate([move.records for move in moves])
+
+
+def rearranged(record, definition, generator):
+    """The same table with what its seat to act can't see dealt otherwise."""
+    board = 2 * definition["seats"]
+    own = 2 * int(record["to_act"]) + np.arange(2)
+    shown = board + np.arange(definition["shown"][record["street"]])
+    free = np.setdiff1d(np.arange(52), [*own, *shown])
+    other = record.copy()
+    other["deck"][free] = generator.permutation(record["deck"][free])
+    for key in ("key", "draws"):
+        other[key] = generator.integers(1 << 60)
+    for key in ("hand", "rank"):  # what an earlier showdown may have left there
+        other[key] = generator.integers(50, size=other[key].shape)
+    return other
+
+
+@pytest.mark.parametrize("definition", [HEADS_UP, RING, DRAWN], ids=lambda game: game.name)
+def test_it_knows_no_hidden_card(definition):
+    records = positions(definition)
+    generator = np.random.default_rng(1)
+    rules = definition.record[records["variant"]]
+    others = np.array([rearranged(*each, generator) for each in zip(records, rules, strict=True)])
+    assert (np.sort(others["deck"]) == np.arange(52)).all()
+    assert (others["deck"] != records["deck"]).any(1).all()
+    before = records.copy()
+    player = bot("mcts", definition)
+    visits = player.visits(records)
+    assert records.tobytes() == before.tobytes()
+    np.testing.assert_array_equal(player.visits(others), visits)
+    # Its own cards do matter, and so does the seed.
+    changed = records.copy()
+    for i, record in enumerate(records):
+        own = 2 * int(record["to_act"])
+        changed["deck"][i, own] = others["deck"][i, 51]
+    assert (player.visits(changed) != visits).any(1).mean() > 0.9
+    assert (bot("mcts", definition, seed=1).visits(records) != visits).any(1).mean() > 0.9
+
+
+def test_the_same_answer_in_any_order():
+    records = positions(RING)[:100]
+    player = bot("mcts", RING)
+    visits = player.visits(records)
+    assert (player.visits(records[::-1])[::-1] == visits).all()
+    assert (bot("mcts", RING).visits(records[50:]) == visits[50:]).all()
+
+
+@pytest.mark.parametrize("simulations", [1, 7, 200])
+def test_visits(simulations):
+    records = positions(DRAWN)
+    player = bot("mcts", DRAWN, simulations=simulations)
+    visits, legal = player.visits(records), player.legal(records)
+    assert (visits.sum(1) == simulations).all()
+    assert not visits[~legal].any()
+    assert (visits[legal] > 0).all() or simulations == 1
+    chances = player.probabilities(records)
+    assert (chances.max(1) == 1).all()
+    assert (visits[chances == 1] == visits.max(1)).all()
+
+
+def test_kuhn():
+    """With a certain outcome it makes no mistake: it never folds a king nor calls with a jack."""
+    kuhn = game("kuhn")
+    tree = tree_of(kuhn)
+    for seed in range(10):
+        policy = bot("mcts", kuhn, seed=seed).probabilities(tree.records)
+        of = dict(zip(tree.names, policy.tolist(), strict=True))
+        for name in ("0 J cr", "1 J r"):
+            assert of[name] == [1, 0, 0]
+        for name in ("0 K cr", "1 K r"):
+            assert of[name] == [0, 1, 0]
+        assert of["1 K c"] == [0, 0, 1]
+
+
+RIVER = [CALL] * 6
+
+
+@pytest.mark.parametrize(
+    ("own", "board", "expected"),
+    [
+        ("AsKs", "QsJsTs 2d 3c", RAISE),  # nothing beats it
+        ("2s3d", "AhKcQd 9h 8s", FOLD),  # it beats nothing
+    ],
+)
+def test_river(own, board, expected):
+    table = hand(f"4c4d {own} {board}", *RIVER, RAISE)
+    for seed in range(10):
+        found = bot("mcts", simulations=1000, seed=seed).probabilities(table)[0]
+        assert found[expected] == 1
+
+
+def test_unseen_cards_are_dealt_uniformly():
+    table = hand("4c4d AsKs QsJsTs 2d 3c", CALL, CALL, CALL)[0]  # seat 1 to act on the flop
+    hidden, unseen = np.empty(52, np.int64), np.empty(52, np.int64)
+    places, count = hide(HEADS_UP.record[0], table, hidden, unseen)
+    assert (places, count) == (4, 47)
+    assert hidden[:4].tolist() == [0, 1, 7, 8]
+    table["deck"][hidden[:4]] = -1
+    deals, dealt = 20_000, np.zeros((4, 52))
+    for _ in range(deals):
+        deal_unseen(table, hidden, places, unseen, count)
+        assert len(set(table["deck"][:9].tolist())) == 9
+        dealt[np.arange(4), table["deck"][hidden[:4]]] += 1
+    own_and_board = cards("AsKsQsJsTs")
+    assert not dealt[:, own_and_board].any()
+    expected = deals / 47
+    found = np.delete(dealt, own_and_board, axis=1)
+    # Chi-square of 46 degrees of freedom in each place: five standard deviations.
+    assert (((found - expected) ** 2 / expected).sum(1) < 46 + 5 * np.sqrt(92)).all()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("simulations", 0, r"^player\.simulations: 0 is not in \[1, 1e\+06\]$"),
+        ("exploration", -1, r"^player\.exploration: -1\.0 is not in \[0, inf\]$"),
+        ("folds", 1.5, r"^player\.folds: 1\.5 is not in \[0, 1\]$"),
+        ("seed", -1, r"^player\.seed: -1 is not in \[0, 1e\+18\]$"),
+    ],
+)
+def test_settings(setting, value, message):
+    with pytest.raises(Refused, match=message):
+        bot("mcts", **{setting: value})
+
+
+# Won in 20,000 deals, mbb/hand, with half the 95 % interval: see docs/results/bots.md.
+WON = (1269, 38)
+
+
+def test_it_beats_uniform_play():
+    uniform = build(option("player", "uniform"), "player", game=HEADS_UP)
+    found = against(HEADS_UP, bot("mcts"), uniform, "uniform", 3000, seed=2)
+    # Both are measured: five standard errors of the difference.
+    assert abs(found.value - WON[0]) < 2.5 * np.hypot(found.half_width, WON[1])
+    assert found.value - found.half_width > 500

@@ -1,0 +1,169 @@
+"""What the machine fails at: one line that names the path, and the last checkpoint stays good."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+from commands import TRAIN, code, files_of, runs
+from tensorboard.compat.proto.summary_pb2 import Summary
+
+import poker_rl
+from poker_rl.runs import job
+from poker_rl.runs.board import Board
+from poker_rl.storage import checkpoint, disk
+from poker_rl.storage.folder import read_folder
+
+pytestmark = pytest.mark.usefixtures("here")
+
+FULL = "No space left on device"
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command said that is no progress bar."""
+    err = capsys.readouterr().err.replace("\r", "\n")
+    (line,) = [line for line in err.splitlines() if line and "|" not in line]
+    assert line.startswith("poker-rl: ")
+    return line.removeprefix("poker-rl: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "spared", "options"),
+    [
+        ("state.pt", -1, ["checkpoint_every=1", "evaluate_every=1000"]),
+        ("metrics.jsonl", 2000, ["checkpoint_every=1000", "evaluate_every=1"]),
+    ],
+)
+def test_a_full_disk_while_training(
+    name: str, spared: int, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    capsys.readouterr()
+    with files_of((folder / "state.pt").stat().st_size + spared):
+        assert code("train", f"resume={folder}", "budget=200", *options) == 1
+    assert told(capsys).startswith(f"{folder}/{name}")
+    assert not list(folder.rglob("*.part"))
+    assert read_folder(folder)[1]["status"] == "failed"
+    assert checkpoint.load_state(folder / "state.pt")["progress"]["iterations"] == 10
+    assert code("train", f"resume={folder}", "budget=20") == 0
+    assert read_folder(folder)[1]["status"] == "finished"
+
+
+def test_a_run_that_can_not_begin_leaves_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    with files_of(100):
+        assert code(*TRAIN, "name=first") == 1
+    assert told(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
+    assert not runs()
+
+
+def test_events_that_can_not_be_written_are_told_where_they_are_added(tmp_path: Path) -> None:
+    board = Board(tmp_path, 0)
+    with files_of(10), pytest.raises(OSError, match="File too large") as failure:
+        board.add(Summary())
+    assert failure.value.filename == str(board.path)
+    board.file.detach().close()  # what is in its buffer can't be written
+
+
+def test_a_failure_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def train(*_: Any, **__: Any) -> None:
+        with disk.at("outputs/x"):
+            raise OSError(errno.ENOSPC, FULL)
+
+    monkeypatch.setattr(job, "train", train)
+    assert code(*TRAIN) == 1
+    assert told(capsys) == f"outputs/x: {FULL}"
+    assert code(*TRAIN, "-m", "seed=1,2") == 1
+    assert f"seed=2: failed: outputs/x: {FULL}" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_gone_while_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = tiny.TinyAlgorithm.learn
+
+    def remove(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        if self.progress.iterations == 3:
+            shutil.rmtree(tiny.only_folder())
+        return learn(self)
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", remove)
+    with pytest.raises(FileNotFoundError) as failure:
+        tiny.train()
+    assert Path(failure.value.filename).name == "players"
+    assert not list(Path("outputs").glob("*/*/*"))  # nor made anew
+
+
+@pytest.mark.parametrize("fails", ["fsync", "replace"])
+def test_a_file_that_can_not_be_replaced_stays(
+    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, FULL)
+
+    monkeypatch.setattr(os, fails, full)
+    with pytest.raises(OSError, match=FULL) as failure, disk.replaced(path) as beside:
+        beside.write_text("new")
+    assert disk.told(failure.value) == f"{path}: {FULL}"
+    assert path.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["file"]
+
+
+def test_a_result_that_can_not_be_written_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with files_of(0):
+        assert code("evaluate", "game=kuhn", "player=call", "out=there") == 1
+    out, err = capsys.readouterr()
+    assert "exploitability" in out
+    assert re.fullmatch(r"poker-rl: there/[\d_.-]+\.json: File too large\n", err)
+
+
+def test_what_an_evaluation_needs_is_looked_at_first(refused: Any) -> None:
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    evaluate = ["evaluate", f"run={folder}", "figures=true"]
+    (folder / "evaluations").touch()
+    assert refused(*evaluate) == f"out: {folder}/evaluations is not a folder"
+    (folder / "evaluations").unlink()
+    (folder / "metrics.jsonl").write_text("{}\nx\n")
+    assert refused(*evaluate).endswith("metrics.jsonl is damaged: line 2 is not a row of numbers")
+    assert not (folder / "evaluations").exists()
+
+
+def test_the_working_folder_is_gone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("gone").mkdir()
+    monkeypatch.chdir("gone")
+    Path("../gone").rmdir()
+    assert code("list") == 1
+    assert told(capsys) == "the working folder: No such file or directory"
+
+
+@pytest.mark.parametrize("arguments", [["list"], TRAIN], ids=["list", "train"])
+@pytest.mark.parametrize("output", [">/dev/full", ">&-"])
+def test_output_that_can_not_be_written(arguments: list[str], output: str) -> None:
+    program = "from poker_rl.cli import main; main()"
+    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {output}', "sh", sys.executable, "-c", program, *arguments],
+        env=os.environ | here,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    why = f": {FULL}" if output == ">/dev/full" else " is closed; for none use >/dev/null"
+    assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output{why}\n")
+    for folder in runs():
+        assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"
