@@ -32,12 +32,16 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
-  poker-rl train game=kuhn algo=ppo
+The first three things to try:
+  poker-rl train game=kuhn name=first           half a minute; the folder is outputs/kuhn/ppo/first
+  poker-rl evaluate run=outputs/kuhn/ppo/first against=[uniform,equilibrium]
+  tensorboard --logdir outputs                  look at the curves
+
+Then:
+  poker-rl train experiment=ppo_leduc           a set-up that the results were made with
   poker-rl train -m algo=vpg,ppo seed=0,1,2     a sweep: one run after another
-  poker-rl train game=kuhn name=first           in the new folder outputs/kuhn/ppo/first
   poker-rl train resume=FOLDER                  go on with a run that was stopped
   poker-rl train warm_start=FOLDER …            a new run that begins with the networks of another
-  tensorboard --logdir outputs                  look at the curves
 
 `poker-rl COMMAND --help` tells more, --version the version."""
 
