@@ -1,0 +1,105 @@
+"""Whether a change of the code leaves every learner's numbers as they were, to the last digit.
+
+    git switch main   && python scripts/same_metrics.py record before.json
+    git switch change && python scripts/same_metrics.py record after.json
+    python scripts/same_metrics.py compare before.json after.json
+
+`record` trains each learner for some seconds with a fixed seed, in a scratch folder, and keeps its
+metrics without the clocks; all of it takes a few minutes of one core. Equal numbers are to be
+expected on one machine with the same versions of torch and numba only.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+RUNS = (
+    "game=kuhn algo=cfr_plus budget=200",
+    "game=leduc algo=mccfr budget=2000",
+    "game=kuhn algo=reinforce budget=20000",
+    "game=leduc algo=vpg budget=40000",
+    "game=leduc algo=ppo budget=60000",
+    "game=leduc algo=ppo budget=40000 opponent=uniform",
+    "game=leduc algo=ppo budget=60000 algo.instances=2 algo.members=seat"
+    " algo.critic=perfect_information",
+    "game=leduc algo=mmd budget=60000",
+    "game=leduc algo=actor_critic budget=40000",
+    "game=leduc algo=dqn budget=20000",
+    "game=leduc algo=nfsp budget=20000",
+    "game=leduc algo=nfsp_ppo budget=40000",
+    "experiment=k1_ppo budget=20",
+    "experiment=k2_fixed_opponent budget=20",
+    "experiment=apu budget=40 evaluation.opponents=[call]",
+    "experiment=dual_apu budget=40 evaluation.opponents=[call]",
+    "experiment=ppo_lhe budget=100000",
+    "experiment=ppo_lhe_6p budget=60000 evaluation.opponents=[call]",
+    "experiment=nfsp_2000 budget=6000",
+    "experiment=nfsp_nlhe_20 budget=60000",
+    "experiment=big2_ppo_fast budget=40000",
+)
+COMMON = ("seed=3", "evaluation.deals=30", "figures=false", "name=run")
+
+Rows = list[dict[str, Any]]
+
+
+def metrics(run: str) -> Rows:
+    """The rows of a run, what a clock measured left out.
+
+    Raises:
+        CalledProcessError: if the run fails.
+    """
+    budget = int(dict(one.split("=") for one in run.split())["budget"])
+    every = [f"evaluate_every={budget // 4}", f"checkpoint_every={budget // 2}"]
+    program = "from poker_rl.cli import main; main()"
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", program, "train", *run.split(), *COMMON, *every]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        (path,) = Path(folder).glob("outputs/*/*/run/metrics.jsonl")
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [{tag: n for tag, n in row.items() if not tag.startswith("time/")} for row in rows]
+
+
+def differences(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> Iterator[str]:
+    """A line for each run of `before`."""
+    for run, rows in before.items():
+        others = after.get(run, [])
+        tags = {
+            tag
+            for one, other in zip(rows, others, strict=False)
+            for tag in one | other
+            if one.get(tag) != other.get(tag)
+        }
+        same = rows == others
+        what = (
+            "equal" if same else f"DIFFERENT {sorted(tags) or f'{len(rows)}, {len(others)} rows'}"
+        )
+        yield f"{what}: {run}"
+
+
+def main() -> None:
+    """Record, or compare; exit code 1 where anything differs."""
+    match sys.argv[1:]:
+        case ["record", path]:
+            found = {}
+            for run in RUNS:
+                found[run] = metrics(run)
+                print(run, flush=True)
+            Path(path).write_text(json.dumps(found, indent=1))
+        case ["compare", before, after]:
+            lines = list(
+                differences(*(json.loads(Path(path).read_text()) for path in (before, after)))
+            )
+            print("\n".join(lines))
+            sys.exit(any(line.startswith("DIFFERENT") for line in lines))
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
