@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
+from poker_rl.config.classes import class_of
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.storage import checkpoint
@@ -45,10 +46,12 @@ def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: G
                 f"{folder} now stands at {reached} decisions, not at {at}, and only its latest"
                 " checkpoint holds all there is to begin with"
             )
-        demand_equal(folder, "algo._target_", theirs["algo"]["_target_"], cfg["algo"]["_target_"])
+        for part in ("algo", "net"):
+            if class_of(theirs[part]["_target_"]) is not class_of(cfg[part]["_target_"]):
+                demand_equal(folder, part, theirs[part]["_target_"], cfg[part]["_target_"])
         for name in state["game"] | game.state():
             demand_equal(folder, f"game.{name}", state["game"].get(name), game.state().get(name))
-        for name in theirs["net"] | cfg["net"]:
+        for name in (theirs["net"] | cfg["net"]).keys() - {"_target_"}:
             demand_equal(folder, f"net.{name}", theirs["net"].get(name), cfg["net"].get(name))
         try:
             algorithm.take_over(state["algorithm"])
