@@ -362,7 +362,7 @@ def test_a_bot_with_settings_of_ones_own(
     assert refused(*match) == 'player: mine.yaml.simulations: "few" is not an integer'
     Path("mine.yaml").write_text("5")
     assert refused(*match) == "player: mine.yaml: is not a file of settings, key: value"
-    Path("mine.yaml").write_text(json.dumps(option("net", "mlp_small")))
+    Path("mine.yaml").write_text("_target_: poker_rl.nets.dense.MLP")  # told before its fields are
     assert refused(*match) == "player: mine.yaml._target_: MLP is not a Player"
     assert refused(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: no such file"
 

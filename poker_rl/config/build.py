@@ -93,12 +93,7 @@ def build(node: object, key: str, **runtime: Any) -> Any:
         Refused: if the target is not in `poker_rl`, a key is unknown or missing, or a value is of
             another type, out of range or refused by the constructor.
     """
-    if isinstance(node, DictConfig):
-        node = plain(node)
-    if not isinstance(node, Mapping) or "_target_" not in node:
-        raise Refused(f"{key}: {_shown(node)} is not settings with a `_target_`, their class")
-    target = find(node["_target_"], f"{key}._target_")
-    settings = {name: value for name, value in node.items() if name != "_target_"}
+    target, settings = _class_and_settings(node, key)
     arguments = convert_fields(target, settings, key, runtime)
     arguments |= {name: runtime[name] for name in takes(target) if name in runtime}
     with in_memory(key):
@@ -108,24 +103,35 @@ def build(node: object, key: str, **runtime: Any) -> Any:
             field, _, _ = str(error).partition(":")
             if field in runtime:
                 raise
-            link = "." if field.partition(".")[0] in node else ": "
+            link = "." if field.partition(".")[0] in settings else ": "
             raise Refused(f"{key}{link}{error}") from None
 
 
 def build_as(kind: Any, node: object, key: str, **runtime: Any) -> Any:
-    """The same, if it is of a class or has the members of a protocol.
+    """The same, if its class is a kind of another one or has the methods of a protocol.
 
     Raises:
-        Refused: if it does not, too.
+        Refused: if it does not, too; of a wrong class no other setting is looked at.
     """
-    part = build(node, key, **runtime)
+    target, _ = _class_and_settings(node, key)
     if getattr(kind, "_is_protocol", False):
-        fits = all(hasattr(part, name) for name in vars(kind) if not name.startswith("_"))
+        methods = [name for name, member in vars(kind).items() if callable(member)]
+        fits = all(hasattr(target, name) for name in methods if not name.startswith("_"))
     else:
-        fits = isinstance(part, kind)
+        fits = issubclass(target, kind)
     if not fits:
-        raise Refused(f"{key}._target_: {type(part).__name__} is not a {kind.__name__}")
-    return part
+        raise Refused(f"{key}._target_: {target.__name__} is not a {kind.__name__}")
+    return build(node, key, **runtime)
+
+
+def _class_and_settings(node: object, key: str) -> tuple[type[Any], dict[str, Any]]:
+    """The class that a node names by its `_target_`, and its other settings."""
+    if isinstance(node, DictConfig):
+        node = plain(node)
+    if not isinstance(node, Mapping) or "_target_" not in node:
+        raise Refused(f"{key}: {_shown(node)} is not settings with a `_target_`, their class")
+    settings = {name: value for name, value in node.items() if name != "_target_"}
+    return find(node["_target_"], f"{key}._target_"), settings
 
 
 def find(target: object, key: str) -> type[Any]:

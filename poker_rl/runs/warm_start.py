@@ -48,7 +48,8 @@ def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: G
             )
         for part in ("algo", "net"):
             if class_of(theirs[part]["_target_"]) is not class_of(cfg[part]["_target_"]):
-                demand_equal(folder, part, theirs[part]["_target_"], cfg[part]["_target_"])
+                names = theirs[part]["_target_"], cfg[part]["_target_"]
+                demand_equal(folder, f"{part}._target_", *names)
         for name in state["game"] | game.state():
             demand_equal(folder, f"game.{name}", state["game"].get(name), game.state().get(name))
         for name in (theirs["net"] | cfg["net"]).keys() - {"_target_"}:
