@@ -258,7 +258,18 @@ class Rollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Go on where `state_dict` was taken.
+
+        Raises:
+            ValueError: if the parts are not of one size.
+        """
+        for name in ("agent", "open"):
+            if state[name].shape != getattr(self, name).shape:
+                raise ValueError(f"{name} is not [tables, seats]")
+        if len({len(part) for part in state["carried"].values()}) > 1:
+            raise ValueError("carried decisions have parts of different lengths")
+        if state["carried"] and int(state["open"].max()) >= len(state["carried"]["action"]):
+            raise ValueError("open decisions are not carried")
         self.tables.use(state["tables"].numpy().view(self.game.table).copy())
         self.agent = state["agent"].numpy().copy()
         self.open = state["open"].numpy().copy()

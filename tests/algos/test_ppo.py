@@ -147,6 +147,25 @@ def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any]) -> Non
         np.testing.assert_array_equal(player.probabilities(records), other.probabilities(records))
 
 
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [("log_prob", "different lengths"), ("open", "are not carried"), ("agent", "agent is not")],
+)
+def test_tables_that_lack_rows_are_not_loaded(part: str, message: str) -> None:
+    learner = ppo(game_of("kuhn"))
+    learner.learn()
+    state = learner.state_dict()
+    rollout = state["agents"]["rollout"]
+    if part == "log_prob":
+        rollout["carried"][part] = rollout["carried"][part][:1]
+    elif part == "open":
+        rollout[part][0, 0] = len(rollout["carried"]["action"])
+    else:
+        rollout[part] = rollout[part][:, :1]
+    with pytest.raises(ValueError, match=message):
+        ppo(game_of("kuhn")).load_state_dict(state)
+
+
 def test_players_and_state_dict_only_look() -> None:
     looked, left = (ppo(game_of("kuhn"), **everything_on()) for _ in range(2))
     for _ in range(3):
