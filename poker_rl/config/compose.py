@@ -28,7 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.config.build import allowed, elsewhere, load, shortened, unreadable
+from poker_rl.config.build import CONF, allowed, elsewhere, load, shortened, unreadable
 from poker_rl.config.settings import Refused
 
 # What Hydra says of an option of a group that only other options bring along, such as a network.
@@ -55,7 +55,7 @@ class Composed:
 
 
 class Options(FileConfigSource):
-    """A folder of the user's own options, whose files are looked at before Hydra builds them."""
+    """A folder of options from elsewhere, whose files are looked at before Hydra builds them."""
 
     @staticmethod
     def scheme() -> str:
@@ -79,13 +79,15 @@ def opened(conf: Sequence[Path]) -> Iterator[None]:
     Args:
         conf: what `folders` returned.
     """
-    *own, shipped = conf
-    with hydra.initialize_config_dir(str(shipped), job_name="train", version_base="1.3"):
+    shipped = conf.index(CONF)
+    with hydra.initialize_config_dir(str(CONF), job_name="train", version_base="1.3"):
         SourcesRegistry.instance().register(Options)
         loader: Any = GlobalHydra.instance().config_loader()
         path = loader.get_search_path()
-        for folder in own:  # Hydra's own `searchpath` would look there last
+        for folder in conf[:shipped]:  # Hydra's own `searchpath` would look there last
             path.prepend("--config-dir", f"{Options.scheme()}://{folder.resolve()}", "main")
+        for folder in conf[shipped + 1 :]:
+            path.append("plug-in", f"{Options.scheme()}://{folder.resolve()}")
         loader.repository.initialize_sources(path)
         yield
 

@@ -3,7 +3,7 @@
 Imports config.
 
 Numba keeps compiled code on disk, but does not see that a function called from another file has
-changed. The cache folder is therefore named by a hash of these sources.
+changed. The cache folder is therefore named by a hash of these sources and those of plug-ins.
 """
 
 import hashlib
@@ -12,10 +12,13 @@ from pathlib import Path
 
 import numba
 
+from poker_rl.config.plugins import sources as plugin_sources
+
 
 def _cache_folder() -> Path:
-    sources = sorted(Path(__file__).parent.rglob("*.py"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    ours = sorted(Path(__file__).parent.rglob("*.py"))
+    sources = b"".join(path.read_bytes() for path in [*ours, *plugin_sources()])
+    digest = hashlib.sha256(sources).hexdigest()[:16]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "poker-rl" / digest
 

@@ -15,7 +15,17 @@ import numba
 import torch
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.build import Root, build_as, convert_fields, find, option, plain, read, takes
+from poker_rl.config.build import (
+    Root,
+    build_as,
+    convert_fields,
+    find,
+    of_the_user,
+    option,
+    plain,
+    read,
+    takes,
+)
 from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluation
@@ -53,7 +63,7 @@ def attempt(
         note: told that the run has begun, and where.
     """
     # What repeats this job of a sweep alone.
-    flags = [f"--config-dir={folder}" for folder in conf[:-1]]
+    flags = [f"--config-dir={folder}" for folder in of_the_user(conf)]
     sys.argv = ["poker-rl", "train", *asked.overrides, *flags]
     outcome = Outcome(status="running")
 
@@ -160,7 +170,11 @@ def taking_along(
     players it began with.
     """
     settings: dict[str, Any] = deepcopy(dict(given))
-    own = {path.stem: str(path) for folder in conf[:-1] for path in folder.glob("player/*.yaml")}
+    own = {
+        path.stem: str(path)
+        for folder in of_the_user(conf)
+        for path in folder.glob("player/*.yaml")
+    }
 
     def take(one: Any) -> Any:
         return opponents.take(own.get(one, one)) if isinstance(one, str) else one
