@@ -263,7 +263,7 @@ def evaluate(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.build import CONF, overridden, plain
+    from poker_rl.config.build import CONF, overridden
 
     path = CONF / "evaluate.yaml"
     if given.help:
@@ -274,10 +274,9 @@ def evaluate(arguments: list[str]) -> int:
     settings = overridden(path, [o for o in given.overrides if o not in of_game])
     chosen = None
     if of_game:
-        from poker_rl.config.compose import compose, opened
+        from poker_rl.config.compose import composed
 
-        with opened(conf):
-            chosen = plain(compose(of_game).settings)
+        chosen = composed(of_game, conf)
 
     from poker_rl.runs import evaluate as evaluate_job
 

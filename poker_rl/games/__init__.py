@@ -28,3 +28,22 @@ if "NUMBA_LOOP_VECTORIZE" not in os.environ:
     numba.config.LOOP_VECTORIZE = 0  # type: ignore[attr-defined]
 if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
+
+from poker_rl.games.game import Game, rule, shuffle
+from poker_rl.games.load import load_game
+from poker_rl.games.sequences import collect, multiply_out, respond
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree import Tree, tree_of
+
+__all__ = [
+    "Game",
+    "Tables",
+    "Tree",
+    "collect",
+    "load_game",
+    "multiply_out",
+    "respond",
+    "rule",
+    "shuffle",
+    "tree_of",
+]

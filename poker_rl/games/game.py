@@ -96,7 +96,11 @@ class Game(Protocol):
         """What the seat to act at a table calls this action, which it may take."""
 
     def infoset_name(self, record: np.void) -> str:
-        """What the seat to act knows, for people: its cards and what it needs of the rest."""
+        """What the seat to act knows, for people: itself, the cards it sees, the actions so far.
+
+        These three are words with a space between them, as in `1 Ks|Qh rc`; a figure of a policy
+        has a panel for each seat and number of cards, cards as its rows and actions as its columns.
+        """
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values: two games are the same if these are equal."""

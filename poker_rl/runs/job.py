@@ -21,9 +21,7 @@ from poker_rl.config.build import (
     convert_fields,
     find,
     of_the_user,
-    option,
     plain,
-    read,
     takes,
 )
 from poker_rl.config.horizons import resolved
@@ -210,14 +208,9 @@ def loader(
         opponents: the copies that a run has in its folder.
     """
 
-    def bot(name: str) -> Player:
-        settings = read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
-        player: Player = build_as(Player, settings, name, game=game, device=device)
-        return player
-
     def load(spec: str) -> Player:
         where = spec if opponents is None else opponents.locate(spec)
-        return load_player(where, game, device, bot)
+        return load_player(where, game, device, conf)
 
     return load
 
