@@ -29,7 +29,16 @@ from typing import Any, Protocol
 import numba
 import numpy as np
 
-rule: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+_compile: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+
+
+def rule(function: Any) -> Any:
+    """Decorates a module's function of records and arrays: numba compiles it when it is called.
+
+    The compiled code is kept on the disk. As in NumPy, dividing by 0 raises nothing; an index out
+    of range is not noticed. A function that can't be compiled raises numba's TypingError.
+    """
+    return _compile(function)
 
 
 class Game(Protocol):
