@@ -143,6 +143,16 @@ class Arguments(argparse.ArgumentParser):
         raise Refused(message)
 
 
+def options(own: str | None) -> list[Path]:
+    """The folders of options, that of the user among them; tells of plug-ins that can't be used."""
+    from poker_rl.config.build import folders
+    from poker_rl.config.plugins import broken
+
+    for complaint in broken():
+        tell(complaint)
+    return folders(own)
+
+
 def train(arguments: list[str]) -> int:
     """`poker-rl train`: a run, or a sweep of them."""
     parser = Arguments()
@@ -151,10 +161,9 @@ def train(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.build import folders
     from poker_rl.config.compose import compose, opened, split
 
-    conf = folders(given.config_dir)
+    conf = options(given.config_dir)
     with opened(conf):
         launcher, jobs = split(given.overrides) if given.multirun else ([], [given.overrides])
         asked = compose(jobs[0], launcher)  # before anything is begun
@@ -254,21 +263,20 @@ def evaluate(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.build import CONF, folders, overridden, plain
+    from poker_rl.config.build import CONF, overridden
 
     path = CONF / "evaluate.yaml"
     if given.help:
         say(f"{EVALUATE_HELP}\n\n{path.read_text().strip()}")
         return 0
-    conf = folders(given.config_dir)
+    conf = options(given.config_dir)
     of_game = [o for o in given.overrides if o.partition("=")[0].partition(".")[0] in GAME]
     settings = overridden(path, [o for o in given.overrides if o not in of_game])
     chosen = None
     if of_game:
-        from poker_rl.config.compose import compose, opened
+        from poker_rl.config.compose import composed
 
-        with opened(conf):
-            chosen = plain(compose(of_game).settings)
+        chosen = composed(of_game, conf)
 
     from poker_rl.runs import evaluate as evaluate_job
 
@@ -285,18 +293,18 @@ def show(arguments: list[str]) -> int:
         say(LIST_HELP)
         return 0
 
-    from poker_rl.config.build import allowed, folders
-    from poker_rl.config.listing import described, groups
+    from poker_rl.config.build import allowed
+    from poker_rl.config.listing import described, groups, origins
 
-    conf = folders(given.config_dir)
+    conf = options(given.config_dir)
     found = groups(conf)
     for group in given.groups:
         if group not in found:
             raise Refused(f"{group}: no such group; {allowed(group, found)}")
     for group in given.groups or found:
-        say(f"{group}=\n{described(found[group], conf[-1])}\n")
-    if len(conf) > 1:
-        say(f"[a file] is yours; all others come with poker-rl, from {conf[-1]}")
+        say(f"{group}=\n{described(found[group])}\n")
+    for line in origins(conf):
+        say(line)
     return 0
 
 

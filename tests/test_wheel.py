@@ -59,6 +59,10 @@ def test_holds_all_of_conf_and_nothing_else(installed: Path, tmp_path: Path) -> 
     assert "leduc" in run(installed, tmp_path, "list", "game")
 
 
+def test_says_that_it_is_typed(installed: Path) -> None:
+    assert (installed / "poker_rl" / "py.typed").read_bytes() == b""
+
+
 def test_all_that_make_installs_is_pinned() -> None:
     """Of torch's build for CUDA the libraries are left out: their versions are torch's matter."""
     pinned = {

@@ -2,3 +2,29 @@
 
 Imports no other room; every room may import it. Only `compose` knows hydra.
 """
+
+from poker_rl.config.settings import (
+    Count,
+    Natural,
+    NonNegative,
+    Passes,
+    Positive,
+    Probability,
+    Range,
+    Refused,
+    Seed,
+    Sweeps,
+)
+
+__all__ = [
+    "Count",
+    "Natural",
+    "NonNegative",
+    "Passes",
+    "Positive",
+    "Probability",
+    "Range",
+    "Refused",
+    "Seed",
+    "Sweeps",
+]

@@ -2,7 +2,8 @@
 
 A node names a dataclass by `_target_` and holds its fields, no more and no fewer; what is known
 only at run time (the game, the device) is an argument of the call. Unlike Hydra's `instantiate`,
-`build` takes no code from outside `poker_rl` and checks each value against the field's annotation.
+`build` takes no code from outside `poker_rl` and the installed plug-ins, and checks each value
+against the field's annotation.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.classes import class_of
+from poker_rl.config.plugins import plugins
 from poker_rl.config.schedules import Constant, Schedule
 from poker_rl.config.settings import (
     Count,
@@ -90,8 +92,8 @@ def build(node: object, key: str, **runtime: Any) -> Any:
         runtime: arguments that are no settings; those the constructor does not name are dropped.
 
     Raises:
-        Refused: if the target is not in `poker_rl`, a key is unknown or missing, or a value is of
-            another type, out of range or refused by the constructor.
+        Refused: if the target is not in `poker_rl` or a plug-in, a key is unknown or missing, or a
+            value is of another type, out of range or refused by the constructor.
     """
     target, settings = _class_and_settings(node, key)
     arguments = convert_fields(target, settings, key, runtime)
@@ -248,13 +250,16 @@ def unreadable(override: str) -> Refused:
 
 def folders(own: str | None) -> list[Path]:
     """Where options are looked for, the first one found counts: in a folder of the user's, if one
-    is given, then in what comes with the program.
+    is given, then in what comes with the program, then in the plug-ins.
+
+    So a plug-in that is installed never changes what a name of this program means.
 
     Raises:
         Refused: if the folder holds no options, or what would not be read from there.
     """
+    installed = [CONF, *(plugin.conf for plugin in plugins() if plugin.conf.is_dir())]
     if own is None:
-        return [CONF]
+        return installed
     folder = Path(own)
     if not own or not folder.is_dir():
         raise Refused(f"--config-dir: {own or 'an empty name'} is not a folder")
@@ -267,7 +272,12 @@ def folders(own: str | None) -> list[Path]:
     if not any(folder.glob("*/*.yaml")):
         example = folder / "game" / "mine.yaml"
         raise Refused(f"--config-dir: {folder} holds no options, files such as {example}")
-    return [folder, CONF]
+    return [folder, *installed]
+
+
+def of_the_user(conf: Sequence[Path]) -> list[Path]:
+    """Those of the folders of options that come neither with the program nor with a plug-in."""
+    return list(conf[: conf.index(CONF)])
 
 
 def find_option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> Path:

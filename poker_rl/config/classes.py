@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
+from poker_rl.config.plugins import plugins
 from poker_rl.config.settings import Refused
+
+OURS = "poker_rl"
 
 # Where the classes are that run folders and snapshots of version 0.1 name by another module.
 MOVED = {
@@ -24,20 +28,32 @@ MOVED = {
 
 
 def class_of(target: object) -> type[Any]:
-    """The class of this program that has that dotted name, such as `poker_rl.algos.ppo.PPO`.
+    """The class that has that dotted name, such as `poker_rl.algos.ppo.PPO`.
+
+    Only classes that poker_rl or an installed plug-in defines itself can be named, not those that
+    it imports from elsewhere.
 
     Raises:
-        Refused: if there is none, or it is defined elsewhere.
+        Refused: if there is no such class, or what its plug-in imports is missing.
     """
     module, _, name = str(target).rpartition(".")
     module = MOVED.get(module, module)
-    if module.startswith("poker_rl."):
-        try:
-            found = getattr(import_module(module), name, None)
-        except ModuleNotFoundError as error:
-            if not f"{module}.".startswith(f"{error.name}."):
-                raise  # what it imports is missing
-            found = None
+    package = module.partition(".")[0]
+    if package == OURS or package in {plugin.package for plugin in plugins()}:
+        found = getattr(_imported(module), name, None)
         if isinstance(found, type) and found.__module__ == module:
             return found
-    raise Refused(f"{json.dumps(target, ensure_ascii=False)} is not a class of poker_rl")
+    allowed = "".join(f" or of the plug-in {plugin.package}" for plugin in plugins())
+    raise Refused(f"{json.dumps(target, ensure_ascii=False)} is not a class of poker_rl{allowed}")
+
+
+def _imported(module: str) -> ModuleType | None:
+    """A module of this program or of a plug-in; None if there is none of that name."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            return None
+        if module.startswith(f"{OURS}."):
+            raise  # a bug
+        raise Refused(f"the plug-in's module {module} can't be imported: {error}") from error

@@ -28,7 +28,16 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.config.build import allowed, elsewhere, load, shortened, unreadable
+from poker_rl.config.build import (
+    CONF,
+    allowed,
+    elsewhere,
+    folders,
+    load,
+    plain,
+    shortened,
+    unreadable,
+)
 from poker_rl.config.settings import Refused
 
 # What Hydra says of an option of a group that only other options bring along, such as a network.
@@ -55,7 +64,7 @@ class Composed:
 
 
 class Options(FileConfigSource):
-    """A folder of the user's own options, whose files are looked at before Hydra builds them."""
+    """A folder of options from elsewhere, whose files are looked at before Hydra builds them."""
 
     @staticmethod
     def scheme() -> str:
@@ -79,13 +88,15 @@ def opened(conf: Sequence[Path]) -> Iterator[None]:
     Args:
         conf: what `folders` returned.
     """
-    *own, shipped = conf
-    with hydra.initialize_config_dir(str(shipped), job_name="train", version_base="1.3"):
+    shipped = conf.index(CONF)
+    with hydra.initialize_config_dir(str(CONF), job_name="train", version_base="1.3"):
         SourcesRegistry.instance().register(Options)
         loader: Any = GlobalHydra.instance().config_loader()
         path = loader.get_search_path()
-        for folder in own:  # Hydra's own `searchpath` would look there last
+        for folder in conf[:shipped]:  # Hydra's own `searchpath` would look there last
             path.prepend("--config-dir", f"{Options.scheme()}://{folder.resolve()}", "main")
+        for folder in conf[shipped + 1 :]:
+            path.prepend("plug-in", f"{Options.scheme()}://{folder.resolve()}", "schema")
         loader.repository.initialize_sources(path)
         yield
 
@@ -105,6 +116,19 @@ def compose(overrides: Sequence[str], launcher: Sequence[str] = ()) -> Composed:
         if option is not None and not OPTION.fullmatch(str(option)):
             raise Refused(f"{group}: {option} is not the name of an option")
     return Composed(config, list(overrides), choices)
+
+
+def composed(overrides: Sequence[str], conf: Sequence[Path] | None = None) -> dict[str, Any]:
+    """The settings that `poker-rl train` would begin with for the same overrides, as plain values.
+
+    Args:
+        conf: the folders of the options; None: those that come with the program and the plug-ins.
+
+    Raises:
+        Refused: if they can't be read or are of nothing that there is.
+    """
+    with opened(folders(None) if conf is None else conf):
+        return plain(compose(overrides).settings)
 
 
 def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
+from poker_rl.config.build import CONF, of_the_user
+from poker_rl.config.plugins import plugins
+
 # "- " before a key only indents it further; a value may hold a "#", a comment follows a space.
 KEY = re.compile(r"^((?:\s|- )*)([\w/]+):(?:\s.*?)??(?:\s#\s*(.*))?$")
 DEFAULT = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
@@ -27,14 +30,34 @@ def groups(conf: Sequence[Path]) -> dict[str, dict[str, Path]]:
     return {group: dict(sorted(options.items())) for group, options in sorted(found.items())}
 
 
-def described(options: Mapping[str, Path], shipped: Path) -> str:
-    """The options of a group, each with its comment, and with its file if it is not shipped."""
-    return table(
-        {
-            name: about(path) + ("" if path.is_relative_to(shipped) else f"  [{path}]")
-            for name, path in options.items()
-        }
-    )
+def described(options: Mapping[str, Path]) -> str:
+    """The options of a group, each with its comment, and where it comes from if not shipped."""
+    return table({name: about(path) + origin(path) for name, path in options.items()})
+
+
+def origin(path: Path) -> str:
+    """What is written behind an option: the plug-in it is of, or its file if it is the user's."""
+    if path.is_relative_to(CONF):
+        return ""
+    of_plugin = (plugin.package for plugin in plugins() if path.is_relative_to(plugin.conf))
+    return f"  [{next(of_plugin, path)}]"
+
+
+def origins(conf: Sequence[Path]) -> Iterator[str]:
+    """What stands below a list of options: where they come from, and which can't be had.
+
+    Args:
+        conf: the folders searched for the options.
+    """
+    used = {path for options in groups(conf).values() for path in options.values()}
+    for plugin in plugins():
+        release = f"{plugin.distribution} {plugin.version}"
+        yield f"[{plugin.package}] comes with the plug-in {release}, from {plugin.folder}"
+        for path in sorted(set(plugin.conf.glob("*/*.yaml")) - used):
+            yield f"{path} is not used: another {path.parent.name} of that name comes first"
+    if of_the_user(conf):
+        yield "[a file] is yours"
+    yield f"all others come with poker-rl, from {CONF}"
 
 
 def about(path: Path) -> str:
@@ -66,10 +89,11 @@ def annotated(settings: object, conf: Sequence[Path], choices: Mapping[str, str 
     """Settings as YAML, each key with the comment it has where it was set.
 
     Args:
-        conf: the folders searched for the options, that of the root settings last.
+        conf: the folders searched for the options, one of which has the root settings.
         choices: the option chosen of each group.
     """
-    notes = comments(conf[-1] / "config.yaml", "")
+    roots = (path for folder in conf if (path := folder / "config.yaml").is_file())
+    notes = comments(next(roots), "")
     # An experiment speaks last, as it does when settings are merged.
     for group in sorted(choices, key=lambda group: group == "experiment"):
         for path in sources(conf, group, choices[group]):

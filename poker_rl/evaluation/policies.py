@@ -25,17 +25,17 @@ FEW_COLUMNS = 8  # up to so many, probabilities fit in the cells
 def policy(tree: Tree, probabilities: np.ndarray, title: str) -> Figure | None:
     """A policy [I, A], each cell divided by the probabilities of its actions.
 
-    A panel for each seat and street; rows are the cards seen, columns the actions so far. None if
-    there are too many cells to tell apart.
+    A panel for each seat and number of cards seen; rows are these cards, columns the actions so
+    far, as the names of information sets tell them. None if there are too many cells to tell apart.
     """
     if tree.size > MOST_INFOSETS or tree.game.actions > len(ACTIONS):
         return None
     names = [(*name.split(" "), "")[:3] for name in tree.names]  # seat, cards, actions so far
-    streets = tree.records["street"]
-    count, seats = int(streets.max()) + 1, tree.game.seats
+    rounds = np.unique([len(cards) for _, cards, _ in names], return_inverse=True)[1]
+    count, seats = int(rounds.max()) + 1, tree.game.seats
     panels = [
-        np.flatnonzero((streets == street) & (tree.owner == seat))
-        for street in range(count)
+        np.flatnonzero((rounds == one) & (tree.owner == seat))
+        for one in range(count)
         for seat in range(seats)
     ]
     shapes = [(len({names[i][1] for i in p}), len({names[i][2] for i in p})) for p in panels]
@@ -50,29 +50,37 @@ def policy(tree: Tree, probabilities: np.ndarray, title: str) -> Figure | None:
     )
     axes = figure.subplots(count, seats, squeeze=False, height_ratios=heights)
     for panel, ax, i in zip(panels, axes.ravel(), range(len(panels)), strict=True):
-        where = f"seat {i % seats}" + (f", street {i // seats + 1}" if count > 1 else "")
+        where = f"seat {i % seats}" + (f", round {i // seats + 1}" if count > 1 else "")
         cells(ax, [names[infoset] for infoset in panel], probabilities[panel], where)
+    actions = [tree.game.action_name(a) for a in range(tree.game.actions)]
     used = np.flatnonzero(tree.legal.any(0))
     figure.legend(
         [Patch(color=ACTIONS[a]) for a in used],
-        [tree.game.action_name(int(a)) for a in used],
+        [actions[a] for a in used],
         loc="outside right upper",
         frameon=False,
         labelcolor=INK,
     )
     figure.suptitle(f"{title}, in per cent", x=0.01, ha="left", fontsize=11, color=INK)
-    footnote(figure, f"exact, the policy's own probabilities; {legend(tree.names)}")
+    footnote(figure, f"exact, the policy's own probabilities; {legend(tree.names, actions)}")
     return figure
 
 
-def legend(names: Sequence[str]) -> str:
-    """How to read the names of information sets in the rows and columns of `policy`."""
+def legend(names: Sequence[str], actions: Sequence[str]) -> str:
+    """How to read the names of information sets in the rows and columns of `policy`.
+
+    Args:
+        actions: the names of the game's actions, of which a line may hold the first letters.
+    """
     lines = "".join(name.partition(" ")[2].partition(" ")[2] for name in names)
-    words = [meaning for letter, meaning in LETTERS.items() if letter in lines]
-    if any(sign.isdigit() for sign in lines):
+    letters = {name[0] for name in actions}
+    words = [
+        meaning for letter, meaning in LETTERS.items() if letter in lines and letter in letters
+    ]
+    if any(sign.isdigit() for sign in lines) and "r" in letters:
         words.append("a number: the chips raised to")
     cards = "rows are the cards seen" + (", own | board" if "|" in "".join(names) else "")
-    return f"{cards}; columns are the actions so far: {', '.join(words)}"
+    return f"{cards}; columns are the actions so far{': ' if words else ''}{', '.join(words)}"
 
 
 def cells(ax: Axes, names: Sequence[tuple[str, ...]], chances: np.ndarray, title: str) -> None:

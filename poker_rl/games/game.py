@@ -29,7 +29,16 @@ from typing import Any, Protocol
 import numba
 import numpy as np
 
-rule: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+_compile: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+
+
+def rule(function: Any) -> Any:
+    """Decorates a module's function of records and arrays: numba compiles it when it is called.
+
+    The compiled code is kept on the disk. As in NumPy, dividing by 0 raises nothing; an index out
+    of range is not noticed. A function that can't be compiled raises numba's TypingError.
+    """
+    return _compile(function)
 
 
 class Game(Protocol):
@@ -96,7 +105,11 @@ class Game(Protocol):
         """What the seat to act at a table calls this action, which it may take."""
 
     def infoset_name(self, record: np.void) -> str:
-        """What the seat to act knows, for people: its cards and what it needs of the rest."""
+        """What the seat to act knows, for people: itself, the cards it sees, the actions so far.
+
+        These three are words with a space between them, as in `1 Ks|Qh rc`; a figure of a policy
+        has a panel for each seat and number of cards, cards as its rows and actions as its columns.
+        """
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values: two games are the same if these are equal."""

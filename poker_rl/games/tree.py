@@ -32,7 +32,8 @@ class Tree:
         levels: first node of each depth, and N, [depths + 1]
         records: a table at each information set, to ask players, [I]
         owner: who acts at each information set, [I] int8
-        node: betting line of each information set, whatever the cards, [I] int64
+        node: line of actions that leads to each information set, whatever the cards, [I] int64;
+            where some of the actions are hidden from the seat to act, one of several such lines
         legal: [I, A] bool
         first: first information set of each seat, and I; a seat's own lie side by side, those
             further down its moves later, [seats + 1]
@@ -64,6 +65,7 @@ class Tree:
 
         parent = np.full(self.deals, -1)
         edge = np.full(self.deals, -1)
+        line = np.zeros(self.deals, np.int64)  # of each node of a level, numbered in order
         parts: dict[str, list[np.ndarray]] = {}
         keys: list[np.ndarray] = []
         lines: list[np.ndarray] = []
@@ -79,8 +81,9 @@ class Tree:
             )
             infoset[live] += first_infoset
             mask = tables.legal(live)
+            to_act = tables.records["to_act"][live].astype(np.int64)
             _, level_lines = np.unique(
-                _line_keys(tables.records[live[sample]]), return_inverse=True
+                (to_act * (line.max(initial=0) + 1) + line[live])[sample], return_inverse=True
             )
             for name, part in {
                 "parent": parent,
@@ -99,6 +102,7 @@ class Tree:
             row, action = np.nonzero(mask)
             parent = first_node + live[row]
             edge = infoset[live[row]] * game.actions + action
+            _, line = np.unique(line[live[row]] * game.actions + action, return_inverse=True)
             first_node += len(over)
             first_infoset += len(level_keys)
             first_line += int(level_lines.max(initial=-1)) + 1
@@ -260,15 +264,6 @@ def describe_rows(game: Game) -> str:
     most = 3 * 10**4 * game.deal_count()
     rows = row_count(game, most)
     return f"{'more than ' if rows > most else ''}{rows:.3g} nodes"
-
-
-def _line_keys(records: np.ndarray) -> np.ndarray:
-    longest = int(records["moves"].max(initial=0))
-    moves = records["line"][:, :longest].copy()
-    moves[np.arange(longest) >= records["moves"][:, None]] = np.iinfo(moves.dtype).max
-    key = np.c_[records["to_act"].astype(moves.dtype), moves]
-    lines: np.ndarray = key.view(f"S{key.itemsize * key.shape[1]}")[:, 0]
-    return lines
 
 
 @rule

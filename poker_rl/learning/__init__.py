@@ -2,3 +2,8 @@
 
 Imports config, games, nets and players.
 """
+
+from poker_rl.learning.memory import Column, Memory
+from poker_rl.learning.rollout import Batch, Rollout, Rows
+
+__all__ = ["Batch", "Column", "Memory", "Rollout", "Rows"]

@@ -16,12 +16,13 @@ A snapshot file is data alone: the classes it names are looked up among this pro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from poker_rl.config.build import build_as, folders, option, read
 from poker_rl.config.classes import class_of
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
@@ -35,6 +36,8 @@ from poker_rl.storage.checkpoint import (
     snapshots,
 )
 
+CPU = torch.device("cpu")
+
 NAME = re.compile(r"[\w-]+")
 SPEC = re.compile(r"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?)?")  # path@decisions:player.copy
 
@@ -42,19 +45,23 @@ PLAYER_NAME = re.compile(r"\w{1,60}")  # such a name may be part of a file's
 
 
 def load_player(
-    spec: str, game: Game, device: torch.device, bot: Callable[[str], Player]
+    spec: str,
+    game: Game,
+    device: torch.device = CPU,
+    conf: Sequence[Path] | None = None,
 ) -> Player:
     """The one player a user named.
 
     Args:
         spec: see above.
-        bot: builds the player that has this name in `conf/player`, or this file of settings.
+        device: where its networks go.
+        conf: the folders of the options; None: those that come with the program and the plug-ins.
 
     Raises:
         Refused: if there is none, its file is damaged, or it plays another game.
     """
     if is_bot(spec):
-        return bot(spec)
+        return _bot(spec, game, device, folders(None) if conf is None else conf)
     path, name, copy = parse(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
     if player.instances == 1 and copy is None:
@@ -63,6 +70,13 @@ def load_player(
         last = player.instances - 1
         raise Refused(f"{spec}: {name} has {last + 1} copies; choose :{name}.0 to :{name}.{last}")
     return player.instance(copy)
+
+
+def _bot(name: str, game: Game, device: torch.device, conf: Sequence[Path]) -> Player:
+    """The player that has this name in `conf/player`, or this file of settings."""
+    settings = read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
+    player: Player = build_as(Player, settings, name, game=game, device=device)
+    return player
 
 
 def is_bot(spec: str) -> bool:

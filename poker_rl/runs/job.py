@@ -15,7 +15,15 @@ import numba
 import torch
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.build import Root, build_as, convert_fields, find, option, plain, read, takes
+from poker_rl.config.build import (
+    Root,
+    build_as,
+    convert_fields,
+    find,
+    of_the_user,
+    plain,
+    takes,
+)
 from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluation
@@ -53,7 +61,7 @@ def attempt(
         note: told that the run has begun, and where.
     """
     # What repeats this job of a sweep alone.
-    flags = [f"--config-dir={folder}" for folder in conf[:-1]]
+    flags = [f"--config-dir={folder}" for folder in of_the_user(conf)]
     sys.argv = ["poker-rl", "train", *asked.overrides, *flags]
     outcome = Outcome(status="running")
 
@@ -160,7 +168,11 @@ def taking_along(
     players it began with.
     """
     settings: dict[str, Any] = deepcopy(dict(given))
-    own = {path.stem: str(path) for folder in conf[:-1] for path in folder.glob("player/*.yaml")}
+    own = {
+        path.stem: str(path)
+        for folder in of_the_user(conf)
+        for path in folder.glob("player/*.yaml")
+    }
 
     def take(one: Any) -> Any:
         return opponents.take(own.get(one, one)) if isinstance(one, str) else one
@@ -196,14 +208,9 @@ def loader(
         opponents: the copies that a run has in its folder.
     """
 
-    def bot(name: str) -> Player:
-        settings = read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
-        player: Player = build_as(Player, settings, name, game=game, device=device)
-        return player
-
     def load(spec: str) -> Player:
         where = spec if opponents is None else opponents.locate(spec)
-        return load_player(where, game, device, bot)
+        return load_player(where, game, device, conf)
 
     return load
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml  # type: ignore[import-untyped]
 
+from poker_rl.config.plugins import plugins
 from poker_rl.config.settings import Refused, about
 from poker_rl.storage.disk import demand_file, demand_folder, replaced
 
@@ -239,7 +240,7 @@ def _versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:  # a checkout that was not installed
             continue
-    return found
+    return found | {plugin.distribution: plugin.version for plugin in plugins()}
 
 
 def _commit() -> str | None:

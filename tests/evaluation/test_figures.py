@@ -266,7 +266,7 @@ def test_cells_are_divided_by_the_probabilities():
     tree = tree_of(LEDUC)
     chances = random_policies(LEDUC)[0]
     figure = policies.policy(tree, chances, "random")
-    assert titles(figure) == [f"seat {s}, street {r}" for r in (1, 2) for s in (0, 1)]
+    assert titles(figure) == [f"seat {s}, round {r}" for r in (1, 2) for s in (0, 1)]
     seat_1 = figure.axes[1]
     assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
     assert [tick.get_text() for tick in seat_1.get_yticklabels()] == [

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from random_games import game, play
 
-from poker_rl.config.build import build, option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.matches import against
 from poker_rl.evaluation.matches import play as match
@@ -24,12 +22,7 @@ NAMED += ["nolimit_holdem", "nolimit_holdem_6p"]
 
 
 def bot(name):
-    return load_player(
-        name,
-        DRAWN,
-        torch.device("cpu"),
-        lambda name: build(option("player", name), "player", game=DRAWN),
-    )
+    return load_player(name, DRAWN)
 
 
 def test_each_number_of_seats_is_as_likely():

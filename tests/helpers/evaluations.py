@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import torch
 from hydra import compose, initialize_config_dir
 
 from poker_rl.config.build import CONF, build, option, plain
@@ -20,11 +19,7 @@ KUHN_3P = replace(KUHN, name="kuhn_3p", seats=3, ranks="TJQK")
 
 def loader(game):
     """What an evaluation is given to load the players it names."""
-
-    def bot(name):
-        return build(option("player", name), "player", game=game)
-
-    return lambda spec: load_player(spec, game, torch.device("cpu"), bot)
+    return lambda spec: load_player(spec, game)
 
 
 def evaluation(game=KUHN, name="default", opponent="null", **settings):

@@ -226,7 +226,7 @@ def save(folder, decisions, players, game=KUHN):
 
 
 def load(spec, game=KUHN):
-    return load_player(str(spec), game, CPU, lambda name: bot(name, game))
+    return load_player(str(spec), game)
 
 
 @pytest.mark.parametrize("name", PLAYERS)

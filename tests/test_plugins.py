@@ -1,0 +1,151 @@
+"""Packages of other people: the example, installed and run, and what is wrong with broken ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "plugin"
+COMMAND = Path(sys.executable).parent / "poker-rl"
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the example was installed into."""
+    folder = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--no-build-isolation", "--target", str(folder)]
+    subprocess.run([*pip, *options, str(EXAMPLE)], check=True)
+    return folder
+
+
+def run(
+    command: list[str | Path], cwd: Path, *installed: Path, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """What a command does where these folders hold what is installed."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, installed))} | more
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def plugin(folder: Path, package: str, entry: str = "", **files: str) -> Path:
+    """Make a plug-in as an installer leaves it: its files by path with / as __."""
+    (folder / package).mkdir(parents=True)
+    (folder / package / "__init__.py").touch()
+    information = folder / f"{package}-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    lines = f"[poker_rl.plugins]\n{package} = {entry or package}\n"
+    (information / "entry_points.txt").write_text(lines)
+    for name, text in files.items():
+        path = folder / package / name.replace("__", "/").replace("_py", ".py")
+        path = path.with_name(path.name.replace("_yaml", ".yaml"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_the_tests_of_the_example(example: Path, tmp_path: Path) -> None:
+    """Away from the example's sources: what is tested is what was installed."""
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / "tests"]
+    done = run(tests, tmp_path, example)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_list_tells_where_options_come_from(example: Path, tmp_path: Path) -> None:
+    out = run([COMMAND, "list"], tmp_path, example).stdout.splitlines()
+    told = [line.split()[0] for line in out if line.endswith("  [goofspiel]")]
+    assert told == ["fictitious_play", "goofspiel", "matching"]
+    comes = f"[goofspiel] comes with the plug-in goofspiel 1.0, from {example / 'goofspiel'}"
+    assert comes in out
+
+
+def test_without_the_plugin_its_code_is_not_known(example: Path, tmp_path: Path) -> None:
+    """Though it could be imported: only who is installed as a plug-in is trusted."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "goofspiel").symlink_to(example / "goofspiel")
+    conf = f"--config-dir={example / 'goofspiel' / 'conf'}"
+    done = run([COMMAND, "train", conf, "game=goofspiel"], tmp_path, tmp_path / "site")
+    assert done.returncode == 2
+    what = '"goofspiel.game.Goofspiel" is not a class of poker_rl'
+    assert done.stderr == f"poker-rl: game._target_: {what}\n"
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_names_of_the_program_stay_its_own(tmp_path: Path) -> None:
+    """A plug-in's option of a shipped option's name is not used; a user's own wins over both."""
+    greedy = "# Not Kuhn\n_target_: greedy.game.Game\n"
+    bot = "# Of the plug-in\n_target_: poker_rl.players.bots.Uniform\n"
+    files = {"conf__game__kuhn_yaml": greedy, "conf__player__theirs_yaml": bot}
+    site = plugin(tmp_path / "site", "greedy", **files)
+    out = run([COMMAND, "list", "game"], tmp_path, site).stdout
+    path = site / "greedy" / "conf" / "game" / "kuhn.yaml"
+    assert f"{path} is not used: another game of that name comes first\n" in out
+    assert "Not Kuhn" not in out
+    settings = run([COMMAND, "train", "--cfg=job"], tmp_path, site).stdout
+    assert "_target_: poker_rl.games.poker.limit.Poker" in settings
+
+    (tmp_path / "mine" / "player").mkdir(parents=True)
+    (tmp_path / "mine" / "player" / "theirs.yaml").write_text(bot.replace("the plug-in", "mine"))
+    out = run([COMMAND, "list", "player", "--config-dir=mine"], tmp_path, site).stdout
+    assert "  Of mine  [mine/player/theirs.yaml]\n" in out
+
+
+@pytest.mark.parametrize(
+    ("entry", "files", "what"),
+    [
+        ("gone", {}, "there is no top-level package gone; install it again or uninstall it"),
+        ("lost.inner", {}, "there is no top-level package lost.inner; install it again or"),
+        ("", {"conf__config_yaml": "seed: 1\n"}, "conf/config.yaml is of no group; allowed: "),
+    ],
+)
+def test_a_broken_plugin_is_told_and_left_out(
+    entry: str, files: dict[str, str], what: str, tmp_path: Path
+) -> None:
+    site = plugin(tmp_path / "site", "lost", entry, **files)
+    for command in (["list", "game"], ["train", "--cfg=job"]):
+        done = run([COMMAND, *command], tmp_path, site)
+        assert done.returncode == 0
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("poker-rl: plug-in lost (lost 1.0) is not used: ")
+        assert what in line
+        assert "kuhn" in done.stdout
+
+
+def test_what_a_plugin_lacks_is_told_in_a_line(tmp_path: Path) -> None:
+    game = "# A game\n_target_: lacking.game.Game\n"
+    code = "import surely_not_installed\n"
+    site = plugin(tmp_path / "site", "lacking", conf__game__lacking_yaml=game, game_py=code)
+    done = run([COMMAND, "train", "game=lacking"], tmp_path, site)
+    assert done.returncode == 2
+    why = "can't be imported: No module named 'surely_not_installed'"
+    assert done.stderr == f"poker-rl: game._target_: the plug-in's module lacking.game {why}\n"
+
+
+def test_edited_rules_are_compiled_anew(tmp_path: Path) -> None:
+    """Also where the loop that was kept on disk is of poker_rl, and the edit in a file beside."""
+    rules = "from poker_rl.games import rule\nfrom moving.points import points\n\n\n"
+    rules += "@rule\ndef payoffs(game, table, out):\n    out[0] = points(table)\n"
+    points = "from poker_rl.games import rule\n\n\n@rule\ndef points(table):\n    return {}\n"
+    files = {"rules_py": rules, "points_py": points.format(1)}
+    site = plugin(tmp_path / "site", "moving", **files)
+    program = """
+import numpy as np
+from moving import rules
+from poker_rl.games.tables import compiled, payoffs_loop
+won = np.zeros((1, 1), np.int64)
+tables = np.zeros(1, [("variant", "u1")])
+compiled(payoffs_loop, rules, False)(tables, tables, np.zeros(1, np.int64), won)
+print(won[0, 0])
+"""
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for number in (1, 2):
+        (site / "moving" / "points.py").write_text(points.format(number))
+        done = run([sys.executable, "-c", program], tmp_path, site, **cache)
+        assert done.stdout == f"{number}\n", done.stderr
