@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from givens import given
 from small_games import kuhn, leduc
 
 from poker_rl.algos.reinforce import Reinforce, RunningAverage
@@ -37,9 +38,7 @@ def reinforce(
         "instances": 1,
         "seating": "fixed",
     }
-    return Reinforce(
-        **(settings | changed), game=game, net=net, device=CPU, seed=seed, opponent=opponent
-    )
+    return Reinforce(**(settings | changed), given=given(game, net, seed, opponent))
 
 
 def played(learner: Reinforce, metrics: bool = False) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from givens import given
 from small_games import kuhn, leduc
 
 from poker_rl.algos.vpg import VPG, nth_hand
@@ -47,7 +48,7 @@ def vpg(
     net = MLP(
         hidden=[7], activation="relu", init="torch", features="rank" if rank else "observation"
     )
-    return VPG(**(settings | changed), game=game, net=net, device=CPU, seed=seed, opponent=opponent)
+    return VPG(**(settings | changed), given=given(game, net, seed, opponent))
 
 
 def weights(module: torch.nn.Module) -> torch.Tensor:
