@@ -21,8 +21,6 @@ from poker_rl.learning.advantages import doubly_robust
 from poker_rl.learning.rollout import ENDED, Batch
 from poker_rl.nets.dense import MLP
 
-CPU = torch.device("cpu")
-
 
 def game_of(name: str) -> Poker:
     game: Poker = build(option("game", name), "game")

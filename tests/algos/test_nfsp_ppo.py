@@ -22,8 +22,6 @@ from poker_rl.games.tree import tree_of
 from poker_rl.learning.rollout import OPEN, Batch
 from poker_rl.nets.dense import MLP
 
-CPU = torch.device("cpu")
-
 
 def game_of(name: str) -> Any:
     return build(option("game", name), "game")

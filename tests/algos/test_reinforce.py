@@ -20,7 +20,6 @@ from poker_rl.games.tree import tree_of
 from poker_rl.learning.rollout import ENDED
 from poker_rl.nets.dense import MLP, BetWeight, Net
 
-CPU = torch.device("cpu")
 TABLE = BetWeight(spread=0.5)
 HIDDEN = MLP(hidden=[8], activation="tanh", init="torch", features="observation")
 RUNNING = RunningAverage(decay=0.9, start=-2.0)

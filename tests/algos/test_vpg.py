@@ -21,7 +21,6 @@ from poker_rl.games.tree import tree_of
 from poker_rl.learning.rollout import ENDED, Batch
 from poker_rl.nets.dense import MLP
 
-CPU = torch.device("cpu")
 NODE_AGENTS: dict[str, Any] = {"members": "node", "hands": 50, "member_decisions": 30}
 
 
