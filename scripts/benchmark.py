@@ -25,6 +25,7 @@ from poker_rl.games.poker.betting import deal, legal, payoffs, start, step
 from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
+from poker_rl.learning.agents import Given
 
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
 BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
@@ -298,7 +299,8 @@ def nfsp() -> Work:
     with opened([CONF]):
         settings = plain(compose(["experiment=nfsp_leduc_openspiel"]).settings)
     parts = {"game": build(settings["game"], "game"), "net": build(settings["net"], "net")}
-    learner = build(settings["algo"], "algo", device=torch.device("cpu"), seed=0, **parts)
+    given = Given(device=torch.device("cpu"), seed=0, **parts)
+    learner = build(settings["algo"], "algo", given=given)
 
     def iteration() -> int:
         before: int = learner.progress.decisions

@@ -22,43 +22,29 @@ The combination and its constants are our own.
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 
-from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
+from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.schedules import OverDecisions
 from poker_rl.config.settings import Count, NonNegative, Positive, Probability, Refused
-from poker_rl.games.game import Game
-from poker_rl.games.game import rule as compiled
-from poker_rl.learning.agents import Agents
+from poker_rl.learning.advantages import doubly_robust
+from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.average import AveragePolicy, AverageSettings
-from poker_rl.learning.clock import Clock
-from poker_rl.learning.minibatches import Inputs, minibatches
-from poker_rl.learning.rollout import ENDED, Batch, Rows, Seating
-from poker_rl.nets.dense import (
-    Net,
-    clip_gradients,
-    masked_log_softmax,
-    masked_softmax,
-)
+from poker_rl.learning.descent import descend
+from poker_rl.learning.rollout import Batch, Rows
+from poker_rl.nets.dense import masked_log_softmax
 from poker_rl.nets.weight_average import WeightAverage
-from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import draw
+from poker_rl.players.sampling import mixed
 
 
 @dataclass(kw_only=True)
-class ActorCritic(NetworkLearner):
-    """The learner; schedules count decisions, `alpha` is in the game's unit.
-
-    Args:
-        game: the game played.
-        net: shape of the actor, and of the critic but for its input and output.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
-    """
+class ActorCritic(NetworkLearner, Seats):
+    """The learner; schedules count decisions, `alpha` is in the game's unit."""
 
     hands: Count
     every_deal: bool
@@ -75,36 +61,15 @@ class ActorCritic(NetworkLearner):
     last_scale: NonNegative
     weight_average: Probability
     average: AverageSettings | None
-    members: Members
-    instances: Count
-    seating: Seating
-    game: InitVar[Game]
-    net: InitVar[Net]
-    device: InitVar[torch.device]
-    seed: InitVar[int]
-    opponent: InitVar[Player | None] = None
 
     learnt: ClassVar = ("actor", "critic", "weight_average", "average")
 
-    def __post_init__(
-        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
-    ) -> None:
+    def __post_init__(self, given: Given) -> None:
         if self.minibatches > self.hands:
             raise Refused(f"minibatches: {self.minibatches:,} parts of {self.hands:,} hands")
-        self.progress = Progress()
-        self._agents = Agents(
-            game,
-            net,
-            device,
-            seed,
-            opponent,
-            tables=self.hands,
-            members=self.members,
-            instances=self.instances,
-            seating=self.seating,
-            hidden=self.critic == "perfect_information",
-            key="hands",
-        )
+        hidden = self.critic == "perfect_information"
+        self._begin(Agents(given, self, tables=self.hands, hidden=hidden, key="hands"))
+        game = given.game
         self._actor = self._agents.network(game.actions, self.last_scale)
         self._critic = self._agents.critic(game.actions)
         self._optimiser = torch.optim.Adam(
@@ -112,20 +77,11 @@ class ActorCritic(NetworkLearner):
             fused=True,
         )
         self._weight_average = WeightAverage(self._actor, self.weight_average)
-        self._clock = Clock()
         self._average = None
         if self.average is not None:
-            network = self._agents.network(game.actions, self.last_scale)
-            self._average = AveragePolicy(
-                self.average,
-                network,
-                self._agents.column,
-                game.actions,
-                self._agents.seed(),
-                self._clock,
-            )
+            self._average = AveragePolicy(self.average, self._agents, last_scale=self.last_scale)
         turn, traverser = np.divmod(
-            np.arange(self.instances * self.hands), game.seats if opponent is None else 1
+            np.arange(self.instances * self.hands), game.seats if given.opponent is None else 1
         )
         self._traverser = traverser  # [tables]
         self._decks = None  # or [tables, dealt]
@@ -135,59 +91,47 @@ class ActorCritic(NetworkLearner):
         self._unit = game.unit_chips
         self._policies: list[np.ndarray] = []
 
-    def learn(self) -> dict[str, float]:
+    def _iterate(self) -> dict[str, float]:
         """Play the hands of one iteration and take one pass over them with both networks."""
-        self._clock.start()
         self._policies.clear()
         batch = self._agents.rollout.play_out(self._act, self._decks)
         policy = np.concatenate(self._policies)  # [N, A]
         traverses = batch.agent == self._traverser[batch.table]
-        metrics = self._fit(_alone(batch, traverses), policy[traverses])
+        metrics = self._fit(batch.alone(np.flatnonzero(traverses)), policy[traverses])
         self._weight_average.update(self._actor)
         if self._average is not None:
             others = traverses if traverses.all() else ~traverses
-            self._average.add(
-                batch.observation[others],
-                batch.mask[others],
-                policy[others],
-                batch.copy[others],
-                self.progress.iterations + 1,
-            )
+            self._average.add(batch, others, policy[others], self.progress.iterations + 1)
             self._average.learn()
             metrics |= self._average.metrics()
 
         self.progress.hands = self._agents.rollout.hands
         self.progress.decisions += len(batch)
         self.progress.updates += self.minibatches
-        self.progress.iterations += 1
-        return metrics | {"time/outside_networks": self._clock.outside_networks()}
+        return metrics
 
     def players(self) -> dict[str, Player]:
         """The weight average first: it is the one that comes closest to equilibrium."""
-        modules = {"weight_average": self._weight_average.module, "current": self._actor}
-        if self._average is not None:
-            modules["average"] = self._average.module
-        return {name: self._agents.player(module) for name, module in modules.items()}
+        return self._agents.players(
+            weight_average=self._weight_average.module,
+            current=self._actor,
+            average=None if self._average is None else self._average.module,
+        )
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        with self._clock.networks(), torch.no_grad():
-            logits = self._agents.logits(self._actor, rows)
-            policy = masked_softmax(logits, self._agents.tensor(rows.mask)).cpu().numpy()
+        policy = self._agents.policy(self._actor, rows)
         self._policies.append(policy)
         traverses = rows.agent == self._traverser[rows.table]
-        mixed = traverses[:, None] * self.exploration
-        behaviour = (1 - mixed) * policy + mixed * rows.mask / rows.mask.sum(1, keepdims=True)
-        action = draw(behaviour, self._agents.generator.random(len(behaviour)))
-        return action, np.log(behaviour[np.arange(len(action)), action])
+        explores = self.exploration * traverses[:, None]
+        return self._agents.drawn(mixed(policy, rows.mask, explores))
 
     def _fit(self, batch: Batch, policy: np.ndarray) -> dict[str, float]:
         """One pass over the traversers' decisions [N] and their policies [N, A]."""
-        seen = Inputs(batch.observation, self._agents.device)
-        known = Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._agents.device)
+        seen, known = self._agents.inputs(batch)
         copy = self._agents.tensor(batch.copy)
-        with self._clock.networks(), torch.no_grad():
+        with self._agents.clock.networks(), torch.no_grad():
             values = known.all(self._critic, copy).cpu().numpy()  # [N, A] in reward scales
-        target, advantage = estimate(
+        target, advantage = doubly_robust(
             batch, policy, values, self.trace, self.least_probability, self.reward_scale
         )
         goals, gains = self._agents.tensor(target), self._agents.tensor(advantage)
@@ -202,15 +146,9 @@ class ActorCritic(NetworkLearner):
             group["lr"] = lr.value(step)
         weight = alpha * self._unit / self.reward_scale
         sums = torch.zeros(3, device=self._agents.device)
-        for rows, share in minibatches(
-            np.arange(len(batch)),
-            batch.copy,
-            self._agents.copies,
-            self.minibatches,
-            self._agents.generator,
-            self._agents.device,
-        ):
-            with self._clock.networks():
+        every = np.arange(len(batch))
+        for rows, share in self._agents.minibatches(every, batch.copy, self.minibatches):
+            with self._agents.clock.networks():
                 q = known.some(self._critic, rows).gather(2, actions[rows][..., None])[..., 0]
                 error = (q - goals[rows]).square()  # [K, B]
                 log_pi = masked_log_softmax(seen.some(self._actor, rows), mask[rows])  # [K, B, A]
@@ -219,10 +157,7 @@ class ActorCritic(NetworkLearner):
                 divergence = spread[rows] - entropy  # KL(pi, uniform) [K, B]
                 loss = weight * divergence - (pi * gains[rows]).sum(2)
                 told = (share * torch.stack([error, loss, entropy])).sum((1, 2))  # sums of means
-                self._optimiser.zero_grad()
-                (told[0] + told[1]).backward()  # type: ignore[no-untyped-call]
-                clip_gradients(self._actor, self.gradient_norm)
-                self._optimiser.step()
+                descend(told[0] + told[1], self._optimiser, self._actor, self.gradient_norm)
                 sums += told.detach()
         told_means = (sums / (self.minibatches * self._agents.copies)).tolist()
         return {
@@ -230,83 +165,11 @@ class ActorCritic(NetworkLearner):
             "schedule/alpha": alpha,
         }
 
-    def _parts(self) -> dict[str, Stateful]:
-        parts: dict[str, Stateful] = {
-            "progress": self.progress,
-            "agents": self._agents,
+    def _parts(self) -> dict[str, Stateful | None]:
+        return {
             "actor": self._actor,
             "critic": self._critic,
             "optimiser": self._optimiser,
             "weight_average": self._weight_average,
+            "average": self._average,
         }
-        return parts if self._average is None else parts | {"average": self._average}
-
-
-def estimate(
-    batch: Batch,
-    policy: np.ndarray,
-    values: np.ndarray,
-    trace: float,
-    least_probability: float,
-    reward_scale: float,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Retrace targets of the actions taken and doubly robust advantages of all of them.
-
-    Args:
-        batch: finished hands.
-        policy: pi, [N, A].
-        values: the critic's Q, [N, A], in units of `reward_scale` chips.
-        trace: lambda of Retrace.
-        least_probability: floor of b(x) in the correction, against its variance.
-        reward_scale: chips to one unit of value.
-
-    Returns:
-        targets [N] float32 and advantages [N, A] float32, 0 at illegal actions, in the same units.
-    """
-    target = np.empty(len(batch), np.float32)
-    advantage = np.zeros_like(values)
-    _estimate(
-        batch.next,
-        batch.action,
-        np.exp(batch.log_prob),
-        batch.reward / np.float32(reward_scale),
-        batch.mask,
-        policy,
-        values,
-        trace,
-        least_probability,
-        target,
-        advantage,
-    )
-    return target, advantage
-
-
-@compiled
-def _estimate(  # type: ignore[no-untyped-def]
-    next_, action, behaviour, reward, mask, policy, values, trace, least, target, advantage
-):
-    mean = np.empty_like(target)  # E_pi Q
-    for i in range(len(action) - 1, -1, -1):
-        mean[i] = 0
-        for a in range(mask.shape[1]):
-            mean[i] += policy[i, a] * values[i, a]
-        x, after = action[i], next_[i]
-        target[i] = reward[i]
-        if after >= 0:
-            ratio = min(np.float32(1), policy[after, action[after]] / behaviour[after])
-            surprise = target[after] - values[after, action[after]]
-            target[i] += mean[after] + trace * ratio * surprise
-        correction = (target[i] - values[i, x]) / max(behaviour[i], least)
-        for a in range(mask.shape[1]):
-            if mask[i, a]:
-                advantage[i, a] = values[i, a] - mean[i] - policy[i, x] * correction
-        advantage[i, x] += correction
-
-
-def _alone(batch: Batch, kept: np.ndarray) -> Batch:
-    """Some agents' decisions, `kept` [N] bool, as a batch of their own."""
-    place = np.full(len(batch) + 1, ENDED)
-    place[:-1][kept] = np.arange(kept.sum())
-    own = batch.pick(np.flatnonzero(kept))
-    own.next = place[own.next]
-    return own

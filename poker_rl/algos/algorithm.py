@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import InitVar, asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
 from poker_rl.config.settings import Refused
+from poker_rl.learning.agents import Agents, Given
 from poker_rl.players.player import Player
 
 
@@ -72,24 +73,49 @@ class Algorithm(Protocol):
         """Go on exactly where `state_dict` was taken."""
 
 
+@dataclass(kw_only=True)
 class NetworkLearner(ABC):
-    """What learners with networks have in common: they are saved and resumed part by part."""
+    """What learners with networks have in common: agents, progress, and a state part by part.
+
+    A learner's fields are its YAML. Its `__post_init__` is handed what it is given, and calls
+    `_begin` before it makes anything else.
+    """
+
+    given: InitVar[Given]
 
     # The names of the parts that hold what was learnt: networks and averages. A warm start takes
     # these over from another run and begins all others afresh.
     learnt: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def _parts(self) -> dict[str, Stateful]:
-        """All that has a state, by name."""
+    def _iterate(self) -> dict[str, float]:
+        """Play and learn once, and count hands, decisions and updates; what `learn` tells."""
+
+    @abstractmethod
+    def _parts(self) -> dict[str, Stateful | None]:
+        """What else has a state, by name; None where these settings make no such part."""
+
+    def _begin(self, agents: Agents) -> None:
+        self.progress, self._agents = Progress(), agents
+
+    def learn(self) -> dict[str, float]:
+        """One iteration, as the docstring of the learner's module draws it; its metrics."""
+        self._agents.clock.start()
+        metrics = self._iterate()
+        self.progress.iterations += 1
+        return metrics | {"time/outside_networks": self._agents.clock.outside_networks()}
+
+    def _all_parts(self) -> dict[str, Stateful]:
+        parts = {"progress": self.progress, "agents": self._agents, **self._parts()}
+        return {name: part for name, part in parts.items() if part is not None}
 
     def state_dict(self) -> dict[str, Any]:
         """The state of each part, by name."""
-        return {name: part.state_dict() for name, part in self._parts().items()}
+        return {name: part.state_dict() for name, part in self._all_parts().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state_dict` was taken."""
-        for name, part in self._parts().items():
+        for name, part in self._all_parts().items():
             part.load_state_dict(state[name])
 
     def take_over(self, state: dict[str, Any]) -> None:
@@ -98,7 +124,7 @@ class NetworkLearner(ABC):
         Raises:
             Refused, RuntimeError: if a part does not fit.
         """
-        parts = self._parts()
+        parts = self._all_parts()
         for name in self.learnt:
             if (name in parts) != (name in state):
                 has, lacks = ("this", "that") if name in parts else ("that", "this")

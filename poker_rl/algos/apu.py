@@ -32,26 +32,24 @@ have been is not made up for.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
+from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.schedules import Over, OverOwnSteps, Schedule
 from poker_rl.config.settings import Count, Passes, Positive, Probability, Range, Refused
-from poker_rl.games.game import Game
 from poker_rl.games.poker.hands import Hands
-from poker_rl.learning.agents import Agents
-from poker_rl.learning.clock import Clock
+from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.memory import Circular, Column, Memory
 from poker_rl.learning.rollout import ENDED, Batch, Rows
 from poker_rl.learning.soft_targets import Learner
-from poker_rl.nets.dense import Net, masked_log_softmax, masked_softmax, part
+from poker_rl.nets.dense import masked_log_softmax, masked_softmax, part
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import draw
+from poker_rl.players.sampling import mixed
 
 Share = Annotated[float, Range(0, 1, open_low=True)]
 
@@ -59,11 +57,6 @@ Share = Annotated[float, Range(0, 1, open_low=True)]
 @dataclass(kw_only=True)
 class APU(NetworkLearner):
     """The learner; `progress.updates` are gradient steps, whoever takes them.
-
-    Args:
-        game: the game played, a poker game.
-        net: shape of the actor, and of the critic but for its input.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
 
     Raises:
         Refused: if the game keeps no actions, a period is no whole number of iterations, or there
@@ -87,19 +80,13 @@ class APU(NetworkLearner):
     reward: Literal["published", "payoff"]
     reward_unit: Positive
     reward_scale: Positive
-    game: InitVar[Game]
-    net: InitVar[Net]
-    device: InitVar[torch.device]
-    seed: InitVar[int]
-    opponent: InitVar[Player | None] = None
 
     learnt: ClassVar = ("actor", "critic", "target_actor", "target_critic", "others")
 
-    def __post_init__(
-        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
-    ) -> None:
-        if opponent is not None and self.update != "dual_apu_ctrl":
+    def __post_init__(self, given: Given) -> None:
+        if given.opponent is not None and self.update != "dual_apu_ctrl":
             raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
+        game = given.game
         self._hands = Hands(game)
         self._episode = game.seats  # hands
         period = {"apu": "agent_period", "dual_apu": "update_period"}.get(self.update, "episodes")
@@ -107,21 +94,10 @@ class APU(NetworkLearner):
             whole = f"{period}, {getattr(self, period)}"
             raise Refused(f"episodes: {self.episodes} at once do not divide {whole}")
         self._unit = game.unit_chips * self.reward_unit
-        self.progress = Progress()
         many = self.update in ("apu", "apu_ctrl")
-        self._agents = Agents(
-            game,
-            net,
-            device,
-            seed,
-            opponent,
-            tables=self.episodes * game.seats,
-            members="agent" if many else "shared",
-            instances=1,
-            seating="shuffled",
-            hidden=True,
-            key="episodes",
-        )
+        seats = Seats(members="agent" if many else "shared", instances=1, seating="shuffled")
+        tables = self.episodes * game.seats
+        self._begin(Agents(given, seats, tables=tables, hidden=True, key="episodes"))
         copies = self._agents.copies
         networks = [self._agents.network(game.actions), self._agents.critic(game.actions)]
         networks += deepcopy(networks)
@@ -153,12 +129,10 @@ class APU(NetworkLearner):
         if self.update == "dual_apu":
             self._others = deepcopy(self._actor).requires_grad_(False)
             self._agents.rollout.opponent = self._agents.player(self._others)
-        self._clock = Clock()
         self._seen: list[np.ndarray] = []  # of this iteration's rows: moves and chips paid, [B, 2]
 
-    def learn(self) -> dict[str, float]:
+    def _iterate(self) -> dict[str, float]:
         """Play some episodes and make the updates that are due."""
-        self._clock.start()
         self._seen.clear()
         self._epsilon = self.epsilon.value(self.progress.hands // self._episode)
         learner = self._learner
@@ -174,10 +148,7 @@ class APU(NetworkLearner):
             torch._foreach_copy_(list(self._others.parameters()), list(self._actor.parameters()))
         self.progress.decisions += len(batch)
         self.progress.updates += len(told)
-        self.progress.iterations += 1
-        return self._metrics(told, learner) | {
-            "time/outside_networks": self._clock.outside_networks()
-        }
+        return self._metrics(told, learner)
 
     def players(self) -> dict[str, Player]:
         """The actors, each alone in any seat: six copies where there is one an agent."""
@@ -197,16 +168,12 @@ class APU(NetworkLearner):
         return hands * self.updates // (self.training_period * self._episode)
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        with self._clock.networks(), torch.no_grad():
-            logits = self._agents.logits(self._actor, rows)
-            policy = masked_softmax(logits, self._agents.tensor(rows.mask)).cpu().numpy()
+        policy = self._agents.policy(self._actor, rows)
         explores = self._epsilon * self._learner.owns(rows.copy)[:, None]
-        policy = (1 - explores) * policy + explores * rows.mask / rows.mask.sum(1, keepdims=True)
         tables = rows.tables.records
         paid = tables["paid"][rows.table, rows.seat]
         self._seen.append(np.stack([tables["moves"][rows.table], paid], 1, dtype=np.int64))
-        action = draw(policy, self._agents.generator.random(len(policy)))
-        return action, np.log(policy[np.arange(len(action)), action])
+        return self._agents.drawn(mixed(policy, rows.mask, explores))
 
     def _remember(self, batch: Batch, learner: Learner) -> None:
         """Keep the learner's decisions in hands that are over."""
@@ -230,7 +197,7 @@ class APU(NetworkLearner):
     def _update(self, learner: Learner) -> Tensor:
         """One gradient step; the sums over copies of critic's and actor's loss and entropy."""
         told = self._losses(learner)
-        with self._clock.networks():
+        with self._agents.clock.networks():
             step = learner.updates
             loss = told[0] + told[1] - self.entropy.value(step) * told[2]
             learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
@@ -253,7 +220,7 @@ class APU(NetworkLearner):
         legal, legal_next = self._halves(tables.legal(), shape)
         reward = drawn["reward"].to(self._agents.device)
         actor, critic, target_actor, target_critic = learner.networks
-        with self._clock.networks():
+        with self._agents.clock.networks():
             with torch.no_grad():
                 pi = masked_softmax(target_actor(s_next), legal_next)
                 goal = reward + self.gamma * goes_on * (pi * target_critic(w_next)).sum(2)
@@ -277,11 +244,9 @@ class APU(NetworkLearner):
             metrics |= dict(zip(names, means.tolist(), strict=True))
         return metrics
 
-    def _parts(self) -> dict[str, Stateful]:
-        parts: dict[str, Stateful] = {"progress": self.progress, "agents": self._agents}
-        parts |= self._networks
-        parts |= {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
-        return parts if self._others is None else parts | {"others": self._others}
+    def _parts(self) -> dict[str, Stateful | None]:
+        learners = {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
+        return {**self._networks, **learners, "others": self._others}
 
 
 def published(batch: Batch, paid: np.ndarray, end: np.ndarray, unit: float) -> np.ndarray:

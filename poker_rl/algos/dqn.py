@@ -19,7 +19,7 @@ made up for. All agents' networks take a step in one call.
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -27,30 +27,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
+from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.schedules import Over, OverUpdates, Schedule
 from poker_rl.config.settings import Count, Passes, Positive, Probability, Refused
-from poker_rl.games.game import Game
-from poker_rl.learning.agents import Agents
-from poker_rl.learning.clock import Clock
+from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.descent import Descent, Optimiser
 from poker_rl.learning.memory import Circular, Column, Memory
 from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rows, Seating
-from poker_rl.nets.dense import Net
 from poker_rl.players.network import GreedyPlayer, NetworkPlayer
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import draw
+from poker_rl.players.sampling import mixed
 
 
 @dataclass(kw_only=True)
 class DQN(NetworkLearner):
-    """The learner; `progress.decisions` counts all agents' decisions, `updates` are of each agent.
-
-    Args:
-        game: the game played.
-        net: shape of the networks.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
-    """
+    """The learner; `progress.decisions` counts all agents', `updates` are those of each agent."""
 
     tables: Count
     steps: Count
@@ -68,34 +59,17 @@ class DQN(NetworkLearner):
     reward_scale: Positive
     members: Literal["shared", "seat", "agent"]
     seating: Seating
-    game: InitVar[Game]
-    net: InitVar[Net]
-    device: InitVar[torch.device]
-    seed: InitVar[int]
-    opponent: InitVar[Player | None] = None
 
     learnt: ClassVar = ("q", "target", "average")
 
-    def __post_init__(
-        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
-    ) -> None:
-        if opponent is not None and self.members != "shared":
+    def __post_init__(self, given: Given) -> None:
+        if given.opponent is not None and self.members != "shared":
             raise Refused(f"members: {self.members} needs self-play; with an opponent: shared")
-        if net.values is not net:
+        if given.net.values is not given.net:
             raise Refused("net: a shape for policies, and these networks are values; try mlp_relu")
-        self.progress = Progress()
-        self._agents = Agents(
-            game,
-            net,
-            device,
-            seed,
-            opponent,
-            tables=self.tables,
-            members=self.members,
-            instances=1,
-            seating=self.seating,
-            steps=self.steps,
-        )
+        seats = Seats(members=self.members, instances=1, seating=self.seating)
+        self._begin(Agents(given, seats, tables=self.tables, steps=self.steps))
+        game = given.game
         self._q, self._target = (self._agents.network(game.actions) for _ in range(2))
         self._renew()
         self._memory = Memory(
@@ -109,12 +83,11 @@ class DQN(NetworkLearner):
                 "next": self._agents.column,
                 "legal": Column(torch.bool, game.actions),  # next; none if the hand ended
             },
-            device,
+            given.device,
             self._agents.seed(),
             copies=self._agents.copies,
         )
         self._memory.demand_batch("batch", self.batch)
-        self._clock = Clock()
         self._descent = Descent(
             self._q,
             self.optimiser,
@@ -122,12 +95,11 @@ class DQN(NetworkLearner):
             self.gradient_norm,
             self._loss,
             self._memory.drawing,
-            self._clock,
+            self._agents.clock,
         )
 
-    def learn(self) -> dict[str, float]:
+    def _iterate(self) -> dict[str, float]:
         """Play `steps` actions at every table and make the updates that are due."""
-        self._clock.start()
         self._epsilon = self.epsilon.value(self._own_decisions())
         due = -self._updates_by(self.progress.decisions)
         self._remember(self._agents.rollout.stream(self._act, self.steps))
@@ -136,8 +108,7 @@ class DQN(NetworkLearner):
             for _ in range(due):
                 self._update()
         self.progress.hands = self._agents.rollout.hands
-        self.progress.iterations += 1
-        return self._metrics() | {"time/outside_networks": self._clock.outside_networks()}
+        return self._metrics()
 
     def players(self) -> dict[str, Player]:
         """The policy that takes the best action."""
@@ -157,21 +128,15 @@ class DQN(NetworkLearner):
         return decisions * self.updates // (self.every * self._agents.copies)
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        return self._draw(self._epsilon_greedy(rows))
-
-    def _draw(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Actions [B] and their log-probabilities [B] from chances [B, A]."""
-        action = draw(policy, self._agents.generator.random(len(policy)))
-        return action, np.log(policy[np.arange(len(action)), action])
+        return self._agents.drawn(self._epsilon_greedy(rows))
 
     def _epsilon_greedy(self, rows: Rows) -> np.ndarray:
         """Chance of each action, [B, A]."""
-        with self._clock.networks(), torch.no_grad():
+        with torch.no_grad():
             values = self._agents.logits(self._q, rows).cpu().numpy()
         best = np.where(rows.mask, values, -np.inf).argmax(1)
-        policy: np.ndarray = self._epsilon * rows.mask / rows.mask.sum(1, keepdims=True)
-        policy[np.arange(len(best)), best] += 1 - self._epsilon
-        return policy
+        greedy = best[:, None] == np.arange(rows.mask.shape[1])
+        return mixed(greedy, rows.mask, self._epsilon)
 
     def _remember(self, batch: Batch) -> None:
         """Count and keep the transitions that are complete."""
@@ -200,7 +165,7 @@ class DQN(NetworkLearner):
 
     def _loss(self) -> Tensor:
         batch = self._memory.sample(self.batch)
-        with self._clock.networks():
+        with self._agents.clock.networks():
             with torch.no_grad():
                 values = self._target(batch["next"])  # [K, B, A]
                 best = torch.where(batch["legal"], values, -torch.inf).amax(2)  # -inf at the end
@@ -216,10 +181,8 @@ class DQN(NetworkLearner):
             "memory/replay": self._memory.fill,
         }
 
-    def _parts(self) -> dict[str, Stateful]:
+    def _parts(self) -> dict[str, Stateful | None]:
         return {
-            "progress": self.progress,
-            "agents": self._agents,
             "q": self._q,
             "target": self._target,
             "descent": self._descent,

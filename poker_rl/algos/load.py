@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.build import build_as
+from poker_rl.config.build import build_as, find, takes
 from poker_rl.config.compose import composed
 from poker_rl.config.horizons import resolved
+from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
+from poker_rl.learning.agents import Given
 from poker_rl.nets.dense import Net
+from poker_rl.players.player import Player
 
 CPU = torch.device("cpu")
 
@@ -32,7 +38,35 @@ def load_algorithm(
             this game.
     """
     settings = resolved(composed([f"algo={name}", *overrides]))
+    return build_algorithm(settings, game, device, seed)
+
+
+def build_algorithm(
+    settings: Mapping[str, Any],
+    game: Game,
+    device: torch.device,
+    seed: int,
+    opponent: Player | None = None,
+) -> Algorithm:
+    """The learner or solver of a run's settings, whose horizons are in steps already.
+
+    Args:
+        settings: those of `algo`, and of `net` if there are any.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+
+    Raises:
+        Refused: if a setting can't be accepted, there is no net where one is needed, or there is
+            one, or an opponent, where none is taken.
+    """
+    target = find(settings["algo"].get("_target_"), "algo._target_")
     net = build_as(Net, settings["net"], "net") if "net" in settings else None
-    runtime = {"game": game, "net": net, "opponent": None, "seed": seed, "device": device}
+    runtime: dict[str, Any] = {"game": game, "seed": seed}
+    if "given" in takes(target):
+        if net is None:
+            raise Refused(f"net: missing, {target.__name__} needs one")
+        runtime["given"] = Given(game=game, net=net, device=device, seed=seed, opponent=opponent)
+    for key, part in (("net", net), ("opponent", opponent)):
+        if part is not None and "given" not in takes(target):
+            raise Refused(f"{key}: {target.__name__} takes none")
     algorithm: Algorithm = build_as(Algorithm, settings["algo"], "algo", **runtime)
     return algorithm

@@ -23,10 +23,9 @@ import torch
 from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.dqn import DQN
 from poker_rl.config.settings import Probability
-from poker_rl.games.game import Game
+from poker_rl.learning.agents import Given
 from poker_rl.learning.average import AveragePolicy, AverageSettings
 from poker_rl.learning.rollout import Batch, Rows
-from poker_rl.nets.dense import Net, masked_softmax
 from poker_rl.players.network import NetworkPlayer
 from poker_rl.players.player import Player
 
@@ -38,21 +37,10 @@ class NFSP(DQN):
     eta: Probability
     average: AverageSettings
 
-    def __post_init__(
-        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
-    ) -> None:
-        super().__post_init__(game, net, device, seed, opponent)
-        self._average = AveragePolicy(
-            self.average,
-            self._agents.network(game.actions),
-            self._agents.column,
-            game.actions,
-            self._agents.seed(),
-            self._clock,
-            taken=True,
-            beside=[self._memory],
-        )
-        self._responds = np.zeros((self.tables, game.seats), bool)  # in this hand, by seat
+    def __post_init__(self, given: Given) -> None:
+        super().__post_init__(given)
+        self._average = AveragePolicy(self.average, self._agents, taken=True, beside=[self._memory])
+        self._responds = np.zeros((self.tables, given.game.seats), bool)  # in this hand, by seat
         self._agents.rollout.dealt = self._draw_modes
         self._responses: list[np.ndarray] = []  # of the rows of this iteration, [B] bool each
 
@@ -68,17 +56,11 @@ class NFSP(DQN):
         responds = self._responds[rows.table, rows.seat]
         self._responses.append(responds)
         policy = np.empty(rows.mask.shape)
-        for by, part in ((self._epsilon_greedy, responds), (self._averaged, ~responds)):
-            if part.any():
-                policy[part] = by(rows.pick(part))
-        return self._draw(policy)
-
-    def _averaged(self, rows: Rows) -> np.ndarray:
-        """The average policy, [B, A]."""
-        with self._clock.networks(), torch.no_grad():
-            logits = self._agents.logits(self._average.module, rows)
-            policy = masked_softmax(logits, self._agents.tensor(rows.mask))
-        return policy.cpu().numpy()
+        if responds.any():
+            policy[responds] = self._epsilon_greedy(rows.pick(responds))
+        if not responds.all():
+            policy[~responds] = self._agents.policy(self._average.module, rows.pick(~responds))
+        return self._agents.drawn(policy)
 
     def _remember(self, batch: Batch) -> None:
         """Keep the best responses of this iteration's rows too, which are the last of the batch."""
@@ -86,13 +68,8 @@ class NFSP(DQN):
         responds = np.concatenate(self._responses)
         self._responses.clear()
         own = len(batch) - len(responds) + np.flatnonzero(responds)
-        self._average.add(
-            batch.observation[own],
-            batch.mask[own],
-            batch.action[own, None] == np.arange(batch.mask.shape[1]),
-            batch.copy[own],
-            self.progress.iterations,
-        )
+        taken = batch.action[own, None] == np.arange(batch.mask.shape[1])
+        self._average.add(batch, own, taken, self.progress.iterations)
 
     def _update(self) -> None:
         super()._update()
@@ -112,5 +89,5 @@ class NFSP(DQN):
         super().load_state_dict(state)
         self._responds = state["responds"].numpy().copy()
 
-    def _parts(self) -> dict[str, Stateful]:
+    def _parts(self) -> dict[str, Stateful | None]:
         return super()._parts() | {"average": self._average}

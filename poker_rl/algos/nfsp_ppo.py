@@ -23,11 +23,9 @@ from torch import Tensor
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.settings import Probability, Refused
-from poker_rl.games.game import Game
+from poker_rl.learning.agents import Given
 from poker_rl.learning.rollout import OPEN, Batch, Rows
-from poker_rl.nets.dense import Net
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import sample
 
 
 @dataclass(kw_only=True)
@@ -38,16 +36,14 @@ class PolicyNFSP(PPO):
 
     taken: ClassVar[bool] = True
 
-    def __post_init__(
-        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
-    ) -> None:
+    def __post_init__(self, given: Given) -> None:
         if self.average is None:
             raise Refused("average: null, but fictitious self-play needs an average network")
-        super().__post_init__(game, net, device, seed, opponent)
+        super().__post_init__(given)
         assert self._average is not None
         self._averaged = self._average.module
         tables = self.instances * self.tables
-        self._responds = np.zeros((tables, game.seats), bool)  # in this hand, by seat
+        self._responds = np.zeros((tables, given.game.seats), bool)  # in this hand, by seat
         self._agents.rollout.dealt = self._draw_modes
         self._responses = [np.zeros(0, bool)]  # of the next batch's rows so far, [B] bool each
 
@@ -66,10 +62,7 @@ class PolicyNFSP(PPO):
         action, log_prob = np.empty(len(responds), np.int64), np.empty(len(responds), np.float32)
         for module, part in ((self._actor, responds), (self._averaged, ~responds)):
             if part.any():
-                own = rows.pick(part)
-                with self._clock.networks(), torch.no_grad():
-                    logits = self._agents.logits(module, own)
-                action[part], log_prob[part] = sample(logits, own.mask, self._agents.generator)
+                action[part], log_prob[part] = self._agents.sampled(module, rows.pick(part))
         return action, log_prob
 
     def _learns(self, batch: Batch) -> np.ndarray:

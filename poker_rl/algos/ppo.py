@@ -24,14 +24,14 @@ in the next batch; the critic may see the hidden cards beside the information st
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
+from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.schedules import OverInstance
 from poker_rl.config.settings import (
     Count,
@@ -42,18 +42,15 @@ from poker_rl.config.settings import (
     Probability,
     Refused,
 )
-from poker_rl.games.game import Game
 from poker_rl.learning.advantages import gae
-from poker_rl.learning.agents import Agents
+from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.average import AveragePolicy, AverageSettings
-from poker_rl.learning.clock import Clock
-from poker_rl.learning.minibatches import Inputs, minibatches
-from poker_rl.learning.rollout import OPEN, Batch, Rows, Seating
-from poker_rl.nets.dense import Net, Together, clip_gradients, masked_log_softmax, masked_softmax
+from poker_rl.learning.descent import descend
+from poker_rl.learning.minibatches import Inputs
+from poker_rl.learning.rollout import OPEN, Batch, Rows
+from poker_rl.nets.dense import Together, masked_log_softmax, masked_softmax
 from poker_rl.nets.weight_average import WeightAverage
-from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import sample
 
 METRICS = (
     "loss/policy",
@@ -65,14 +62,8 @@ METRICS = (
 
 
 @dataclass(kw_only=True)
-class PPO(NetworkLearner):
-    """The learner; schedules count the decisions of one instance.
-
-    Args:
-        game: the game played.
-        net: shape of the actor, and of the critic but for its input and output.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
-    """
+class PPO(NetworkLearner, Seats):
+    """The learner; schedules count the decisions of one instance."""
 
     tables: Count
     steps: Count
@@ -98,23 +89,13 @@ class PPO(NetworkLearner):
     last_scale: NonNegative
     weight_average: Probability
     average: AverageSettings | None
-    members: Members
-    instances: Count
-    seating: Seating
     ask_forced: bool
-    game: InitVar[Game]
-    net: InitVar[Net]
-    device: InitVar[torch.device]
-    seed: InitVar[int]
-    opponent: InitVar[Player | None] = None
 
     learnt: ClassVar = ("networks", "weight_average", "magnet", "average")
 
     taken: ClassVar[bool] = False  # whether the average network learns actions, not probabilities
 
-    def __post_init__(
-        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
-    ) -> None:
+    def __post_init__(self, given: Given) -> None:
         perfect = self.critic == "perfect_information"
         if perfect and self.shared:
             raise Refused("shared: a critic that sees more than the actor shares no layer: 0")
@@ -123,23 +104,18 @@ class PPO(NetworkLearner):
                 f"minibatches: {self.minibatches:,} parts of the {self.tables * self.steps:,}"
                 " decisions of an iteration, tables times steps"
             )
-        self.progress = Progress()
-        self._alike = alike(game.kinds) if self.even == "kinds" else None
-        self._agents = Agents(
-            game,
-            net,
-            device,
-            seed,
-            opponent,
-            tables=self.tables,
-            members=self.members,
-            instances=self.instances,
-            seating=self.seating,
-            hidden=perfect,
-            ask_forced=self.ask_forced,
-            steps=self.steps,
+        self._alike = alike(given.game.kinds) if self.even == "kinds" else None
+        self._begin(
+            Agents(
+                given,
+                self,
+                tables=self.tables,
+                hidden=perfect,
+                ask_forced=self.ask_forced,
+                steps=self.steps,
+            )
         )
-        self._actor = self._agents.network(game.actions, self.last_scale)
+        self._actor = self._agents.network(given.game.actions, self.last_scale)
         self._critic = self._agents.critic(1)
         self._both = Together(self._actor, self._critic, self.shared)
         self._optimiser = torch.optim.Adam(
@@ -149,23 +125,14 @@ class PPO(NetworkLearner):
         self._magnet = WeightAverage(self._actor, 0.0)  # keeps nothing: a copy, when updated
         self._renewed = 0
         self._earlier = 0  # iterations of the runs that the average of weights was taken over from
-        self._clock = Clock()
         self._average = None
         if self.average is not None:
-            network = self._agents.network(game.actions, self.last_scale)
             self._average = AveragePolicy(
-                self.average,
-                network,
-                self._agents.column,
-                game.actions,
-                self._agents.seed(),
-                self._clock,
-                taken=self.taken,
+                self.average, self._agents, last_scale=self.last_scale, taken=self.taken
             )
 
-    def learn(self) -> dict[str, float]:
+    def _iterate(self) -> dict[str, float]:
         """Play `steps` actions at every table and make some epochs over them."""
-        self._clock.start()
         step = self.progress.decisions // self.instances
         now = {
             name: schedule.value(step)
@@ -177,28 +144,16 @@ class PPO(NetworkLearner):
             self._renewed = self.progress.updates
 
         batch = self._agents.rollout.stream(self._act, self.steps)
-        seen = Inputs(batch.observation, self._agents.device)
-        known = (
-            seen
-            if not batch.hidden.shape[1]
-            else Inputs(np.concatenate([batch.observation, batch.hidden], 1), self._agents.device)
-        )
+        seen, known = self._agents.inputs(batch)
         data = self._data(batch, seen, known)
         decided = np.flatnonzero(batch.next != OPEN)
         rows = decided[self._learns(batch)[decided]]
         self._optimiser.param_groups[0]["lr"] = now["lr"]
         sums, updates = torch.zeros(len(METRICS), device=self._agents.device), 0
         for _ in range(self.epochs):
-            for index, weight in minibatches(
-                rows,
-                batch.copy[rows],
-                self._agents.copies,
-                self.minibatches,
-                self._agents.generator,
-                self._agents.device,
-            ):
+            for index, weight in self._agents.minibatches(rows, batch.copy[rows], self.minibatches):
                 part = {name: values[index] for name, values in data.items()}
-                with self._clock.networks():
+                with self._agents.clock.networks():
                     if known is seen:
                         both = seen.some(self._both, index)  # [K, B, A + 1]
                         logits, value = both[..., :-1], both[..., -1]
@@ -213,39 +168,31 @@ class PPO(NetworkLearner):
         self._weight_average.update(self._actor)
         metrics: dict[str, float] = {}
         if self._average is not None:
-            self._average.add(
-                batch.observation[rows],
-                batch.mask[rows],
-                self._taught(batch, data)[rows],
-                batch.copy[rows],
-                self.progress.iterations + 1,
-            )
+            taught = self._taught(batch, data)[rows]
+            self._average.add(batch, rows, taught, self.progress.iterations + 1)
             self._average.learn()
             metrics = self._average.metrics()
 
         self.progress.updates += updates
         self.progress.hands = self._agents.rollout.hands
         self.progress.decisions += len(decided)
-        self.progress.iterations += 1
         target, error = data["target"][rows], (data["target"] - data["value"])[rows]
         return metrics | {
             **dict(zip(METRICS, (sums / updates).tolist(), strict=True)),
             "value/explained_variance": 1 - float(error.var() / target.var().clamp(min=1e-8)),
             **{f"schedule/{name}": value for name, value in now.items()},
-            "time/outside_networks": self._clock.outside_networks(),
         }
 
     def players(self) -> dict[str, Player]:
         """The average of the weights, the policy in training, and its average network if any."""
-        modules = {"weight_average": self._weight_average.module, "current": self._actor}
-        if self._average is not None:
-            modules["average"] = self._average.module
-        return {name: self._agents.player(module) for name, module in modules.items()}
+        return self._agents.players(
+            weight_average=self._weight_average.module,
+            current=self._actor,
+            average=None if self._average is None else self._average.module,
+        )
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        with self._clock.networks(), torch.no_grad():
-            logits = self._agents.logits(self._actor, rows)
-        return sample(logits, rows.mask, self._agents.generator)
+        return self._agents.sampled(self._actor, rows)
 
     def _learns(self, batch: Batch) -> np.ndarray:
         """Which rows the actor and the critic learn from, [N] bool."""
@@ -263,7 +210,7 @@ class PPO(NetworkLearner):
         if self._alike is not None:
             number = mask.float() @ self._alike.to(mask.device)
             references["even"] = -number.clamp(min=1).log()
-        with self._clock.networks():
+        with self._agents.clock.networks():
             value = known.all(self._critic, copy)[:, 0]
             if self.magnet is not None:
                 references["magnet"] = masked_log_softmax(seen.all(self._magnet.module, copy), mask)
@@ -325,10 +272,7 @@ class PPO(NetworkLearner):
             error = torch.max(error, (near - rows["target"]).square())
 
         loss = (weight * (actor_loss + self.value / 2 * error)).sum()  # a mean a copy, their sum
-        self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        clip_gradients(self._both, self.gradient_norm)
-        self._optimiser.step()
+        descend(loss, self._optimiser, self._both, self.gradient_norm)
         with torch.no_grad():
             kl = ratio - 1 - log_ratio  # of the behaviour to pi, estimated from the action taken
             clipped = ((ratio - 1).abs() > clip).float()
@@ -352,16 +296,14 @@ class PPO(NetworkLearner):
         super().take_over(state)
         self._earlier = state.get("earlier", 0) + state["progress"]["iterations"]
 
-    def _parts(self) -> dict[str, Stateful]:
-        parts: dict[str, Stateful] = {
-            "progress": self.progress,
-            "agents": self._agents,
+    def _parts(self) -> dict[str, Stateful | None]:
+        return {
             "networks": self._both,
             "optimiser": self._optimiser,
             "weight_average": self._weight_average,
             "magnet": self._magnet,
+            "average": self._average,
         }
-        return parts if self._average is None else parts | {"average": self._average}
 
 
 def alike(kinds: np.ndarray) -> Tensor | None:

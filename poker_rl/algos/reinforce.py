@@ -16,22 +16,19 @@ once an update, by the mean of its hands, and only after they were used.
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
+from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.settings import Count, Positive, Probability
-from poker_rl.games.game import Game
 from poker_rl.learning.advantages import gae
-from poker_rl.learning.agents import Agents
-from poker_rl.learning.clock import Clock
-from poker_rl.learning.rollout import ENDED, Rows, Seating
-from poker_rl.nets.dense import Net, masked_log_softmax
-from poker_rl.players.network import Members
+from poker_rl.learning.agents import Agents, Given, Seats
+from poker_rl.learning.rollout import ENDED, Rows
+from poker_rl.nets.dense import masked_log_softmax
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import sample
 
@@ -47,62 +44,33 @@ class RunningAverage:
 
 
 @dataclass(kw_only=True)
-class Reinforce(NetworkLearner):
-    """The learner.
-
-    Args:
-        game: the game played.
-        net: shape of the policy network.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
-    """
+class Reinforce(NetworkLearner, Seats):
+    """The learner."""
 
     hands: Count
     baseline: RunningAverage | None
     optimiser: Literal["sgd", "adam"]
     lr: Positive
-    members: Members
-    instances: Count
-    seating: Seating
-    game: InitVar[Game]
-    net: InitVar[Net]
-    device: InitVar[torch.device]
-    seed: InitVar[int]
-    opponent: InitVar[Player | None] = None
 
     learnt: ClassVar = ("policy",)
 
-    def __post_init__(
-        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
-    ) -> None:
-        self.progress = Progress()
-        self._agents = Agents(
-            game,
-            net,
-            device,
-            seed,
-            opponent,
-            tables=self.hands,
-            members=self.members,
-            instances=self.instances,
-            seating=self.seating,
-            key="hands",
-        )
+    def __post_init__(self, given: Given) -> None:
+        self._begin(Agents(given, self, tables=self.hands, key="hands"))
+        game = given.game
         self._policy = self._agents.network(game.actions)
         self._optimiser = OPTIMISERS[self.optimiser](self._policy.parameters(), lr=self.lr)
         start = 0.0 if self.baseline is None else self.baseline.start
         self._baseline = np.full((self.instances, game.seats), start, np.float32)  # chips
         self._logits: list[Tensor] = []  # of the rows played, kept with their graph
-        self._clock = Clock()
 
-    def learn(self) -> dict[str, float]:
+    def _iterate(self) -> dict[str, float]:
         """Play some hands and make one update."""
-        self._clock.start()
         self._logits.clear()
         batch = self._agents.rollout.play_out(self._act)
         won = gae(batch.reward, np.zeros_like(batch.reward), batch.next, 1, 1)  # r [N]
         instance = self._agents.instance(batch.table)
         advantage = won - self._baseline[instance, batch.seat]
-        with self._clock.networks():
+        with self._agents.clock.networks():
             logits = torch.cat(self._logits)  # [N, A]
             log_policy = masked_log_softmax(logits, self._agents.tensor(batch.mask))
             log_prob = log_policy.gather(1, self._agents.tensor(batch.action)[:, None])[:, 0]
@@ -117,22 +85,19 @@ class Reinforce(NetworkLearner):
         self.progress.hands = self._agents.rollout.hands
         self.progress.decisions += len(batch)
         self.progress.updates += 1
-        self.progress.iterations += 1
         averages = self._baseline.mean(0) if self.baseline else []
         return {
             "loss/policy": loss.item() / self.instances,
             "policy/entropy": entropy.item(),
             **{f"value/baseline/seat_{seat}": float(chips) for seat, chips in enumerate(averages)},
-            "time/outside_networks": self._clock.outside_networks(),
         }
 
     def players(self) -> dict[str, Player]:
         """The policy in training."""
-        return {"current": self._agents.player(self._policy)}
+        return self._agents.players(current=self._policy)
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        with self._clock.networks():
-            logits = self._agents.logits(self._policy, rows)
+        logits = self._agents.logits(self._policy, rows)
         self._logits.append(logits)
         return sample(logits, rows.mask, self._agents.generator)
 
@@ -162,10 +127,8 @@ class Reinforce(NetworkLearner):
         super().load_state_dict(state)
         self._baseline = state["baseline"].numpy().copy()
 
-    def _parts(self) -> dict[str, Stateful]:
+    def _parts(self) -> dict[str, Stateful | None]:
         return {
-            "progress": self.progress,
-            "agents": self._agents,
             "policy": self._policy,
             "optimiser": self._optimiser,
         }

@@ -23,28 +23,26 @@ often has decided so many times. All decisions of a player in a hand share what 
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from poker_rl.algos.algorithm import NetworkLearner, Progress, Stateful
+from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.schedules import OverInstance
 from poker_rl.config.settings import Count, Passes, Positive, Probability, Refused
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import gae
-from poker_rl.learning.agents import Agents
-from poker_rl.learning.clock import Clock
+from poker_rl.learning.agents import Agents, Given, Seats
+from poker_rl.learning.descent import descend
 from poker_rl.learning.minibatches import Inputs
-from poker_rl.learning.rollout import Batch, Rows, Seating
-from poker_rl.nets.dense import Net, clip_gradients, masked_log_softmax, routed
+from poker_rl.learning.rollout import Batch, Rows, joined
+from poker_rl.nets.dense import masked_log_softmax, routed
 from poker_rl.nets.weight_average import WeightAverage
-from poker_rl.players.network import Members
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import sample
 
 MOST_DEALS = 1000  # for value/first_move, a mean over every deal
 MOST_ROUNDS = 1000  # of `hands` hands, in search of a member that does not decide
@@ -53,14 +51,8 @@ Objective = Literal["log_probability", "probability", "clipped_ratio"]
 
 
 @dataclass(kw_only=True)
-class VPG(NetworkLearner):
-    """The learner; schedules count the decisions of one instance, `entropy` is in reward scales.
-
-    Args:
-        game: the game played.
-        net: shape of the actor, and of the critic but for its output.
-        opponent: a fixed player in every seat but agent 0's, or None for self-play.
-    """
+class VPG(NetworkLearner, Seats):
+    """The learner; schedules count the decisions of one instance, `entropy` is in reward scales."""
 
     hands: Count
     member_decisions: Count | None
@@ -74,33 +66,12 @@ class VPG(NetworkLearner):
     gradient_norm: Positive | None
     reward_scale: Positive
     weight_average: Probability
-    members: Members
-    instances: Count
-    seating: Seating
-    game: InitVar[Game]
-    net: InitVar[Net]
-    device: InitVar[torch.device]
-    seed: InitVar[int]
-    opponent: InitVar[Player | None] = None
 
     learnt: ClassVar = ("actor", "critic", "weight_average")
 
-    def __post_init__(
-        self, game: Game, net: Net, device: torch.device, seed: int, opponent: Player | None
-    ) -> None:
-        self.progress = Progress()
-        self._agents = Agents(
-            game,
-            net,
-            device,
-            seed,
-            opponent,
-            tables=self.hands,
-            members=self.members,
-            instances=self.instances,
-            seating=self.seating,
-            key="hands",
-        )
+    def __post_init__(self, given: Given) -> None:
+        self._begin(Agents(given, self, tables=self.hands, key="hands"))
+        game = given.game
         self._actor = self._agents.network(game.actions)
         self._critic = self._agents.critic(1)
         self._actor_optimiser = torch.optim.Adam(self._actor.parameters())
@@ -108,11 +79,9 @@ class VPG(NetworkLearner):
         self._weight_average = WeightAverage(self._actor, self.weight_average)
         few = game.deal_count() <= MOST_DEALS
         self._first = self._agents.shown(first_moves(game)) if few else None
-        self._clock = Clock()
 
-    def learn(self) -> dict[str, float]:
+    def _iterate(self) -> dict[str, float]:
         """Play one batch and take `steps` steps of each network on it."""
-        self._clock.start()
         step = self.progress.decisions // self.instances
         entropy_weight = self.entropy.value(step)
         for optimiser, lr in (
@@ -123,7 +92,7 @@ class VPG(NetworkLearner):
         batch, hands = self._play()
         seen = Inputs(batch.observation, self._agents.device)
         copy = self._agents.tensor(batch.copy)
-        with self._clock.networks(), torch.no_grad():
+        with self._agents.clock.networks(), torch.no_grad():
             value = seen.all(self._critic, copy)[:, 0]  # [N]
             metrics = {} if self._first is None else {"value/first_move": self._value(*self._first)}
         reward = batch.reward / np.float32(self.reward_scale)
@@ -135,16 +104,16 @@ class VPG(NetworkLearner):
         before, weight = self._agents.tensor(batch.log_prob), self._weights(batch.copy)
         losses = np.zeros(3)
         for _ in range(self.steps):
-            with self._clock.networks():
+            with self._agents.clock.networks():
                 log_policy = masked_log_softmax(seen.all(self._actor, copy), mask)  # [N, A]
                 log_prob = log_policy.gather(1, action)[:, 0]
                 entropy = -(log_policy.exp() * log_policy).sum(1)
                 objective = self._objective(advantage, log_prob, before)
                 actor_loss = -(weight * (objective + entropy_weight * entropy)).sum()
-                self._step(self._actor, self._actor_optimiser, actor_loss)
+                descend(actor_loss, self._actor_optimiser, self._actor, self.gradient_norm)
                 error = seen.all(self._critic, copy)[:, 0] - target
                 critic_loss = (weight * error.square()).sum()
-                self._step(self._critic, self._critic_optimiser, critic_loss)
+                descend(critic_loss, self._critic_optimiser, self._critic, self.gradient_norm)
                 told = (weight * objective).sum(), critic_loss, (weight * entropy).sum()
                 losses += [part.item() for part in told]
         self._weight_average.update(self._actor)
@@ -152,7 +121,6 @@ class VPG(NetworkLearner):
         self.progress.hands += hands
         self.progress.decisions += len(batch)
         self.progress.updates += self.steps
-        self.progress.iterations += 1
         # sums over the networks that decided in this batch to means over them
         losses /= self.steps * len(np.unique(batch.copy))
         return metrics | {
@@ -160,13 +128,11 @@ class VPG(NetworkLearner):
             "loss/critic": losses[1],
             "policy/entropy": losses[2],
             "schedule/entropy": entropy_weight,
-            "time/outside_networks": self._clock.outside_networks(),
         }
 
     def players(self) -> dict[str, Player]:
         """The average of the weights and the policy in training."""
-        modules = {"weight_average": self._weight_average.module, "current": self._actor}
-        return {name: self._agents.player(module) for name, module in modules.items()}
+        return self._agents.players(weight_average=self._weight_average.module, current=self._actor)
 
     def _objective(self, advantage: Tensor, log_prob: Tensor, before: Tensor) -> Tensor:
         """What the actor maximises the mean of, [N]."""
@@ -177,13 +143,6 @@ class VPG(NetworkLearner):
         ratio = (log_prob - before).exp()
         clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
         return torch.min(advantage * ratio, advantage * clipped)
-
-    def _step(self, module: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        if self.gradient_norm is not None:
-            clip_gradients(module, self.gradient_norm)
-        optimiser.step()
 
     def _play(self) -> tuple[Batch, int]:
         """The hands of one batch and their number."""
@@ -206,25 +165,21 @@ class VPG(NetworkLearner):
         last = nth_hand(hand, batch.copy, self._agents.copies, self.member_decisions)
         last = last.reshape(self.instances, -1).max(1)  # hand that ends the batch
         kept = np.flatnonzero(hand <= last[batch.table // self.hands])
-        return whole_hands(batch, kept), int((last + 1).sum())
+        return batch.alone(kept), int((last + 1).sum())
 
     def _weights(self, copy: np.ndarray) -> Tensor:
         """Weight of each row in the mean over its network's rows, [N]."""
         return self._agents.tensor((1 / np.bincount(copy)[copy]).astype(np.float32))
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        with self._clock.networks(), torch.no_grad():
-            logits = self._agents.logits(self._actor, rows)
-        return sample(logits, rows.mask, self._agents.generator)
+        return self._agents.sampled(self._actor, rows)
 
     def _value(self, seen: Tensor, copy: Tensor) -> float:
         """Mean of the critic in chips."""
         return routed(self._critic, seen, copy).mean().item() * self.reward_scale
 
-    def _parts(self) -> dict[str, Stateful]:
+    def _parts(self) -> dict[str, Stateful | None]:
         return {
-            "progress": self.progress,
-            "agents": self._agents,
             "actor": self._actor,
             "critic": self._critic,
             "actor_optimiser": self._actor_optimiser,
@@ -239,29 +194,6 @@ def first_moves(game: Game) -> np.ndarray:
     tables = Tables(game, len(decks), 0)
     tables.deal(decks=decks)
     return tables.records
-
-
-def joined(rounds: list[Batch]) -> Batch:
-    """Finished hands of several rounds as one batch; `table` stays the place within a round."""
-    sizes = [len(played) for played in rounds]
-    batch = Batch(
-        **{
-            f.name: np.concatenate([getattr(played, f.name) for played in rounds])
-            for f in fields(Batch)
-        }
-    )
-    batch.next[batch.next >= 0] += np.repeat(np.cumsum(sizes) - sizes, sizes)[batch.next >= 0]
-    return batch
-
-
-def whole_hands(batch: Batch, rows: np.ndarray) -> Batch:
-    """Some rows, which are all those of some hands, with `next` among themselves."""
-    place = np.empty(len(batch), np.int64)
-    place[rows] = np.arange(len(rows))
-    some = batch.pick(rows)
-    goes_on = some.next >= 0
-    some.next[goes_on] = place[some.next[goes_on]]
-    return some
 
 
 def nth_hand(hand: np.ndarray, copy: np.ndarray, copies: int, n: int) -> np.ndarray:

@@ -1,11 +1,15 @@
-"""Generalised advantage estimation (arXiv:1506.02438) over each agent's own decisions."""
+"""Estimates of advantages over each agent's own decisions.
+
+Generalised advantage estimation (arXiv:1506.02438) needs the value of a state; the doubly robust
+estimate (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057) the value of every action.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from poker_rl.games.game import rule as compiled
-from poker_rl.learning.rollout import OPEN
+from poker_rl.learning.rollout import OPEN, Batch
 
 
 def gae(
@@ -34,3 +38,64 @@ def _gae(reward, value, next_, gamma, gae_lambda, advantage):  # type: ignore[no
             advantage[i] = reward[i] - value[i]
             if after >= 0:
                 advantage[i] += gamma * (value[after] + gae_lambda * advantage[after])
+
+
+def doubly_robust(
+    batch: Batch,
+    policy: np.ndarray,
+    values: np.ndarray,
+    trace: float,
+    least_probability: float,
+    reward_scale: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Retrace targets of the actions taken and doubly robust advantages of all of them.
+
+    Args:
+        batch: finished hands.
+        policy: pi, [N, A].
+        values: the critic's Q, [N, A], in units of `reward_scale` chips.
+        trace: lambda of Retrace.
+        least_probability: floor of b(x) in the correction, against its variance.
+        reward_scale: chips to one unit of value.
+
+    Returns:
+        targets [N] float32 and advantages [N, A] float32, 0 at illegal actions, in the same units.
+    """
+    target = np.empty(len(batch), np.float32)
+    advantage = np.zeros_like(values)
+    _doubly_robust(
+        batch.next,
+        batch.action,
+        np.exp(batch.log_prob),
+        batch.reward / np.float32(reward_scale),
+        batch.mask,
+        policy,
+        values,
+        trace,
+        least_probability,
+        target,
+        advantage,
+    )
+    return target, advantage
+
+
+@compiled
+def _doubly_robust(  # type: ignore[no-untyped-def]
+    next_, action, behaviour, reward, mask, policy, values, trace, least, target, advantage
+):
+    mean = np.empty_like(target)  # E_pi Q
+    for i in range(len(action) - 1, -1, -1):
+        mean[i] = 0
+        for a in range(mask.shape[1]):
+            mean[i] += policy[i, a] * values[i, a]
+        x, after = action[i], next_[i]
+        target[i] = reward[i]
+        if after >= 0:
+            ratio = min(np.float32(1), policy[after, action[after]] / behaviour[after])
+            surprise = target[after] - values[after, action[after]]
+            target[i] += mean[after] + trace * ratio * surprise
+        correction = (target[i] - values[i, x]) / max(behaviour[i], least)
+        for a in range(mask.shape[1]):
+            if mask[i, a]:
+                advantage[i, a] = values[i, a] - mean[i] - policy[i, x] * correction
+        advantage[i, x] += correction

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.settings import in_memory
+from poker_rl.config.settings import Count, in_memory
 from poker_rl.games.game import Game
+from poker_rl.learning.clock import Clock
 from poker_rl.learning.memory import Column
-from poker_rl.learning.minibatches import Inputs
-from poker_rl.learning.rollout import Rollout, Rows, Seating
+from poker_rl.learning.minibatches import Inputs, minibatches
+from poker_rl.learning.rollout import Batch, Rollout, Rows, Seating
 from poker_rl.learning.room import demand
-from poker_rl.nets.dense import Net, Size, take
+from poker_rl.nets.dense import Net, Size, masked_softmax, take
 from poker_rl.players.features import Features
 from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
+from poker_rl.players.sampling import draw, sample
 
 
-class Agents:
-    """What every learner with networks starts from: tables, generators and networks' shapes.
+@dataclass(kw_only=True, frozen=True)
+class Given:
+    """What every learner with networks is given beside its settings.
 
     Args:
         game: the game played.
@@ -29,10 +34,37 @@ class Agents:
         device: where they are.
         seed: for everything that is drawn.
         opponent: a fixed player in every seat but agent 0's, or None for self-play.
-        tables: of each instance.
+    """
+
+    game: Game
+    net: Net
+    device: torch.device
+    seed: int
+    opponent: Player | None = None
+
+
+@dataclass(kw_only=True)
+class Seats:
+    """Settings that learners have in common, among their own: whose networks decide, and where.
+
+    Args:
         members: which of a player's networks decides.
         instances: independent copies of the whole learner.
         seating: which agent sits where.
+    """
+
+    members: Members
+    instances: Count
+    seating: Seating
+
+
+class Agents:
+    """What every learner with networks starts from: tables, generators and networks' shapes.
+
+    Args:
+        given: see `Given`.
+        seats: see `Seats`; a learner with these settings is one.
+        tables: of each instance.
         hidden: show critics the hidden cards too.
         ask_forced: ask the networks for moves that are the only legal ones.
         steps: actions at each table in an iteration, one if hands are played to their end.
@@ -42,7 +74,9 @@ class Agents:
         Refused: if the tables and what an iteration keeps of them do not fit into memory.
 
     Attributes:
+        game: the game played.
         generator: for actions and batches.
+        clock: counts the networks' time.
         rollout: the tables, those of an instance side by side.
         copies: number of copies K of each network, instances x members.
         device: where they are.
@@ -51,22 +85,18 @@ class Agents:
 
     def __init__(
         self,
-        game: Game,
-        net: Net,
-        device: torch.device,
-        seed: int,
-        opponent: Player | None,
+        given: Given,
+        seats: Seats,
         *,
         tables: int,
-        members: Members,
-        instances: int,
-        seating: Seating,
         hidden: bool = False,
         ask_forced: bool = True,
         steps: int = 1,
         key: str = "tables",
     ) -> None:
-        streams = np.random.SeedSequence(seed).generate_state(3)
+        game, net, opponent = given.game, given.net, given.opponent
+        instances = seats.instances
+        streams = np.random.SeedSequence(given.seed).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._features = Features(game, net.features)
         self._hidden = game.hidden_size if hidden else 0
@@ -81,22 +111,22 @@ class Agents:
         # 16 bits tell chips apart to 1/2,048 of a stack
         kept = torch.bool if self._features.bits else torch.float16
         self.column = Column(kept, self._features.size)
-        self.copies = instances * member_count(game, members)
+        self.copies = instances * member_count(game, seats.members)
         self.rollout = Rollout(
             game,
             instances * tables,
             int(streams[2]),
             opponent=opponent,
-            seating=seating,
+            seating=seats.seating,
             hidden=self._features.hidden if hidden else None,
             observe=None if net.features == "observation" else self._features,
             copies=self._copies if self.copies > 1 else None,
             ask_forced=ask_forced,
         )
         self._weights = torch.Generator().manual_seed(int(streams[1]))
-        self.device = device
-        self._game, self._net = game, net
-        self._tables, self._members, self._instances = tables, members, instances
+        self.device, self.clock = given.device, Clock()
+        self.game, self._net = game, net
+        self._tables, self._members, self._instances = tables, seats.members, instances
 
     def _row(self, actions: int) -> int:
         """The fewest bytes that a decision takes: of its turn, in the batch, as floats."""
@@ -126,27 +156,63 @@ class Agents:
 
     def player(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
         """The policy of K networks."""
-        return kind(self._game, self._net, module, self._members, self._instances)
+        return kind(self.game, self._net, module, self._members, self._instances)
 
     def first(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
         """The policy of the first network alone, in every seat."""
-        return kind(self._game, self._net, take(module, slice(1)), "shared")
+        return kind(self.game, self._net, take(module, slice(1)), "shared")
 
     def each(self, module: nn.Module) -> Player:
         """The policies of each network alone, in every seat, as so many instances."""
-        return NetworkPlayer(self._game, self._net, module, "shared", self.copies)
+        return NetworkPlayer(self.game, self._net, module, "shared", self.copies)
+
+    def players(self, **modules: nn.Module | None) -> dict[str, Player]:
+        """The policies of several networks by name, without those that there are none of."""
+        return {name: self.player(net) for name, net in modules.items() if net is not None}
 
     def logits(self, module: nn.Module, rows: Rows) -> Tensor:
         """What the networks say of some rows, each through its copy, [B, outputs]."""
         # rows of every table lie in equal blocks, a copy's each, and need no sorting
         even = self._members == "shared" and len(rows.table) == self._instances * self._tables
         copy = None if even else self.tensor(rows.copy)
-        return Inputs(rows.observation, self.device).all(module, copy)
+        with self.clock.networks():
+            return Inputs(rows.observation, self.device).all(module, copy)
+
+    def policy(self, module: nn.Module, rows: Rows) -> np.ndarray:
+        """The probabilities that the networks give to actions, [B, A], 0 to illegal ones."""
+        with torch.no_grad():
+            logits = self.logits(module, rows)
+            with self.clock.networks():
+                return masked_softmax(logits, self.tensor(rows.mask)).cpu().numpy()
+
+    def sampled(self, module: nn.Module, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Actions drawn from the networks' policy [B], and their log-probabilities [B]."""
+        with torch.no_grad():
+            logits = self.logits(module, rows)
+        return sample(logits, rows.mask, self.generator)
+
+    def drawn(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Actions drawn from probabilities [B, A], and their log-probabilities, [B] each."""
+        action = draw(policy, self.generator.random(len(policy)))
+        return action, np.log(policy[np.arange(len(action)), action])
+
+    def inputs(self, batch: Batch) -> tuple[Inputs, Inputs]:
+        """What actors are shown of a batch, and what critics are: the same if nothing is hidden."""
+        seen = Inputs(batch.observation, self.device)
+        if not self._hidden:
+            return seen, seen
+        return seen, Inputs(np.concatenate([batch.observation, batch.hidden], 1), self.device)
+
+    def minibatches(
+        self, rows: np.ndarray, copy: np.ndarray, count: int
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """See `minibatches.minibatches`."""
+        return minibatches(rows, copy, self.copies, count, self.generator, self.device)
 
     def shown(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
         """What every instance's networks see of tables [B], [instances x B, W], and their copy."""
         seen = np.tile(self._features(records), (self._instances, 1))
-        member = member_of(self._game, self._members, records)
+        member = member_of(self.game, self._members, records)
         instance = np.arange(self._instances)[:, None]
         copy = (instance * (self.copies // self._instances) + member).ravel()
         return self.tensor(seen).float(), self.tensor(copy)
@@ -175,7 +241,7 @@ class Agents:
         if self._members == "shared":
             return instance
         copy: np.ndarray = instance * (self.copies // self._instances)
-        copy += member_of(self._game, self._members, rows.records, rows.agent)
+        copy += member_of(self.game, self._members, rows.records, rows.agent)
         return copy
 
     def state_dict(self) -> dict[str, Any]:

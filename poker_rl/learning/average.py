@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from poker_rl.config.schedules import OverOwnSteps
 from poker_rl.config.settings import Count, NonNegative, Passes, Positive
-from poker_rl.learning.clock import Clock
+from poker_rl.learning.agents import Agents
 from poker_rl.learning.descent import Descent, Optimiser
 from poker_rl.learning.memory import Column, Memory, Rule
-from poker_rl.nets.dense import copies_of, masked_log_softmax
+from poker_rl.learning.rollout import Batch
+from poker_rl.nets.dense import masked_log_softmax
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -42,31 +43,30 @@ class AveragePolicy:
 
     Args:
         settings: see `AverageSettings`.
-        module: the network to fit, K copies.
-        column: how its input is kept.
-        actions: A.
-        seed: for the reservoirs and batches.
-        clock: counts the network's time.
+        agents: whose policy is averaged.
+        last_scale: of the network's last layer at the start, as in `Size`.
         taken: learn from actions that were taken instead of from probabilities.
         beside: the learner's other memories.
+
+    Attributes:
+        module: the network that is fitted, K copies.
     """
 
     def __init__(
         self,
         settings: AverageSettings,
-        module: nn.Module,
-        column: Column,
-        actions: int,
-        seed: int,
-        clock: Clock,
+        agents: Agents,
         *,
+        last_scale: float = 1.0,
         taken: bool = False,
         beside: Sequence[Memory] = (),
     ) -> None:
-        self.settings, self.module = settings, module
+        actions = agents.game.actions
+        self.settings = settings
+        self.module = agents.network(actions, last_scale)
         self._earlier = 0  # iterations of the runs that the reservoirs were taken over from
         columns = {
-            "observation": column,
+            "observation": agents.column,
             "mask": Column(torch.bool, actions),
             "policy": Column(torch.bool if taken else torch.float32, actions),
         }
@@ -77,33 +77,27 @@ class AveragePolicy:
             settings.capacity,
             settings.rule,
             columns,
-            next(module.parameters()).device,
-            seed,
-            copies=copies_of(module),
+            agents.device,
+            agents.seed(),
+            copies=agents.copies,
             beside=beside,
         )
         self.memory.demand_batch("average.batch", settings.batch)
-        self._clock = clock
+        self._clock = agents.clock
         self._descent = Descent(
-            module,
+            self.module,
             settings.optimiser,
             settings.lr,
             settings.gradient_norm,
             self._loss,
             self.memory.drawing,
-            clock,
+            agents.clock,
         )
 
-    def add(
-        self,
-        observation: np.ndarray,
-        mask: np.ndarray,
-        policy: np.ndarray,
-        copy: np.ndarray,
-        iteration: int,
-    ) -> None:
-        """Remember decisions: seen [B, W], legal [B, A], the policy [B, A] and its copy [B]."""
-        parts = {"observation": observation, "mask": mask, "policy": policy}
+    def add(self, batch: Batch, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
+        """Remember some decisions of a batch, by index or mask, and the policy in them [B, A]."""
+        copy = batch.copy[rows]
+        parts = {"observation": batch.observation[rows], "mask": batch.mask[rows], "policy": policy}
         if self.settings.power:
             parts["iteration"] = np.full(len(copy), self._earlier + iteration)
         self.memory.add(copy, **parts)

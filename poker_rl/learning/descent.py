@@ -22,6 +22,22 @@ Optimiser = Literal["adam", "sgd"]
 WARM = 3  # steps before a graph is recorded: libraries allocate on first use
 
 
+def descend(
+    loss: Tensor, optimiser: torch.optim.Optimizer, module: nn.Module, gradient_norm: float | None
+) -> None:
+    """One step of an optimiser down the gradient of a loss.
+
+    Args:
+        module: the networks whose gradients are clipped.
+        gradient_norm: largest, of each copy; None: no bound.
+    """
+    optimiser.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    if gradient_norm is not None:
+        clip_gradients(module, gradient_norm)
+    optimiser.step()
+
+
 class Descent:
     """Steps of an optimiser on one network of K copies.
 
@@ -87,11 +103,7 @@ class Descent:
     def _step(self) -> None:
         loss = self._loss()
         with self._clock.networks():
-            self._optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            if self._gradient_norm is not None:
-                clip_gradients(self._module, self._gradient_norm)
-            self._optimiser.step()
+            descend(loss, self._optimiser, self._module, self._gradient_norm)
             self._losses += loss.detach()
 
     def _replay(self) -> None:

@@ -75,6 +75,25 @@ class Batch:
         """Some rows alone, in their order, by index; their `next` is left as it is."""
         return Batch(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
+    def alone(self, rows: np.ndarray) -> Batch:
+        """All decisions of some agents in some hands that are over, as a batch of their own."""
+        place = np.full(len(self) + 1, ENDED)
+        place[rows] = np.arange(len(rows))
+        own = self.pick(rows)
+        own.next = place[own.next]  # ENDED, which is -1, finds the last place
+        return own
+
+
+def joined(batches: list[Batch]) -> Batch:
+    """Several batches as one; what `next` is of each batch stays within it."""
+    whole = {f.name: [getattr(one, f.name) for one in batches] for f in fields(Batch)}
+    first = np.cumsum([0, *map(len, batches[:-1])])
+    whole["next"] = [
+        np.where(one.next >= 0, one.next + before, one.next)
+        for one, before in zip(batches, first, strict=True)
+    ]
+    return Batch(**{name: np.concatenate(parts) for name, parts in whole.items()})
+
 
 class Rollout:
     """Tables of one game with the learner and its opponents in their seats.
@@ -171,9 +190,7 @@ class Rollout:
                     self._deal(ended, None)
             turns += 1
 
-        batch = Batch(
-            **{f.name: np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(Batch)}
-        )
+        batch = joined(batches)
         link = np.concatenate(links)
         later = np.flatnonzero(link != NONE)
         batch.next[link[later]] = later

@@ -35,6 +35,18 @@ def sample(
     return action, log_prob
 
 
+def mixed(policy: np.ndarray, mask: np.ndarray, share: float | np.ndarray) -> np.ndarray:
+    """A policy [B, A] into which uniform play over the legal actions is mixed.
+
+    Args:
+        policy: chances of the actions, [B, A].
+        mask: legal actions, [B, A] bool.
+        share: of uniform play, one number or [B, 1].
+    """
+    chances: np.ndarray = (1 - share) * policy + share * mask / mask.sum(1, keepdims=True)
+    return chances
+
+
 @compiled
 def _draw(probabilities, uniform, action):  # type: ignore[no-untyped-def]
     for i in range(len(action)):

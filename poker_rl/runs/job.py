@@ -14,21 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numba
 import torch
 
-from poker_rl.algos.algorithm import Algorithm
+from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import (
     Root,
     build_as,
     convert_fields,
-    find,
     of_the_user,
     plain,
-    takes,
 )
 from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
-from poker_rl.nets.dense import Net
 from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
@@ -129,19 +126,15 @@ def start(
     load = loader(game, device, conf, opponents)
     with about("opponent"):
         opponent = None if root.opponent is None else load(root.opponent)
-    parts = {
-        "net": build_as(Net, settings["net"], "net") if "net" in settings else None,
-        "opponent": opponent,
-    }
-    algo = find(settings["algo"].get("_target_"), "algo._target_")
-    for key, part in parts.items():
-        if part is not None and key not in takes(algo):
-            raise Refused(f"{key}: {algo.__name__} takes none")
-    if parts["net"] is None and "net" in takes(algo):
-        raise Refused(f"net: missing, {algo.__name__} needs one")
-    common = {"game": game, "device": device, "seed": root.seed}
-    evaluation = build_as(Evaluation, settings["evaluation"], "evaluation", load=load, **common)
-    algorithm = build_as(Algorithm, settings["algo"], "algo", **parts, **common)
+    evaluation = build_as(
+        Evaluation,
+        settings["evaluation"],
+        "evaluation",
+        game=game,
+        load=load,
+        seed=root.seed,
+    )
+    algorithm = build_algorithm(settings, game, device, root.seed, opponent)
     # A resumed run has weights of its own, unless it was killed before its first checkpoint.
     if root.warm_start is not None and (folder is None or not (folder / STATE).exists()):
         with about("warm_start"):
@@ -227,10 +220,6 @@ def prepare(device: str, threads: int, seed: int) -> torch.device:
     torch.set_num_threads(threads)
     numba.set_num_threads(threads)
     torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none
-    # Making an optimiser would import torch's compiler, for two seconds, only to keep out of it.
-    undecorated = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
-    if undecorated is not None:
-        torch.optim.Optimizer.add_param_group = undecorated  # type: ignore[method-assign]
     there = torch.cuda.is_available()
     if device == "cuda" and not there:
         why = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 from averages import average
+from givens import given
 
-from poker_rl.algos.actor_critic import ActorCritic, estimate
+from poker_rl.algos.actor_critic import ActorCritic
 from poker_rl.config.build import build, option
 from poker_rl.config.schedules import Constant, Linear, Log
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tree import tree_of
+from poker_rl.learning.advantages import doubly_robust
 from poker_rl.learning.rollout import ENDED, Batch
 from poker_rl.nets.dense import MLP
-
-CPU = torch.device("cpu")
 
 
 def game_of(name: str) -> Poker:
@@ -49,9 +49,7 @@ def learner(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) ->
         "seating": "fixed",
     }
     net = MLP(hidden=[16], activation="relu", init="torch", features="observation")
-    return ActorCritic(
-        **settings | changed, game=game, net=net, device=CPU, seed=seed, opponent=opponent
-    )
+    return ActorCritic(**settings | changed, given=given(game, net, seed, opponent))
 
 
 def two_decisions(behaviour: list[float], reward: float) -> Batch:
@@ -76,7 +74,7 @@ def test_estimates_agree_with_hand_calculation() -> None:
     batch = two_decisions(behaviour=[0.5, 0.8], reward=6)
     policy = np.array([[0, 0.75, 0.25], [0.4, 0.6, 0]], np.float32)
     values = np.array([[9, 1, 2], [0.5, -1, 9]], np.float32)
-    target, advantage = estimate(
+    target, advantage = doubly_robust(
         batch, policy, values, trace=0.9, least_probability=0.02, reward_scale=2
     )
 
@@ -97,14 +95,14 @@ def test_advantages_average_to_zero_under_the_policy() -> None:
     batch = two_decisions(behaviour=[0.5, 0.8], reward=-4)
     policy = np.array([[0, 0.3, 0.7], [0.9, 0.1, 0]], np.float32)
     values = np.array([[0, 1, -2], [3, 5, 0]], np.float32)
-    _, advantage = estimate(batch, policy, values, 0.5, 0.02, 1)
+    _, advantage = doubly_robust(batch, policy, values, 0.5, 0.02, 1)
     assert (policy * advantage).sum(1) == pytest.approx([0, 0], abs=1e-5)
 
 
 def test_small_probabilities_do_not_blow_up_the_correction() -> None:
     batch = two_decisions(behaviour=[0.5, 1e-6], reward=1)
     policy = np.array([[0, 0.5, 0.5], [1e-6, 1, 0]], np.float32)
-    _, advantage = estimate(batch, policy, np.zeros((2, 3), np.float32), 0.9, 0.02, 1)
+    _, advantage = doubly_robust(batch, policy, np.zeros((2, 3), np.float32), 0.9, 0.02, 1)
     assert advantage[1, 0] == pytest.approx(1 / 0.02, rel=1e-3)
 
 

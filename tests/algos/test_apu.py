@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from givens import given
 from random_games import game as game_of
 from small_games import kuhn
 
@@ -56,7 +57,7 @@ def apu(game: Poker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **c
         "reward_unit": 1.0,
         "reward_scale": 1.0,
     }
-    return APU(**settings | changed, game=game, net=net, device=CPU, seed=seed, opponent=opponent)
+    return APU(**settings | changed, given=given(game, net, seed, opponent))
 
 
 def stored(learner: APU, copy: int = 0) -> dict[str, np.ndarray]:

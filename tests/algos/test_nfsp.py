@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from averages import average
+from givens import given
 from small_games import kuhn
 
 from poker_rl.algos.dqn import DQN
@@ -55,7 +56,7 @@ def settings(**changed: Any) -> dict[str, Any]:
 
 def built(kind: Any, game: Poker, seed: int, opponent: Any, **changed: Any) -> Any:
     net = MLP(hidden=[32], activation="relu", init="torch", features="observation")
-    return kind(**settings(**changed), game=game, net=net, device=CPU, seed=seed, opponent=opponent)
+    return kind(**settings(**changed), given=given(game, net, seed, opponent))
 
 
 def dqn(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> DQN:

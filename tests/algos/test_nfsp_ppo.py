@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from averages import average
+from givens import given
 from ppo_settings import ppo_settings
 
 from poker_rl.algos.nfsp_ppo import PolicyNFSP
@@ -21,8 +22,6 @@ from poker_rl.games.tree import tree_of
 from poker_rl.learning.rollout import OPEN, Batch
 from poker_rl.nets.dense import MLP
 
-CPU = torch.device("cpu")
-
 
 def game_of(name: str) -> Any:
     return build(option("game", name), "game")
@@ -31,8 +30,7 @@ def game_of(name: str) -> Any:
 def nfsp(game: Game, seed: int = 0, **changed: Any) -> PolicyNFSP:
     settings = ppo_settings(**{"average": average(), "eta": 0.3} | changed)
     net = MLP(hidden=[32], activation="relu", init="orthogonal", features="observation")
-    parts = {"game": game, "net": net, "device": CPU, "seed": seed, "opponent": None}
-    return PolicyNFSP(**settings, **parts)
+    return PolicyNFSP(**settings, given=given(game, net, seed))
 
 
 def watched(learner: PolicyNFSP) -> list[tuple[Batch, np.ndarray]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from averages import average
+from givens import given
 from ppo_settings import ppo_settings
 from small_games import kuhn
 
@@ -37,8 +38,7 @@ def game_of(name: str) -> Poker:
 
 def ppo(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO:
     net = MLP(hidden=[32], activation="relu", init="orthogonal", features="observation")
-    parts = {"game": game, "net": net, "device": CPU, "seed": seed, "opponent": opponent}
-    return PPO(**ppo_settings(**changed), **parts)
+    return PPO(**ppo_settings(**changed), given=given(game, net, seed, opponent))
 
 
 def everything_on() -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from givens import given
 from small_games import kuhn, leduc
 
 from poker_rl.algos.reinforce import Reinforce, RunningAverage
@@ -19,7 +20,6 @@ from poker_rl.games.tree import tree_of
 from poker_rl.learning.rollout import ENDED
 from poker_rl.nets.dense import MLP, BetWeight, Net
 
-CPU = torch.device("cpu")
 TABLE = BetWeight(spread=0.5)
 HIDDEN = MLP(hidden=[8], activation="tanh", init="torch", features="observation")
 RUNNING = RunningAverage(decay=0.9, start=-2.0)
@@ -37,9 +37,7 @@ def reinforce(
         "instances": 1,
         "seating": "fixed",
     }
-    return Reinforce(
-        **(settings | changed), game=game, net=net, device=CPU, seed=seed, opponent=opponent
-    )
+    return Reinforce(**(settings | changed), given=given(game, net, seed, opponent))
 
 
 def played(learner: Reinforce, metrics: bool = False) -> Any:

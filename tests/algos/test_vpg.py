@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from givens import given
 from small_games import kuhn, leduc
 
 from poker_rl.algos.vpg import VPG, nth_hand
@@ -20,7 +21,6 @@ from poker_rl.games.tree import tree_of
 from poker_rl.learning.rollout import ENDED, Batch
 from poker_rl.nets.dense import MLP
 
-CPU = torch.device("cpu")
 NODE_AGENTS: dict[str, Any] = {"members": "node", "hands": 50, "member_decisions": 30}
 
 
@@ -47,7 +47,7 @@ def vpg(
     net = MLP(
         hidden=[7], activation="relu", init="torch", features="rank" if rank else "observation"
     )
-    return VPG(**(settings | changed), game=game, net=net, device=CPU, seed=seed, opponent=opponent)
+    return VPG(**(settings | changed), given=given(game, net, seed, opponent))
 
 
 def weights(module: torch.nn.Module) -> torch.Tensor:

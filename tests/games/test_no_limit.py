@@ -11,6 +11,7 @@ import numpy as np
 import pyspiel
 import pytest
 import torch
+from givens import given
 from random_games import NO_LIMIT, Move, game, play, variants
 
 from poker_rl.config.build import build, option
@@ -22,7 +23,7 @@ from poker_rl.games.poker.drawn_seats import DrawnSeats
 from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, tree_of
-from poker_rl.learning.agents import Agents
+from poker_rl.learning.agents import Agents, Seats
 from poker_rl.learning.memory import Circular, Memory
 
 BOARD = "2c 7d 9h Js 4c"
@@ -413,17 +414,8 @@ def test_memories_keep_chips():
     tables.use(moves[1].records)
     seen = tables.observe()
     net = build(option("net", "mlp_small"), "net")
-    agents = Agents(
-        definition,
-        net,
-        torch.device("cpu"),
-        0,
-        None,
-        tables=4,
-        members="shared",
-        instances=1,
-        seating="fixed",
-    )
+    seats = Seats(members="shared", instances=1, seating="fixed")
+    agents = Agents(given(definition, net), seats, tables=4)
     memory = Memory("m", 1, Circular(), {"seen": agents.column}, torch.device("cpu"), 0)
     memory.add(np.zeros(1, np.int64), seen=seen[:1])
     kept = memory.sample(1)["seen"][0, 0].float().numpy()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from givens import given
 from scipy.stats import logistic
 
 from poker_rl.config.build import build, option
 from poker_rl.config.settings import Refused
-from poker_rl.learning.agents import Agents
+from poker_rl.learning.agents import Agents, Seats
 from poker_rl.nets.amounts import AmountNet, Amounts
 from poker_rl.nets.dense import MLP, Size, masked_softmax, net_state, take
 from poker_rl.players.load import built
@@ -79,15 +80,13 @@ def test_copies_are_apart():
 
 
 def test_values_have_no_density():
-    cpu = torch.device("cpu")
     leduc = build(option("game", "nolimit_leduc"), "game")
-    agents = Agents(
-        leduc, amounts(), cpu, 0, None, tables=1, members="shared", instances=1, seating="fixed"
-    )
+    seats = Seats(members="shared", instances=1, seating="fixed")
+    agents = Agents(given(leduc, amounts()), seats, tables=1)
     assert isinstance(agents.network(leduc.actions), Amounts)
     assert not isinstance(agents.critic(leduc.actions), Amounts)
     with pytest.raises(Refused, match="net: a shape for policies"):
-        build(option("algo", "dqn"), "algo", game=leduc, net=amounts(), device=cpu, seed=0)
+        build(option("algo", "dqn"), "algo", given=given(leduc, amounts()), net=None)
 
 
 def test_a_snapshot_names_the_body_too():

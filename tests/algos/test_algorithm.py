@@ -1,0 +1,36 @@
+"""What all algorithms have in common: what they are given, and the parts that they save."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from averages import average
+from givens import given
+from ppo_settings import ppo_settings
+from small_games import kuhn
+
+from poker_rl.algos.ppo import PPO
+from poker_rl.config.build import CONF, find, option, takes
+from poker_rl.nets.dense import MLP
+
+OPTIONS = sorted(path.stem for path in (CONF / "algo").glob("*.yaml"))
+CLASSES = {target for name in OPTIONS if (target := option("algo", name).get("_target_"))}
+
+
+@pytest.mark.parametrize("target", sorted(CLASSES))
+def test_what_is_no_setting_is_one_object_or_the_game(target: str) -> None:
+    kind = find(target, "algo._target_")
+    beside = set(takes(kind)) - {field.name for field in fields(kind)}
+    assert beside in ({"given"}, {"game"}, {"game", "seed"})  # of learners, and of solvers
+
+
+@pytest.mark.parametrize("settings", [None, average()], ids=["without", "with"])
+def test_a_part_that_a_learner_lacks_is_not_saved(settings: Any) -> None:
+    net = MLP(hidden=[4], activation="relu", init="torch", features="observation")
+    learner = PPO(**ppo_settings(average=settings), given=given(kuhn(), net))
+    state = learner.state_dict()
+    assert ("average" in state) == (settings is not None)
+    assert {"progress", "agents", "networks", "optimiser"} <= state.keys()
+    learner.load_state_dict(state)
