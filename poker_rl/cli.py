@@ -7,6 +7,7 @@ or two with exit code 2; any other exception is a bug. Imports are late so that 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import signal
 import sys
@@ -68,7 +69,7 @@ headline player) or what is named of it:
   poker-rl evaluate run=outputs/kuhn/ppo/TIME against=[uniform,equilibrium]
   poker-rl evaluate run=outputs/kuhn/ppo/TIME show=true      all evaluations of the run, a table
   poker-rl evaluate game=leduc player=call against=[raise,outputs/leduc/ppo/TIME]
-  poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@1000000:average against=[call]
+  poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@DECISIONS:current against=[call]
 
   game=NAME, evaluation.KEY=VALUE  as `poker-rl train` takes them, if there is no run
   --config-dir FOLDER              options of your own, in files such as FOLDER/player/mine.yaml;
@@ -244,6 +245,10 @@ def job_of_sweep(folder: Path, jobs: list[list[str]], conf: list[Path], number: 
     from poker_rl.runs.sweep import Outcome, halt, halted
 
     if halted(folder):
+        # A launcher composes each job that it begins, which takes minutes for thousands of them. In
+        # a process of its own a job only returns: others beside it are still saving their work.
+        if multiprocessing.parent_process() is None:
+            raise KeyboardInterrupt
         return
     say(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
     try:

@@ -16,6 +16,8 @@ import yaml
 from commands import TRAIN, code, last_row, runs
 
 import poker_rl
+from poker_rl import cli
+from poker_rl.cli import job_of_sweep
 from poker_rl.runs import job
 from poker_rl.runs.stop import Interrupted
 
@@ -129,10 +131,18 @@ def test_an_interrupted_sweep(
             raise Interrupted(15, "stopped")
         return {}, {}
 
+    asked: list[int] = []
+
+    def one(*given: Any) -> None:
+        asked.append(given[-1])
+        job_of_sweep(*given)
+
     monkeypatch.setattr(job, "train", train)
-    assert code(*TRAIN, "-m", "seed=0,1,2") == 143
-    assert [row["status"] for row in summary()] == ["finished", "interrupted", "not run"]
-    assert [row["folder"] for row in summary()] == ["", "outputs/x", ""]
+    monkeypatch.setattr(cli, "job_of_sweep", one)
+    assert code(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
+    assert [row["status"] for row in summary()] == ["finished", "interrupted", *["not run"] * 3]
+    assert [row["folder"] for row in summary()] == ["", "outputs/x", "", "", ""]
+    assert asked == [0, 1, 2]  # the launcher composes no others, which takes minutes for thousands
 
 
 def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:
