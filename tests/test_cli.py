@@ -579,7 +579,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train evaluation.opponents=[unifrm]", "evaluation.opponents: no player is called unifrm"),
         ("train evaluation.others=unifrm", "evaluation.others: no player is called unifrm"),
         ("train game.hole_cards=2", "game.seats: "),
-        ("train game._target_=poker_rl.nets.dense.MLP", "game.name: no such setting"),
+        ("train game._target_=poker_rl.nets.dense.MLP", "game._target_: MLP is not a Game"),
         ("train net.hidden=[1e9]", "net: too large for the memory of this machine"),
         (
             "train evaluation.most_nodes=1e18",

@@ -60,7 +60,8 @@ def build_algorithm(
     """
     target = find(settings["algo"].get("_target_"), "algo._target_")
     net = build_as(Net, settings["net"], "net") if "net" in settings else None
-    runtime: dict[str, Any] = {"game": game, "seed": seed}
+    # What no constructor names is here for refusals: what begins with "net: " is not of algo.
+    runtime: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponent": opponent}
     if "given" in takes(target):
         if net is None:
             raise Refused(f"net: missing, {target.__name__} needs one")

@@ -105,7 +105,7 @@ def build(node: object, key: str, **runtime: Any) -> Any:
             field, _, _ = str(error).partition(":")
             if field in runtime:
                 raise
-            link = "." if field.partition(".")[0] in settings else ": "
+            link = "." if field.partition(".")[0] in {"_target_", *settings} else ": "
             raise Refused(f"{key}{link}{error}") from None
 
 

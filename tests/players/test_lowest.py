@@ -54,13 +54,13 @@ def test_four_of_it_win_nothing_from_each_other():
 
 
 def test_who_plays_what():
-    with pytest.raises(Refused, match=r"^player: plays Big 2, not limit_holdem$"):
+    with pytest.raises(Refused, match=r"^lowest: plays Big 2, not limit_holdem$"):
         loader(HOLDEM)("lowest")
     for name in ("call", "raise", "fold"):
         with pytest.raises(
-            Refused, match=rf"^player\.prefer: {name}[^\n]* no action of big2: 1, 2"
+            Refused, match=rf"^{name}\.prefer: {name}[^\n]* no action of big2: 1, 2"
         ):
             loader(BIG2)(name)
     for name in ("tight", "equilibrium", "chen", "sklansky", "rules", "mcts"):
-        with pytest.raises(Refused, match=r"^player: [^\n]*big2[^\n]*$"):
+        with pytest.raises(Refused, match=rf"^{name}: [^\n]*big2[^\n]*$"):
             loader(BIG2)(name)
