@@ -265,7 +265,7 @@ def test_options_of_ones_own_win(
     assert f"12 information sets (Kuhn 1950)  [{mine / 'game/kuhn.yaml'}]\n" in out
     assert f"Mine  [{mine / 'player/my-bot.yaml'}]\n" in out
     assert out.count("[mine") == 2
-    assert f"all others come with poker-rl, from {CONF}\n" in out
+    assert f"what has no brackets behind it comes with poker-rl, from {CONF}\n" in out
 
     match = ["player=my-bot", "against=[my-bot,call]", "deals=30"]
     assert code("evaluate", *own, "game=kuhn", *match) == 0

@@ -57,7 +57,7 @@ def origins(conf: Sequence[Path]) -> Iterator[str]:
             yield f"{path} is not used: another {path.parent.name} of that name comes first"
     if of_the_user(conf):
         yield "[a file] is yours"
-    yield f"all others come with poker-rl, from {CONF}"
+    yield f"what has no brackets behind it comes with poker-rl, from {CONF}"
 
 
 def about(path: Path) -> str:
