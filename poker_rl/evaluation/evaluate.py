@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
@@ -179,13 +180,14 @@ def make_writable(out: Path) -> None:
     """Make a folder, if it is not there.
 
     Raises:
-        Refused: if something else is in its place, or nothing can be written into it.
+        Refused: if something else is in its place.
+        OSError: if nothing can be written into it.
     """
     with about("out"):
         demand_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     if not os.access(out, os.W_OK | os.X_OK):
-        raise Refused(f"out: {out} can't be written into")
+        raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(out))
 
 
 def draw(
