@@ -2,7 +2,7 @@
 
     python scripts/architecture.py docs/images/architecture.png
 
-The rooms are the packages of `poker_rl` and the module `cli`. Their floors follow from the imports
+The rooms are the packages of `poker_rl`. Their floors follow from the imports
 that are found in the sources: a room stands one floor above the highest room that it imports.
 """
 
@@ -112,7 +112,7 @@ def draw(plan: dict[str, set[str]]) -> Figure:
                 )
             )
     for room, (x, y) in place.items():
-        box(ax, x, y, f"{room}.py" if room == "cli" else f"{room}/")
+        box(ax, x, y, f"{room}/")
     box(ax, sum(xs) / len(xs), 0, f"{GROUND}/{' ' * 60}every room above imports it")
     count = sum(map(len, plan.values()))
     ax.set_title(f"{len(plan)} rooms; {count} arrows, each to a room that is imported")

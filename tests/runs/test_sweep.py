@@ -17,7 +17,7 @@ from commands import TRAIN, code, last_row, runs
 
 import poker_rl
 from poker_rl import cli
-from poker_rl.cli import job_of_sweep
+from poker_rl.cli.train_command import job_of_sweep
 from poker_rl.runs import job
 from poker_rl.runs.stop import Interrupted
 

@@ -1,0 +1,78 @@
+"""What the commands have in common: their arguments, the folders of options, complaints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from poker_rl.config.settings import Refused
+from poker_rl.storage.disk import say
+
+
+class Arguments(argparse.ArgumentParser):
+    """A parser of what all commands take, whose errors are one line like all others."""
+
+    def __init__(self) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+        self.add_argument("-h", "--help", action="store_true")
+        self.add_argument("--config-dir")
+
+    def error(self, message: str) -> NoReturn:
+        raise Refused(message)
+
+
+def options(own: str | None) -> list[Path]:
+    """The folders of options, that of the user among them; tells of plug-ins that can't be used."""
+    from poker_rl.config.build import folders
+    from poker_rl.config.plugins import broken
+
+    for complaint in broken():
+        tell(complaint)
+    return folders(own)
+
+
+def tell(what: str) -> None:
+    with suppress(OSError):  # a terminal that was closed, or an error log that is full
+        print(f"poker-rl: {what}", file=sys.stderr, flush=True)
+
+
+def asked(
+    name: str, explained: str, arguments: list[str], groups: Sequence[str]
+) -> tuple[dict[str, Any], Mapping[str, Any] | None, list[Path]] | None:
+    """The settings of a command whose defaults stand in `conf/<name>.yaml`.
+
+    Args:
+        name: of the command.
+        explained: what `--help` prints before those defaults.
+        groups: of options, such as `game`, that are composed if one of them is given.
+
+    Returns:
+        the command's own settings, those of the groups or None if none is given, and the folders of
+        options; None if only help was asked for, which is printed.
+
+    Raises:
+        Refused: if the arguments can't be read or are of nothing that there is.
+    """
+    parser = Arguments()
+    parser.add_argument("overrides", nargs="*")
+    given = parser.parse_intermixed_args(arguments)
+
+    from poker_rl.config.build import CONF, overridden
+
+    path = CONF / f"{name}.yaml"
+    if given.help:
+        say(f"{explained}\n\n{path.read_text().strip()}")
+        return None
+    conf = options(given.config_dir)
+    of_group = [o for o in given.overrides if o.partition("=")[0].partition(".")[0] in groups]
+    settings = overridden(path, [o for o in given.overrides if o not in of_group])
+    chosen = None
+    if of_group:
+        from poker_rl.config.compose import composed
+
+        chosen = composed(of_group, conf)
+    return settings, chosen, conf
