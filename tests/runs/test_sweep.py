@@ -16,7 +16,7 @@ import yaml
 from commands import TRAIN, code, last_row, runs
 
 import poker_rl
-from poker_rl import cli
+from poker_rl.cli import train_command
 from poker_rl.cli.train_command import job_of_sweep
 from poker_rl.runs import job
 from poker_rl.runs.stop import Interrupted
@@ -138,7 +138,7 @@ def test_an_interrupted_sweep(
         job_of_sweep(*given)
 
     monkeypatch.setattr(job, "train", train)
-    monkeypatch.setattr(cli, "job_of_sweep", one)
+    monkeypatch.setattr(train_command, "job_of_sweep", one)
     assert code(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
     assert [row["status"] for row in summary()] == ["finished", "interrupted", *["not run"] * 3]
     assert [row["folder"] for row in summary()] == ["", "outputs/x", "", "", ""]
