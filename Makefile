@@ -39,7 +39,7 @@ bench: .venv/.bench
 	touch $@
 
 .venv/.dev: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev,joblib]'
+	$(PIP) --editable '.[dev,joblib,play]'
 	touch $@
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt
