@@ -26,6 +26,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
   poker-rl compare RUN… [key=value …]           figures and curves of several runs, over their seeds
+  poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 The first three things to try:

@@ -33,14 +33,18 @@ def flat(cfg: Mapping[str, Any]) -> dict[str, Any]:
     """What a run was asked to do, by dotted key; seed and places aside."""
     names = {key: cfg["names"].get(key) for key in ("game", "algo", "net")}
     told = {key: value for key, value in cfg.items() if key not in ASIDE}
-    return {**{key: name for key, name in names.items() if name is not None}, **dict(_flat(told))}
+    return {
+        **{key: name for key, name in names.items() if name is not None},
+        **dict(flattened(told)),
+    }
 
 
-def _flat(node: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def flattened(node: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a tree by dotted key, of a class its own name."""
     for name, value in node.items():
         key = f"{above}{name}"
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{key}.")
+            yield from flattened(value, f"{key}.")
         elif name == "_target_":
             yield key, str(value).rpartition(".")[2]  # modules move from version to version
         else:
@@ -119,5 +123,5 @@ def shown(settings: Flat, key: str) -> str:
     """A value as people write it."""
     value = settings.get(key, ABSENT)
     if isinstance(value, float):
-        return f"{value:g}"
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, default=str)
