@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -96,7 +97,7 @@ def asked_of_runs(
     parser = Arguments()
     parser.add_argument("words", nargs="*")
     given = parser.parse_intermixed_args(arguments)
-    words = [word for word in given.words if not SETTING.match(word) or Path(word).exists()]
+    words = [word for word in given.words if not SETTING.match(word) or os.path.exists(word)]
     others = [word for word in given.words if word not in words]
     flags = ["--help"] * given.help
     if given.config_dir is not None:

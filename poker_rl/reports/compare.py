@@ -81,7 +81,9 @@ def compared(runs: Sequence[Trained], asked: Compare) -> Iterator[Figures]:
         names = list(dict.fromkeys(name for run in own for name in run.measures))
         if asked.tags is not None:
             names = [
-                name for name in asked.tags if any(run.tag_of(name) in run.curves for run in own)
+                name
+                for name in dict.fromkeys(asked.tags)
+                if any(run.tag_of(name) in run.curves for run in own)
             ]
         if not names:
             what = "the tags asked for" if asked.tags else "any measurement"

@@ -42,10 +42,11 @@ def section(place: int, run: Trained, hands: int, seed: int, conf: Sequence[Path
     """
     with about(str(run.folder)):
         game: Game = build_as(Game, run.cfg.get("game"), "game")
-        players = load_players(newest(run.folder), game, CPU) if snapshots(run.folder) else {}
+        snapshot = newest(run.folder) if snapshots(run.folder) else None
+        players = {} if snapshot is None else load_players(snapshot, game, CPU)
         parts = [
             element("h2", str(run.folder), id=f"run-{place}"),
-            table([["run", ""], *summary(run)]),
+            table([["run", ""], *summary(run, snapshot)]),
             *part("Figures", measurements(run)),
             *part("Curves and policies", pictures(place, run, game, players)),
             *part("Evaluations", evaluations(run)),
@@ -64,8 +65,8 @@ def part(heading: str, found: Iterator[Markup] | Sequence[Markup]) -> Sequence[M
     return [element("h3", heading), *inner] if inner else []
 
 
-def summary(run: Trained) -> list[list[str]]:
-    """What the run is, in a few rows."""
+def summary(run: Trained, snapshot: Path | None) -> list[list[str]]:
+    """What the run is, in a few rows; `snapshot` holds the players that are shown."""
     names = {key: str(name) for key, name in run.cfg["names"].items() if name is not None}
     seconds = value_at(run, SECONDS, "decisions", None)
     rows = [[key, name] for key, name in names.items()]
@@ -75,6 +76,8 @@ def summary(run: Trained) -> list[list[str]]:
     rows.append(["decisions", f"{run.end('decisions'):,.0f}"])
     if seconds is not None:
         rows.append(["minutes", f"{seconds / 60:.1f}"])
+    if snapshot is not None:
+        rows.append(["its players shown", f"as of {int(snapshot.stem):,} decisions"])
     return [*rows, ["machine", machine(run)]]
 
 

@@ -150,8 +150,8 @@ class Figures:
             yield f"machine: {next(iter(machines))}"
         for package, versions in different_versions(runs).items():
             yield f"versions of {package} differ: {', '.join(versions)}"
-        if self.at is not None:
-            rows = [self._row_at(run) for group in self.groups for run in self.counted(group)]
+        rows = [self._row_at(run) for group in self.groups for run in self.counted(group)]
+        if self.at is not None and rows:
             yield (
                 f"each figure is that of a run's last row at or before {self.at:,.0f} {self.x};"
                 f" these rows are at {min(rows):,.0f} to {max(rows):,.0f}"
@@ -172,7 +172,7 @@ class Figures:
         rows, settings, notes = self.rows(), self.settings(), list(self.notes())
         tables = [rows, settings] if len(settings) > 1 else [rows]
         labels = [group.label for group in self.groups]
-        cells = [cell for table in tables for row in table[1:] for cell in row]
+        cells = [cell for table in tables for row in table for cell in row]
         numbers = numbered([*labels, *cells])
         parts = [self.title(), *(aligned(shortened(table, numbers)) for table in tables)]
         if numbers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -123,7 +124,7 @@ def found(words: Sequence[str]) -> list[Path]:
         )
     folders: dict[Path, Path] = {}
     for word in words:
-        paths = [Path(word)] if Path(word).exists() else [Path(one) for one in sorted(glob(word))]
+        paths = [Path(word)] if os.path.exists(word) else [Path(one) for one in sorted(glob(word))]
         if not paths:
             raise Refused(f"{word}: no run folder is called or matches this")
         own = [folder for path in paths for folder in runs_at(path)]

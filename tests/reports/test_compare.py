@@ -159,6 +159,24 @@ def test_figures_at_a_place_are_those_of_the_row_before(capsys):
     assert "these rows are at 20 to 20" in out
 
 
+def test_a_place_that_the_runs_of_one_game_have_not_come_to(capsys):
+    run_folder("r/a", [row(0, 1), row(100, 1)])
+    run_folder("r/b", [row(0, 1)], names={"game": "leduc"})
+    out = said(capsys, "r", "at=50")
+    assert cells(out.partition("leduc")[2], "ppo") == ["ppo", "0 of 1", "average", "-", "-", "-"]
+
+
+def test_no_line_is_too_wide(capsys):
+    opponent = f"eval/average/against/{'o' * 80}"
+    longest = f"loss/{'x' * 60}"
+    run_folder("r/a", [{"decisions": 1, opponent: 1, longest: 1}], note="y" * 70)
+    run_folder("r/b", [{"decisions": 1, opponent: 1, longest: 1}], note="z" * 70)
+    tags = ",".join([longest, opponent, "exploitability", *["decisions"] * 30])
+    run_folder("r/c", [row(1, 1)])
+    out = said(capsys, "r", f"tags=[{tags}]")
+    assert "[1]" in out
+
+
 def test_figures_of_matches(capsys):
     tags = {"eval/current/against/call": -5.0, "eval/current/against/call/half_width": 1.0}
     rows = [{"decisions": 9, **tags}]
