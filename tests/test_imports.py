@@ -11,7 +11,7 @@ from architecture import GROUND, arrows, floors, imports, modules, room_of
 ROOMS = {
     "cli": {"config", "reports", "runs", "storage"},
     "reports": {"config", "evaluation", "games", "players", "storage"},
-    "play": {"config", "evaluation", "games", "players"},
+    "play": {"algos", "config", "evaluation", "games", "players", "storage"},
     "runs": {"algos", "config", "evaluation", "games", "players", "storage"},
     "algos": {"config", "games", "learning", "nets", "players"},
     "evaluation": {"config", "games", "players", "storage"},
