@@ -44,7 +44,7 @@ class Table:
         adviser: who is asked for hints and grades the person's moves; None: nobody.
 
     Raises:
-        Refused: if there are not as many opponents as other seats.
+        Refused: if there are not as many opponents as other seats, or nobody can see the game.
     """
 
     game: Game
@@ -52,6 +52,8 @@ class Table:
     adviser: Seated | None = None
 
     def __post_init__(self) -> None:
+        if not hasattr(self.game, "scene"):  # one of a plug-in for learners alone
+            raise Refused(f"game: {self.game.name} has no `scene` to show a person")
         if len(self.opponents) != self.game.seats - 1:
             raise Refused(
                 f"against: {len(self.opponents)} players for the {self.game.seats - 1} other seats"
