@@ -11,6 +11,7 @@ from architecture import GROUND, arrows, floors, imports, modules, room_of
 ROOMS = {
     "cli": {"config", "reports", "runs", "storage"},
     "reports": {"config", "evaluation", "games", "players", "storage"},
+    "play": {"algos", "config", "evaluation", "games", "players", "storage"},
     "runs": {"algos", "config", "evaluation", "games", "players", "storage"},
     "algos": {"config", "games", "learning", "nets", "players"},
     "evaluation": {"config", "games", "players", "storage"},
@@ -22,10 +23,12 @@ ROOMS = {
     "config": set(),
 }
 
-# Learners that build on another one; all others import no algorithm.
+# Learners that build on another one, and the solver that is asked for by its name; all others
+# import no algorithm.
 BUILDS_ON = {
     "algos.nfsp": {"algos.dqn"},
     "algos.nfsp_ppo": {"algos.ppo"},
+    "algos.solve": {"algos.load"},
 }
 
 # Libraries that only these modules may know.

@@ -16,6 +16,8 @@ from poker_rl.algos import load_algorithm
 from poker_rl.config import Refused
 from poker_rl.evaluation import best_response_values, exploitability, values
 from poker_rl.games import Tables, load_game, tree_of
+from poker_rl.play.session import Session
+from poker_rl.play.table import Seated, Table
 from poker_rl.players import load_player
 
 World = tuple[Fraction, tuple[int, ...], tuple[int, ...]]  # chance, the prizes, the other's bids
@@ -157,3 +159,40 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ppo = ["algo=ppo", "opponent=matching", "budget=1000", "figures=false"]
     poker_rl("train", "game=goofspiel", *ppo)
     poker_rl("train", "game=kuhn", "algo=fictitious_play", "budget=100", "figures=false")
+
+
+def test_a_scene_hides_the_bid_and_the_prizes_to_come() -> None:
+    game = load_game("goofspiel")
+    tables = Tables(game, 4, 0)
+    tables.deal(decks=np.array([[0, 1, 2], [0, 2, 1]] * 2, np.int8))
+    tables.step(np.array([0, 0, 2, 2]))
+    seen = [game.scene(record, 1) for record in tables.records]
+    assert seen == [seen[0]] * 4
+    assert seen[0].board == ("1",)
+    assert [place.hidden for place in seen[0].places] == [2, 0]
+    assert seen[0].places[1].cards == ("1", "2", "3")
+    assert [move.label for move in game.moves(tables.records[0])] == ["Bid 1", "Bid 2", "Bid 3"]
+    tables.step(np.array([1, 1, 1, 1]))
+    notes = [[place.notes for place in game.scene(record, 0).places] for record in tables.records]
+    assert notes[0] == notes[1] == [("0 points",), ("1 points",)]
+    assert notes[2] == notes[3] == [("1 points",), ("0 points",)]
+    first, second = (game.scene(record, 0) for record in tables.records[:2])
+    assert (first.board, second.board) == (("1", "2"), ("1", "3"))
+
+
+def test_a_person_can_play_it() -> None:
+    game = load_game("goofspiel")
+    matching = Seated("matching", load_player("matching", game))
+    session = Session.new(Table(game, [matching], matching))
+    view, won = session.view(), 0
+    for _ in range(5):
+        while view["phase"] == "act":
+            assert view["scene"]["places"][1 - view["ring"][0]["seat"]]["cards"] == ()
+            view = session.act(view["turn"], view["moves"][-1]["action"])
+        won += view["result"]["won"][0]
+        assert sum(view["result"]["won"]) == 0
+        steps = session.review(view["hand"])["steps"]
+        grades = [step["grade"] for step in steps if step["ring"] == 0]
+        assert [grade["mistake"] for grade in grades] == [grade["share"] == 0 for grade in grades]
+        view = session.next_hand(view["turn"])
+    assert view["stats"]["won"] == won

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from types import ModuleType
@@ -14,6 +15,7 @@ import numpy as np
 from poker_rl.config.settings import Count, Natural, Refused
 from poker_rl.games.cards import card_name
 from poker_rl.games.poker import betting
+from poker_rl.games.poker.scenes import Shown
 from poker_rl.games.poker.table import GAME, HOLE, RAISE, SEATS, STREETS
 
 Rule = tuple[bool, str]
@@ -21,7 +23,7 @@ Rule = tuple[bool, str]
 
 
 @dataclass(kw_only=True, frozen=True)
-class PokerGame:
+class PokerGame(Shown):
     """Seats, cards, antes, blinds and who speaks first; a kind of betting adds its own settings.
 
     Lists with an entry a street (`board_cards`, `openers`) fix the number of streets. Amounts are
@@ -121,11 +123,24 @@ class PokerGame:
         raise NotImplementedError
 
     @property
+    def stack_of(self) -> list[int] | None:
+        """Chips of each seat before the hand; None: as many as it needs."""
+        return None
+
+    @property
+    def listed_sizes(self) -> list[Any] | None:
+        """The sizes of raises there are, shares of the pot or "all_in"; [] for any amount.
+
+        None: a raise has the one size of its street.
+        """
+        return None
+
+    @property
     def rules(self) -> ModuleType:
         """The module of compiled rules."""
         return betting
 
-    @property
+    @cached_property
     def record(self) -> np.ndarray:
         """The definition as the rules read it, an array of one record."""
         return self.record_in(self.seats)
@@ -230,6 +245,10 @@ class PokerGame:
     def line_name(self, record: np.void) -> str:
         """The actions so far, as in `rc`."""
         return "".join("fcr"[min(a, RAISE)] for a in record["line"][: record["moves"]])
+
+    def played(self, record: np.void) -> PokerGame:
+        """The definition that a table plays: this one."""
+        return self
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values."""
