@@ -31,12 +31,17 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 
 from poker_rl.games.game import Game, rule, shuffle
 from poker_rl.games.load import load_game
+from poker_rl.games.scene import Amounts, Move, Place, Scene
 from poker_rl.games.sequences import collect, multiply_out, respond
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, tree_of
 
 __all__ = [
+    "Amounts",
     "Game",
+    "Move",
+    "Place",
+    "Scene",
     "Tables",
     "Tree",
     "collect",

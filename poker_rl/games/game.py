@@ -23,11 +23,14 @@ one a table plays, drawn with its cards.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, Protocol
 
 import numba
 import numpy as np
+
+from poker_rl.games.scene import Amounts, Move, Scene
 
 _compile: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
@@ -44,11 +47,25 @@ def rule(function: Any) -> Any:
 class Game(Protocol):
     """A game as the rest of the program sees it."""
 
-    name: str
-    unit: str  # the unit of results: ante, big blind, point
-    unit_chips: int  # chips in a unit
-    hand: str  # what people call what is played with one deal: a hand or a game
-    seats: int
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of results: ante, big blind, point."""
+
+    @property
+    def unit_chips(self) -> int:
+        """Chips in a unit."""
+
+    @property
+    def hand(self) -> str:
+        """What people call what is played with one deal: a hand or a game."""
+
+    @property
+    def seats(self) -> int:
+        """The most players there can be."""
 
     @property
     def rules(self) -> ModuleType:
@@ -110,6 +127,21 @@ class Game(Protocol):
         These three are words with a space between them, as in `1 Ks|Qh rc`; a figure of a policy
         has a panel for each seat and number of cards, cards as its rows and actions as its columns.
         """
+
+    def scene(self, record: np.void, viewer: int | None) -> Scene:
+        """A table as one of its seats may see it, or with all cards face up, for after the hand.
+
+        It is put together from what the viewer may know, not by leaving out from the whole.
+        """
+
+    def moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[Move]:
+        """These actions of the seat to act, which have to be legal, in a person's words.
+
+        None: all that are legal; of amounts that may be any number only the usual ones.
+        """
+
+    def amounts(self, record: np.void) -> Amounts | None:
+        """What the seat to act may bet or raise to, if that is any amount; None otherwise."""
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values: two games are the same if these are equal."""

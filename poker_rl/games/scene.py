@@ -28,7 +28,7 @@ class Scene:
 
     places: tuple[Place, ...]  # by the game's own number of the seat
     board: tuple[str, ...]  # cards face up in the middle: board cards, or the hand to beat
-    pots: tuple[int, ...]  # chips, the main pot first
+    pots: tuple[int, ...]  # chips that lie in front of nobody any more, the main pot first
     street: str  # such as "preflop"; "" where there is none
     to_act: int | None  # the seat; None when the hand is over
     words: str  # the viewer's hand as people call it, "two pair, kings and fours"; "" if nothing
@@ -44,3 +44,23 @@ class Move:
     chips: int | None  # that the seat puts in now by it; None where no chips are bet
     to: int | None  # of a bet or raise: what is then in front of the seat
     cards: tuple[str, ...]  # that are played by it, () in poker
+    size: str  # of a bet or raise: "half pot", "all-in"; "" where it has no name
+
+    @property
+    def label(self) -> str:
+        """What a button says: `Call 2`, `Raise to 12`, `Pair 5d 5h`."""
+        if self.kind == "raise":
+            return f"Raise to {self.to}"
+        amount = self.chips if self.kind in ("bet", "call") else None
+        return " ".join(
+            [self.kind.capitalize(), *self.cards, *([] if amount is None else [str(amount)])]
+        )
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """What the seat to act may bet or raise to, where that is any whole number of chips."""
+
+    low: int  # in front of the seat after the smallest bet or raise
+    high: int  # and after the largest
+    action: int  # of the smallest; each chip more is the next action

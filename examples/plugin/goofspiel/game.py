@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import permutations
 from math import factorial
@@ -12,6 +13,7 @@ import numpy as np
 
 from goofspiel import rules
 from poker_rl.config import Count, Range
+from poker_rl.games import Amounts, Move, Place, Scene
 
 
 @dataclass(kw_only=True)
@@ -86,6 +88,50 @@ class Goofspiel:
         signs = "?-=+" if seat == 0 else "?+=-"  # results are written down as seat 0 sees them
         bids = [f"{record['bid'][seat, i] + 1}{signs[record['result'][i]]}" for i in range(count)]
         return f"{seat} {prizes} {''.join(bids)}".strip()
+
+    def scene(self, record: np.void, viewer: int | None) -> Scene:
+        """The prizes turned up so far, the newest last, and the cards that seats hold.
+
+        A seat's note has the points it has won. Bids stay hidden.
+        """
+        count = min(int(record["round"]) + 1, self.cards)
+        prizes = [int(card) + 1 for card in record["deck"][:count]]
+        places = []
+        for seat in range(self.seats):
+            held = self._held(record, seat)
+            seen = viewer is None or seat == viewer
+            cards = tuple(str(card + 1) for card in held)
+            notes = (f"{self._points(record, seat, prizes)} points",)
+            hidden = 0 if seen else len(held)
+            places.append(Place(cards if seen else (), hidden, 0, 0, None, False, notes))
+        return Scene(
+            places=tuple(places),
+            board=tuple(map(str, prizes)),
+            pots=(),
+            street="",
+            to_act=None if record["over"] else int(record["to_act"]),
+            words="",
+        )
+
+    def _held(self, record: np.void, seat: int) -> list[int]:
+        return [card for card in range(self.cards) if card not in record["bid"][seat]]
+
+    def _points(self, record: np.void, seat: int, prizes: list[int]) -> int:
+        won = rules.WON if seat == 0 else rules.LOST  # results are written down as seat 0 sees them
+        return sum(prize for i, prize in enumerate(prizes) if record["result"][i] == won)
+
+    def moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[Move]:
+        """A bid for each card that the seat to act holds."""
+        if actions is None:
+            actions = [] if record["over"] else self._held(record, int(record["to_act"]))
+        return [
+            Move(action, self.action_name(action), "bid", None, None, (str(action + 1),), "")
+            for action in actions
+        ]
+
+    def amounts(self, record: np.void) -> Amounts | None:
+        """None: no chips are bet."""
+        return None
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import factorial
 from types import ModuleType
@@ -11,8 +12,18 @@ import numpy as np
 
 from poker_rl.config.settings import Count, Refused
 from poker_rl.games.big2 import climbing
-from poker_rl.games.big2.combinations import ACTIONS, CARDS, CHOICES, HAND
+from poker_rl.games.big2.combinations import ACTIONS, CARDS, CHOICES, HAND, SIZE
 from poker_rl.games.cards import card_name
+from poker_rl.games.scene import Amounts, Move, Place, Scene
+from poker_rl.games.tables import Tables
+
+KINDS = {  # what a hand is called, by its number of cards and category
+    1: ["single"],
+    2: ["pair"],
+    3: ["triple"],
+    4: ["two pair", "four of a kind"],
+    5: ["straight", "flush", "full house", "straight flush"],
+}
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -74,15 +85,89 @@ class Big2:
         """
         seat = int(record["to_act"])
         passes = int(record["passes"])
-        last = np.flatnonzero(record["turn"] == record["turns"] - passes)
-        beat = self._cards(last) + " pass" * passes if record["size"] else "lead"
+        beat = self._cards(to_beat(record)) + " pass" * passes if record["size"] else "lead"
         left = [str(record["left"][(seat + i) % climbing.SEATS]) for i in range(1, climbing.SEATS)]
         own = self._cards(record["hand"][seat, : record["left"][seat]])
         return f"{seat} {own}|{beat}|{' '.join(left)}"
 
+    def scene(self, record: np.void, viewer: int | None) -> Scene:
+        """The cards of the viewer or of all, how many each seat has left, and the hand to beat.
+
+        A seat's note tells whether it played that hand or has passed since.
+        """
+        over, passes = bool(record["over"]), int(record["passes"])
+        notes = [""] * self.seats
+        if record["size"]:
+            last = (int(record["to_act"]) - 1 - passes) % self.seats
+            notes[last] = "played last"
+            for i in range(passes):
+                notes[(last + 1 + i) % self.seats] = "passed"
+        return Scene(
+            places=tuple(
+                self._place(record, seat, viewer is None or seat == viewer, notes[seat])
+                for seat in range(self.seats)
+            ),
+            board=self._names(to_beat(record)) if record["size"] else (),
+            pots=(),
+            street="",
+            to_act=None if over else int(record["to_act"]),
+            words="",
+        )
+
+    def _place(self, record: np.void, seat: int, seen: bool, note: str) -> Place:
+        left = int(record["left"][seat])
+        return Place(
+            cards=self._names(record["hand"][seat, :left]) if seen else (),
+            hidden=0 if seen else left,
+            bet=0,
+            paid=0,
+            stack=None,
+            folded=False,
+            notes=(note,) if note else (),
+        )
+
+    def moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[Move]:
+        """These actions, or all that are legal, in the order of their numbers."""
+        if actions is None:
+            tables = Tables(self, 0, 0)
+            tables.use(np.array([record], self.table))
+            actions = np.flatnonzero(tables.legal()[0] & (record["over"] == 0)).tolist()
+        after = Tables(self, 0, 0)
+        after.use(np.array([record] * len(actions), self.table))
+        after.step(np.array(actions, np.int64))
+        categories = (after.records["strength"] // CARDS).tolist()
+        hand = record["hand"][record["to_act"]]
+        found = []
+        for action, category in zip(actions, categories, strict=True):
+            cards = self._names(hand[list(CHOICES[action])])
+            found.append(
+                Move(
+                    action=int(action),
+                    name="".join(cards) or "pass",
+                    kind=KINDS[int(SIZE[action])][category] if cards else "pass",
+                    chips=None,
+                    to=None,
+                    cards=cards,
+                    size="",
+                )
+            )
+        return found
+
+    def amounts(self, record: np.void) -> Amounts | None:
+        """None: no chips are bet."""
+        return None
+
+    def _names(self, cards: np.ndarray) -> tuple[str, ...]:
+        return tuple(card_name(int(card), self.ranks, self.suits) for card in cards)
+
     def _cards(self, cards: np.ndarray) -> str:
-        return "".join(card_name(int(card), self.ranks, self.suits) for card in cards)
+        return "".join(self._names(cards))
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values."""
         return asdict(self)
+
+
+def to_beat(record: np.void) -> np.ndarray:
+    """The cards played last, ascending."""
+    return np.flatnonzero(record["turn"] == record["turns"] - record["passes"])

@@ -13,13 +13,14 @@ from poker_rl.config.settings import Count, Natural, Positive, Range, Refused
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.limit import Poker
 from poker_rl.games.poker.no_limit import NoLimit
+from poker_rl.games.poker.scenes import Shown
 from poker_rl.games.poker.table import SEATS
 
 Seats = Annotated[int, Range(2, SEATS)]
 
 
 @dataclass(kw_only=True, frozen=True)
-class DrawnSeats:
+class DrawnSeats(Shown):
     """Poker with blinds for `fewest_seats` to `most_seats` players, all equally likely.
 
     A hand is one of `each` with its number of seats: the button is the last of them, the blinds
@@ -157,7 +158,11 @@ class DrawnSeats:
 
     def infoset_name(self, record: np.void) -> str:
         """As in a `Poker` with the table's number of seats."""
-        return self.games[int(record["variant"])].infoset_name(record)
+        return self.played(record).infoset_name(record)
+
+    def played(self, record: np.void) -> Poker | NoLimit:
+        """The game with the table's number of seats."""
+        return self.games[int(record["variant"])]
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values."""

@@ -14,6 +14,7 @@ import numpy as np
 from poker_rl.config.settings import Count, Natural, Refused
 from poker_rl.games.cards import card_name
 from poker_rl.games.poker import betting
+from poker_rl.games.poker.scenes import Shown
 from poker_rl.games.poker.table import GAME, HOLE, RAISE, SEATS, STREETS
 
 Rule = tuple[bool, str]
@@ -21,7 +22,7 @@ Rule = tuple[bool, str]
 
 
 @dataclass(kw_only=True, frozen=True)
-class PokerGame:
+class PokerGame(Shown):
     """Seats, cards, antes, blinds and who speaks first; a kind of betting adds its own settings.
 
     Lists with an entry a street (`board_cards`, `openers`) fix the number of streets. Amounts are
@@ -119,6 +120,19 @@ class PokerGame:
     def most_chips(self) -> int:
         """The most chips that a seat can put in, and so lose, in a hand."""
         raise NotImplementedError
+
+    @property
+    def stack_of(self) -> list[int] | None:
+        """Chips of each seat before the hand; None: as many as it needs."""
+        return None
+
+    @property
+    def listed_sizes(self) -> list[Any] | None:
+        """The sizes of raises there are, shares of the pot or "all_in"; [] for any amount.
+
+        None: a raise has the one size of its street.
+        """
+        return None
 
     @property
     def rules(self) -> ModuleType:
@@ -230,6 +244,10 @@ class PokerGame:
     def line_name(self, record: np.void) -> str:
         """The actions so far, as in `rc`."""
         return "".join("fcr"[min(a, RAISE)] for a in record["line"][: record["moves"]])
+
+    def played(self, record: np.void) -> PokerGame:
+        """The definition that a table plays: this one."""
+        return self
 
     def state(self) -> dict[str, Any]:
         """The definition as plain values."""

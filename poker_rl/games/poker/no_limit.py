@@ -92,6 +92,11 @@ class NoLimit(PokerGame):
         return [self.stacks] * self.seats if isinstance(self.stacks, int) else self.stacks
 
     @property
+    def listed_sizes(self) -> list[float | Literal["all_in"]]:
+        """`bet_sizes`."""
+        return self.bet_sizes
+
+    @property
     def _sizes(self) -> list[int]:
         """Hundredths of the pot."""
         return [ALL_IN if size == "all_in" else round(size * POT) for size in self.bet_sizes]

@@ -1,0 +1,195 @@
+"""The table that a person sits at, and one hand at it as far as it has gone.
+
+All that chance decides follows from the session's seed and the number of the hand: the cards, who
+takes part, and the number that each action of a player is drawn by. So a hand needs no generators
+that would have to be kept, and one that could not be written down is played the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.matches import finite
+from poker_rl.games.game import Game
+from poker_rl.games.hand import Hand, hand_of, replay
+from poker_rl.games.scene import Move
+from poker_rl.games.tables import Tables
+from poker_rl.players.player import Player
+from poker_rl.players.sampling import draw
+
+YOU = 0  # the person's place in the ring
+CARDS, WHO, ACTIONS = range(3)  # what chance decides, each by a stream of its own
+
+
+@dataclass(frozen=True)
+class Seated:
+    """A player and what it is called."""
+
+    name: str
+    player: Player
+
+
+@dataclass(frozen=True)
+class Table:
+    """Who plays what.
+
+    Args:
+        opponents: round the table from the person's left, one for each other seat of the game.
+        adviser: who is asked for hints and grades the person's moves; None: nobody.
+
+    Raises:
+        Refused: if there are not as many opponents as other seats.
+    """
+
+    game: Game
+    opponents: Sequence[Seated]
+    adviser: Seated | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.opponents) != self.game.seats - 1:
+            raise Refused(
+                f"against: {len(self.opponents)} players for the {self.game.seats - 1} other seats"
+                f" of {self.game.name}"
+            )
+
+    def names(self) -> list[str]:
+        """Of the ring, the person's first; players of the same name are numbered."""
+        names = [seated.name for seated in self.opponents]
+        return [
+            "you",
+            *(
+                name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
+                for i, name in enumerate(names)
+            ),
+        ]
+
+    def state(self) -> dict[str, Any]:
+        """What a resumed session has to have the same: plain values."""
+        return {
+            "game": self.game.state(),
+            "against": [seated.name for seated in self.opponents],
+            "adviser": self.adviser and self.adviser.name,
+        }
+
+
+@dataclass(frozen=True)
+class Step:
+    """A move that was made, and the table before it."""
+
+    record: np.ndarray  # [1]
+    seat: int
+    move: Move
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """A hand from its deal on; each move makes a new one of these.
+
+    Args:
+        number: of the hand, from 1.
+        ring: who sits in each seat, as a place in the ring.
+        record: the table as it is now, [1].
+    """
+
+    table: Table
+    seed: int
+    number: int
+    ring: tuple[int, ...]
+    record: np.ndarray
+    steps: tuple[Step, ...] = field(default=())
+
+    @property
+    def over(self) -> bool:
+        """Whether the hand has ended."""
+        return bool(self.record["over"][0])
+
+    @property
+    def to_act(self) -> int:
+        """The seat whose turn it is."""
+        return int(self.record["to_act"][0])
+
+    @property
+    def yours(self) -> int:
+        """The person's seat."""
+        return self.ring.index(YOU)
+
+    @property
+    def hand(self) -> Hand:
+        """Its cards and actions."""
+        actions = tuple(step.move.action for step in self.steps)
+        return hand_of(self.table.game, self.record[0], actions)
+
+    def won(self) -> list[int]:
+        """Chips won by each place of the ring in a finished hand."""
+        tables = Tables(self.table.game, 0, 0)
+        tables.use(self.record)
+        by_seat = tables.payoffs()[0].tolist()
+        return [
+            by_seat[self.ring.index(place)] if place in self.ring else 0
+            for place in range(self.table.game.seats)
+        ]
+
+    def after(self, move: Move) -> Dealt:
+        """The hand after a legal move of the seat to act."""
+        tables = Tables(self.table.game, 0, 0)
+        tables.use(self.record.copy())
+        tables.step(np.array([move.action]))
+        step = Step(self.record, self.to_act, move)
+        return replace(self, record=tables.records, steps=(*self.steps, step))
+
+    def player_moves(self) -> Dealt:
+        """The hand after the move of the player whose turn it is."""
+        place = self.ring[self.to_act]
+        chances = finite(self.table.opponents[place - 1].player.probabilities(self.record.copy()))
+        uniform = _generator(self.seed, self.number, ACTIONS, len(self.steps)).random(1)
+        action = int(draw(chances, uniform)[0])
+        (move,) = self.table.game.moves(self.record[0], [action])
+        return self.after(move)
+
+    def to_person(self) -> Dealt:
+        """The hand played on to the person's next decision or to its end."""
+        hand = self
+        while not hand.over and hand.ring[hand.to_act] != YOU:
+            hand = hand.player_moves()
+        return hand
+
+
+def deal(table: Table, seed: int, number: int) -> Dealt:
+    """Deal a hand. The button moves on from hand to hand.
+
+    Where the number of seats is drawn, the person always takes part, and which of the others do is
+    drawn too.
+    """
+    tables = Tables(table.game, 1, int(_generator(seed, number, CARDS).integers(2**63)))
+    tables.deal()
+    seats = int(tables.definitions()["seats"][0])
+    others = _generator(seed, number, WHO).permutation(table.game.seats - 1)[: seats - 1]
+    present = [YOU, *sorted(1 + int(other) for other in others)]
+    # The place after the button's gets it next, so that everybody's seat goes down by one.
+    ring = tuple(present[(seat + number - 1) % seats] for seat in range(seats))
+    return Dealt(table, seed, number, ring, tables.records.copy())
+
+
+def played_again(table: Table, seed: int, number: int, ring: Sequence[int], hand: Hand) -> Dealt:
+    """A hand that was written down.
+
+    Raises:
+        ValueError: if it is none of this game.
+    """
+    before = list(replay(table.game, hand))
+    steps = []
+    for record, action in zip(before, hand.actions, strict=False):
+        (move,) = table.game.moves(record[0], [action])
+        steps.append(Step(record, int(record["to_act"][0]), move))
+    return Dealt(table, seed, number, tuple(ring), before[-1], tuple(steps))
+
+
+def _generator(seed: int, number: int, what: int, place: int = 0) -> np.random.Generator:
+    """Of one thing that chance decides in one hand."""
+    stream = np.random.SeedSequence(seed, spawn_key=(number, what, place))
+    return np.random.Generator(np.random.PCG64(stream))
