@@ -10,7 +10,7 @@ from architecture import GROUND, arrows, floors, imports, modules, room_of
 # The rooms from top to bottom, and the rooms that each of them imports.
 ROOMS = {
     "cli": {"config", "runs", "storage"},
-    "play": {"config", "evaluation", "games", "players"},
+    "play": {"algos", "config", "evaluation", "games", "players", "storage"},
     "runs": {"algos", "config", "evaluation", "games", "players", "storage"},
     "algos": {"config", "games", "learning", "nets", "players"},
     "evaluation": {"config", "games", "players", "storage"},

@@ -2,22 +2,34 @@
 
 Nobody who only holds a view can learn from it what is hidden: it is made of scenes, each built for
 the person's seat. The session is not safe for several threads at once; who serves it holds a lock.
+
+Each request either changes the session and its file, or neither. A hand that was not finished when
+the program ended is not gone on with: it is counted as abandoned and for nothing else, since its
+cards would be known, and the next one has cards of its own.
 """
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from poker_rl.config.settings import Refused
 from poker_rl.evaluation.matches import unit_of
-from poker_rl.games.scene import Amounts, Move, Scene
-from poker_rl.play.table import YOU, Dealt, Table, deal
+from poker_rl.games.hand import Hand
+from poker_rl.games.scene import Amounts, Move
+from poker_rl.play.journal import Journal
+from poker_rl.play.review import FEW, chances_of, listed, reviewed
+from poker_rl.play.statistics import Statistics
+from poker_rl.play.table import YOU, Dealt, Table, deal, final, played_again
+from poker_rl.play.text import text_of
+from poker_rl.play.view import hand_seen
 
 MOST_DECISIONS = 1000  # more than a person has in a hand: what a turn's number grows by with a hand
-KEYS = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
-SIZE_KEYS = ("minimum", "half pot", "two thirds of the pot", "pot", "all-in")  # 1 to 5
 
 
 class Stale(Exception):
@@ -28,20 +40,134 @@ class NotAllowed(Exception):
     """A request that the table does not allow now, in a sentence. Nothing has changed."""
 
 
-class Session:
-    """One person at one table."""
+@dataclass(frozen=True)
+class Finished:
+    """A hand that was played to its end."""
 
-    def __init__(self, table: Table, seed: int, name: str) -> None:
-        self.table, self.name = table, name
-        self._seed = seed
-        self._scale, self._unit = unit_of(table.game)
+    hand: Hand
+    ring: tuple[int, ...]  # who had each seat
+    won: list[int]  # chips by place
+
+
+class Session:
+    """One person at one table.
+
+    Args:
+        journal: where hands are written down; None: nowhere.
+        name: the session's own, which is its file's too.
+
+    Attributes:
+        notice: what the person is to be told of the file that the session goes on with, or "".
+    """
+
+    def __init__(self, table: Table, seed: int, name: str, journal: Journal | None) -> None:
+        self.table, self.name, self.notice = table, name, ""
+        self._seed, self._journal = seed, journal
+        _, self._unit = unit_of(table.game)
         self._names = table.names()
-        self._show(deal(table, seed, 1).to_person(), seen=0, decisions=0)
+        self._statistics = Statistics(table.game, self._names)
+        self._finished: dict[int, Finished] = {}
+        self._dealt = 0  # hands so far, abandoned ones too
 
     @classmethod
     def new(cls, table: Table, folder: Path | None = None, seed: int | None = None) -> Session:
-        """A session that begins with its first hand."""
-        return cls(table, secrets.randbits(60) if seed is None else seed, secrets.token_hex(8))
+        """A session that begins with its first hand.
+
+        Args:
+            folder: in which its file is made, named by the session; None: no file.
+            seed: of all that chance decides; None: a random one.
+        """
+        seed = secrets.randbits(60) if seed is None else seed
+        name = secrets.token_hex(8)
+        journal = None
+        if folder is not None:
+            head = {"session": name, "seed": seed, "table": table.state()}
+            journal = Journal.begun(folder / f"{name}.jsonl", head)
+        session = cls(table, seed, name, journal)
+        session._deal()
+        return session
+
+    @classmethod
+    def resumed(cls, file: Path, table: Table) -> Session:
+        """The session of a file, at the end of its last finished hand.
+
+        Raises:
+            Refused: if the file is no session's, or one of another table.
+        """
+        journal = Journal(file)
+        lines, torn = journal.read()
+        head = lines[0] if lines else {}
+        name, seed = head.get("session"), head.get("seed")
+        if not isinstance(name, str) or type(seed) is not int or seed < 0:
+            raise Refused(f"{file}: the first line is not that of a session")
+        ours, theirs = table.state(), head.get("table")
+        if theirs != ours:
+            theirs = theirs if isinstance(theirs, dict) else {}
+            key = next(key for key in ours if theirs.get(key) != ours[key])
+            raise Refused(f"{file} is of a table with another {key}")
+        session = cls(table, seed, name, journal)
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                session._read(line)
+            except (ArithmeticError, LookupError, TypeError, ValueError):
+                raise Refused(f"{file}: line {number} is no hand of {table.game.name}") from None
+        if torn:
+            session.notice = f"The last line of {file} was torn and has been dropped."
+        if session._finished:
+            last = max(session._finished)
+            hand = session._again(last)
+            decisions = sum(hand.ring[step.seat] == YOU for step in hand.steps)
+            session._show(hand, len(hand.steps), decisions)
+        else:
+            session._deal()
+        return session
+
+    def _read(self, line: Mapping[str, Any]) -> None:
+        """Take a line of the file; raises ValueError and the like if it is none of a session."""
+        if "dealt" in line:
+            self._dealt = int(line["dealt"])
+            return
+        number, ring = int(line["hand"]), tuple(line["ring"])
+        hand = Hand(tuple(line["deck"]), tuple(line["actions"]), int(line["variant"]))
+        record = final(self.table, hand)
+        dealt = Dealt(self.table, self._seed, number, ring, record)
+        places = set(range(self.table.game.seats))
+        at_table = YOU in ring and len(set(ring)) == len(ring) and places.issuperset(ring)
+        if not dealt.over or not at_table or dealt.won() != line["won"]:
+            raise ValueError
+        self._keep(number, Finished(hand, ring, line["won"]), record)
+
+    def _keep(self, number: int, finished: Finished, record: np.ndarray) -> None:
+        self._finished[number] = finished
+        self._statistics.add(record, finished.ring, finished.won)
+
+    def _deal(self) -> None:
+        """Deal the next hand and play to the person's first decision."""
+        number = self._dealt + 1
+        self._write({"dealt": number})
+        self._go_on(deal(self.table, self._seed, number).to_person(), 0, 0)
+        self._dealt = number
+
+    def _go_on(self, hand: Dealt, seen: int, decisions: int) -> None:
+        """Come to this moment of a hand; one that is over is written down before it is shown."""
+        if hand.over:
+            finished, played = Finished(hand.hand, hand.ring, hand.won()), hand.hand
+            self._write(
+                {
+                    "hand": hand.number,
+                    "variant": played.variant,
+                    "deck": played.deck,
+                    "ring": hand.ring,
+                    "actions": played.actions,
+                    "won": finished.won,
+                }
+            )
+            self._keep(hand.number, finished, hand.record)
+        self._show(hand, seen, decisions)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._journal is not None:
+            self._journal.append(line)
 
     def _show(self, hand: Dealt, seen: int, decisions: int) -> None:
         """Take this hand, of whose moves the person has seen the first `seen`."""
@@ -54,9 +180,7 @@ class Session:
 
     def view(self) -> dict[str, Any]:
         """All that the person may know now, as plain values."""
-        hand, game = self._hand, self.table.game
-        seats = {place: seat for seat, place in enumerate(hand.ring)}
-        amounts = None if hand.over else game.amounts(hand.record[0])
+        game, adviser = self.table.game, self.table.adviser
         return {
             "session": {
                 "id": self.name,
@@ -64,21 +188,11 @@ class Session:
                 "unit": self._unit,
                 "seats": game.seats,
                 "hand_word": game.hand,
-                "adviser": self.table.adviser and self.table.adviser.name,
+                "adviser": adviser and adviser.name,
             },
             "turn": self.turn,
-            "hand": hand.number,
-            "phase": "over" if hand.over else "act",
-            "ring": [
-                {"name": name, "you": place == YOU, "seat": seats.get(place)}
-                for place, name in enumerate(self._names)
-            ],
-            "scene": asdict(self._scene(hand)),
-            "moves": [] if hand.over else [told(move) for move in game.moves(hand.record[0])],
-            "amounts": amounts
-            and {"low": amounts.low, "high": amounts.high, "unit_chips": game.unit_chips},
-            "events": self._events(),
-            "result": self._result() if hand.over else None,
+            **hand_seen(self._hand, self._seen, self._names),
+            "stats": self.stats(),
         }
 
     def act(self, turn: int, action: int | dict[str, int]) -> dict[str, Any]:
@@ -93,7 +207,7 @@ class Session:
             raise NotAllowed(f"The {self.table.game.hand} is over.")
         move = self._move(action)
         hand = self._hand.after(move).to_person()
-        self._show(hand, len(self._hand.steps), self._decisions + 1)
+        self._go_on(hand, len(self._hand.steps), self._decisions + 1)
         return self.view()
 
     def next_hand(self, turn: int) -> dict[str, Any]:
@@ -106,8 +220,56 @@ class Session:
         self._demand(turn)
         if not self._hand.over:
             raise NotAllowed(f"The {self.table.game.hand} is not over.")
-        self._show(deal(self.table, self._seed, self._hand.number + 1).to_person(), 0, 0)
+        self._deal()
         return self.view()
+
+    def hint(self, turn: int) -> dict[str, Any]:
+        """What the adviser would do now: `{"adviser": name, "chances": [...]}`.
+
+        Raises:
+            Stale: if the view that it was asked from is not the present one.
+            NotAllowed: if the hand is over, or there is no adviser.
+        """
+        self._demand(turn)
+        adviser, hand = self.table.adviser, self._hand
+        if adviser is None:
+            raise NotAllowed("Nobody gives advice at this table.")
+        if hand.over:
+            raise NotAllowed(f"The {self.table.game.hand} is over.")
+        chances = chances_of(self.table.game, adviser.player, hand.record)
+        return {
+            "adviser": adviser.name,
+            "chances": listed(self.table.game, hand.record, chances),
+        }
+
+    def review(self, number: int) -> dict[str, Any]:
+        """A finished hand, decision by decision, with all cards face up and moves graded.
+
+        Raises:
+            NotAllowed: if there is no such hand.
+        """
+        hand = self._again(number)
+        return {"hand": number, "won": hand.won(), "steps": reviewed(hand)}
+
+    def text(self, number: int) -> str:
+        """A finished hand as people write one down.
+
+        Raises:
+            NotAllowed: if there is no such hand.
+        """
+        return text_of(self._again(number), self._names)
+
+    def stats(self) -> dict[str, Any]:
+        """The session in numbers, as `Statistics.told` has them."""
+        running = not self._hand.over
+        return self._statistics.told(self._dealt - len(self._finished) - running)
+
+    def _again(self, number: int) -> Dealt:
+        """A finished hand."""
+        if number not in self._finished:
+            raise NotAllowed(f"There is no finished {self.table.game.hand} {number}.")
+        kept = self._finished[number]
+        return played_again(self.table, self._seed, number, kept.ring, kept.hand)
 
     def _demand(self, turn: int) -> None:
         if turn != self.turn:
@@ -116,49 +278,18 @@ class Session:
     def _move(self, action: int | dict[str, int]) -> Move:
         """The legal move that was asked for."""
         game, record = self.table.game, self._hand.record[0]
-        if isinstance(action, dict):
-            number = action_of(game.amounts(record), action.get("to"))
-        else:
-            number = action
+        amounts = game.amounts(record)
+        number = action_of(amounts, action.get("to")) if isinstance(action, dict) else action
         legal = game.moves(record)
-        for move in legal:
-            if type(number) is int and move.action == number:
-                return move
-        if isinstance(action, dict):
-            (move,) = game.moves(record, [number])
-            return move
-        raise NotAllowed(
-            f"That is not allowed; you may {', '.join(m.label.lower() for m in legal)}."
-        )
-
-    def _scene(self, hand: Dealt) -> Scene:
-        return self.table.game.scene(hand.record[0], hand.yours)
-
-    def _events(self) -> list[dict[str, Any]]:
-        """The moves since the person's last request, each with the table after it."""
-        hand = self._hand
-        after = [*(step.record for step in hand.steps), hand.record][1:]
-        return [
-            {
-                "seat": step.seat,
-                "move": step.move.name,
-                "label": step.move.label,
-                "scene": asdict(self.table.game.scene(record[0], hand.yours)),
-            }
-            for step, record in list(zip(hand.steps, after, strict=True))[self._seen :]
-        ]
-
-    def _result(self) -> dict[str, Any]:
-        won = self._hand.won()
-        shown = self.table.game.scene(self._hand.record[0], None)
-        return {"won": won, "units": won[YOU] * self._scale, "shown": asdict(shown)}
-
-
-def told(move: Move) -> dict[str, Any]:
-    """A move as plain values, with what its button says and the key that stands for it."""
-    size = SIZE_KEYS.index(move.size) + 1 if move.size in SIZE_KEYS else None
-    key = KEYS.get(move.kind, "") if size is None else str(size)
-    return {**asdict(move), "key": key, "label": move.label}
+        if type(number) is int:
+            for move in legal:
+                if move.action == number:
+                    return move
+            if amounts is not None and 0 <= number - amounts.action <= amounts.high - amounts.low:
+                return game.moves(record, [number])[0]
+        labels = [move.label.lower() for move in legal]
+        allowed = f": {', '.join(labels)}" if len(labels) <= FEW else ""
+        raise NotAllowed(f"That is not one of the moves that you have{allowed}.")
 
 
 def action_of(amounts: Amounts | None, to: object) -> int:

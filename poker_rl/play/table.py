@@ -125,14 +125,13 @@ class Dealt:
         return hand_of(self.table.game, self.record[0], actions)
 
     def won(self) -> list[int]:
-        """Chips won by each place of the ring in a finished hand."""
+        """Chips won by each place of the ring in a finished hand; 0 by one that sat out."""
         tables = Tables(self.table.game, 0, 0)
-        tables.use(self.record)
-        by_seat = tables.payoffs()[0].tolist()
-        return [
-            by_seat[self.ring.index(place)] if place in self.ring else 0
-            for place in range(self.table.game.seats)
-        ]
+        tables.use(self.record.copy())
+        won = [0] * self.table.game.seats
+        for place, chips in zip(self.ring, tables.payoffs()[0].tolist(), strict=False):
+            won[place] = chips
+        return won
 
     def after(self, move: Move) -> Dealt:
         """The hand after a legal move of the seat to act."""
@@ -187,6 +186,26 @@ def played_again(table: Table, seed: int, number: int, ring: Sequence[int], hand
         (move,) = table.game.moves(record[0], [action])
         steps.append(Step(record, int(record["to_act"][0]), move))
     return Dealt(table, seed, number, tuple(ring), before[-1], tuple(steps))
+
+
+def final(table: Table, hand: Hand) -> np.ndarray:
+    """The table [1] that a hand ends with.
+
+    Raises:
+        ValueError: if it is none of the game.
+    """
+    game = table.game
+    fresh = Tables(game, 1, 0)
+    if not 0 <= hand.variant < len(game.record):
+        raise ValueError
+    fresh.deal()
+    cards = int(fresh.records["deck"].max()) + 1  # a deck that was shuffled holds all of them
+    dealt = int(game.record[hand.variant]["dealt"])
+    if len(set(hand.deck)) != dealt or not set(hand.deck) <= set(range(cards)):
+        raise ValueError
+    fresh.deal(decks=np.array([hand.deck], np.int8), variants=hand.variant)
+    fresh.replay(np.array([hand.actions], np.int64), np.array([len(hand.actions)]))
+    return fresh.records
 
 
 def _generator(seed: int, number: int, what: int, place: int = 0) -> np.random.Generator:

@@ -1,0 +1,79 @@
+"""A session's file: a line of JSON for the table, one for each hand dealt and each hand finished.
+
+    {"session": "5f…", "seed": 7, "table": {"game": {…}, "against": ["uniform"], "adviser": null}}
+    {"dealt": 1}
+    {"hand": 1, "variant": 0, "deck": [2, 0], "ring": [0, 1], "actions": [1, 2, 0], "won": [-1, 1]}
+
+`ring` says who had each seat, as places round the table, the person being place 0; `won` is in
+chips and by place. A line is on the disk when `append` returns. A hand that was dealt and has no
+line of its own was left unfinished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from poker_rl.config.settings import Refused
+from poker_rl.storage.disk import at, sync
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The file of one session."""
+
+    path: Path
+
+    @classmethod
+    def begun(cls, path: Path, head: dict[str, Any]) -> Journal:
+        """A new file in a folder that is made if need be."""
+        with at(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(exist_ok=False)
+        journal = cls(path)
+        journal.append(head)
+        sync(path.parent)
+        return journal
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Write a line and wait until it is on the disk; of a line that fails nothing is left."""
+        with at(self.path), self.path.open("r+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            data = json.dumps(line).encode() + b"\n"
+            try:
+                while data:
+                    data = data[file.write(data) :]
+                os.fsync(file.fileno())
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(end)
+                raise
+
+    def read(self) -> tuple[list[dict[str, Any]], bool]:
+        """All lines, and whether the last one was torn, which is cut off the file then.
+
+        Raises:
+            Refused: if there is no such file.
+        """
+        if not self.path.is_file():
+            raise Refused(f"{self.path} is not a file")
+        with at(self.path), self.path.open("r+b") as file:
+            data = file.read()
+            whole = data.rfind(b"\n") + 1
+            torn = whole < len(data)
+            if torn:
+                file.truncate(whole)
+        lines = []
+        for number, line in enumerate(data[:whole].splitlines(), 1):
+            try:
+                read = json.loads(line)
+            except ValueError:
+                read = None
+            if not isinstance(read, dict):
+                raise Refused(f"{self.path}: line {number} is no line of a session")
+            lines.append(read)
+        return lines, torn

@@ -1,0 +1,114 @@
+"""A finished hand again, decision by decision: what the players' policies were, and how good moves.
+
+A move of the person is graded in two ways. Its share is the chance that the adviser gives it; one
+of less than `MISTAKE` is called a mistake, as trainers do. Its loss is what it costs against an
+equilibrium, where the game is small enough to be solved: what the best move earns on average from
+there on, less what this one does, with the best moves after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from poker_rl.algos.solve import equilibrium
+from poker_rl.evaluation.exploitability import losses
+from poker_rl.evaluation.matches import finite, unit_of
+from poker_rl.games.game import Game
+from poker_rl.games.tree import Tree, tree_of
+from poker_rl.play.table import YOU, Dealt, Step
+from poker_rl.players.player import Player
+
+MISTAKE = 0.035  # share of the adviser's play
+FEW = 8  # legal actions: so many are listed in full
+LEAST = 0.001  # of more than that, actions that are less likely are left out
+
+
+def reviewed(hand: Dealt) -> list[dict[str, Any]]:
+    """The decisions of a finished hand, oldest first."""
+    return [_step(hand, step) for step in hand.steps]
+
+
+def _step(hand: Dealt, step: Step) -> dict[str, Any]:
+    table, place = hand.table, hand.ring[step.seat]
+    asked = table.adviser if place == YOU else table.opponents[place - 1]
+    chances = None if asked is None else chances_of(table.game, asked.player, step.record)
+    taken = step.move.action
+    return {
+        "seat": step.seat,
+        "ring": place,
+        "label": step.move.label,
+        "scene": table.game.scene(step.record[0], None),
+        "chances": None if chances is None else listed(table.game, step.record, chances, taken),
+        "chosen": step.move.label,
+        "grade": _grade(table.game, step, chances) if place == YOU else None,
+    }
+
+
+def _grade(game: Game, step: Step, chances: np.ndarray | None) -> dict[str, Any]:
+    share = None if chances is None else share_of(game, step, chances)
+    solved = solution(game)
+    grade = {
+        "share": share,
+        "mistake": share is not None and share < MISTAKE,
+        "loss": None,
+        "equilibrium": None,
+    }
+    if solved is None:
+        return grade
+    tree, player, lost = solved
+    loss = lost[tree.infoset_of(step.record)[0], step.move.action]
+    best = chances_of(game, player, step.record)
+    return grade | {
+        "loss": None if np.isnan(loss) else float(loss) * unit_of(game)[0],
+        "equilibrium": listed(game, step.record, best, step.move.action),
+    }
+
+
+def share_of(game: Game, step: Step, chances: np.ndarray) -> float:
+    """The chance of a move; where any amount may be bet, of all moves of its kind."""
+    if game.amounts(step.record[0]) is None:
+        return float(chances[step.move.action])
+    return float(chances[game.kinds == game.kinds[step.move.action]].sum())
+
+
+def chances_of(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
+    """The policy of a player at a table [1], [A]."""
+    chances: np.ndarray = finite(player.probabilities(record.copy()))[0]
+    return chances
+
+
+def listed(
+    game: Game, record: np.ndarray, chances: np.ndarray, taken: int | None = None
+) -> list[dict[str, Any]]:
+    """The chances of the legal moves; of many only those that matter, and the one taken."""
+    legal = game.moves(record[0])
+    actions = [move.action for move in legal]
+    if len(legal) > FEW or game.amounts(record[0]) is not None:
+        actions = np.flatnonzero(chances >= LEAST).tolist()
+        if taken is not None and taken not in actions:
+            actions = sorted([*actions, taken])
+    return [
+        {"label": move.label, "chance": float(chances[move.action]), "move": move.name}
+        for move in game.moves(record[0], actions)
+    ]
+
+
+_solutions: dict[str, tuple[Tree, Player, np.ndarray] | None] = {}
+
+
+def solution(game: Game) -> tuple[Tree, Player, np.ndarray] | None:
+    """Of a small game its tree, an equilibrium, and what each action loses against it, [I, A].
+
+    Solved once for each game; None for a game that is too large.
+    """
+    key = repr(game.state())
+    if key not in _solutions:
+        player = equilibrium(game)
+        if player is None:
+            _solutions[key] = None
+        else:
+            tree = tree_of(game)
+            _solutions[key] = tree, player, losses(tree, player.probabilities(tree.records))
+    return _solutions[key]

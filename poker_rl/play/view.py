@@ -1,0 +1,70 @@
+"""A hand as the person at the table sees it, in plain values for a page or a terminal.
+
+All of it comes from scenes that were built for the person's seat. Only of a hand that is over are
+all cards shown, as its `result`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from poker_rl.evaluation.matches import unit_of
+from poker_rl.games.scene import Move
+from poker_rl.play.table import YOU, Dealt
+
+KEYS = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
+SIZE_KEYS = ("minimum", "half pot", "two thirds of the pot", "pot", "all-in")  # 1 to 5
+
+
+def hand_seen(hand: Dealt, since: int, names: Sequence[str]) -> dict[str, Any]:
+    """A hand, with the moves that the person has not seen yet, which are those from `since` on.
+
+    Args:
+        names: round the table, the person's first.
+    """
+    game, record = hand.table.game, hand.record[0]
+    seats = {place: seat for seat, place in enumerate(hand.ring)}
+    amounts = None if hand.over else game.amounts(record)
+    return {
+        "hand": hand.number,
+        "phase": "over" if hand.over else "act",
+        "ring": [
+            {"name": name, "you": place == YOU, "seat": seats.get(place)}
+            for place, name in enumerate(names)
+        ],
+        "scene": asdict(game.scene(record, hand.yours)),
+        "moves": [] if hand.over else [told(move) for move in game.moves(record)],
+        "amounts": amounts
+        and {"low": amounts.low, "high": amounts.high, "unit_chips": game.unit_chips},
+        "events": _events(hand, since),
+        "result": _result(hand) if hand.over else None,
+    }
+
+
+def _events(hand: Dealt, since: int) -> list[dict[str, Any]]:
+    """Moves, each with the table after it."""
+    records = [*(step.record for step in hand.steps), hand.record]
+    return [
+        {
+            "seat": step.seat,
+            "move": step.move.name,
+            "label": step.move.label,
+            "scene": asdict(hand.table.game.scene(after[0], hand.yours)),
+        }
+        for step, after in zip(hand.steps[since:], records[since + 1 :], strict=True)
+    ]
+
+
+def _result(hand: Dealt) -> dict[str, Any]:
+    game, won = hand.table.game, hand.won()
+    shown = asdict(game.scene(hand.record[0], None))
+    return {"won": won, "units": won[YOU] * unit_of(game)[0], "shown": shown}
+
+
+def told(move: Move) -> dict[str, Any]:
+    """A move as plain values, with what its button says and the key that stands for it."""
+    size = SIZE_KEYS.index(move.size) + 1 if move.size in SIZE_KEYS else None
+    key = KEYS.get(move.kind, "") if size is None else str(size)
+    return {**asdict(move), "key": key, "label": move.label}

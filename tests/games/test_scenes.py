@@ -1,0 +1,230 @@
+"""What there is to see at a table: the viewer's cards alone, chips that add up, legal moves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pokerkit
+import pytest
+from other_deals import other_deals
+from random_games import NAMES, POKER, game, play, variants
+
+from poker_rl.games.poker.scenes import pots
+from poker_rl.games.poker.words import made_words
+from poker_rl.games.tables import Tables
+
+RANKS, SUITS = "23456789TJQKA", "cdhs"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scene_depends_on_what_its_viewer_knows_alone(name: str) -> None:
+    played = game(name)
+    _, moves = play(played, 50, 3)
+    differ = 0
+    for move in moves[::3]:
+        for record in move.records[:10]:
+            seats = len(played.scene(record, None).places)
+            for viewer in {int(record["to_act"]), seats - 1}:
+                seen = played.scene(record, viewer)
+                assert all(not place.cards for i, place in enumerate(seen.places) if i != viewer)
+                for other in other_deals(played, record, viewer, 3):
+                    assert played.scene(other, viewer) == seen
+                    differ += played.scene(other, None) != played.scene(record, None)
+                    if viewer == record["to_act"]:
+                        assert played.moves(other) == played.moves(record)
+                        assert played.amounts(other) == played.amounts(record)
+    assert differ > 0  # the deals do differ
+
+
+@pytest.mark.parametrize("name", POKER)
+def test_chips_of_a_scene_add_up(name: str) -> None:
+    played = game(name)
+    tables, moves = play(played, 50, 5)
+    records = [record for move in moves for record in move.records] + list(tables.records)
+    for record in records[:: max(1, len(records) // 300)]:
+        scene = played.scene(record, None)
+        paid = [place.paid for place in scene.places]
+        assert paid == record["paid"][: len(paid)].tolist()
+        assert sum(scene.pots) + sum(place.bet for place in scene.places) == sum(paid)
+        assert (scene.to_act is None) == bool(record["over"])
+        assert all(place.bet >= 0 and (place.stack or 0) >= 0 for place in scene.places)
+        if record["over"]:
+            assert not any(place.bet for place in scene.places)
+        for place, gone in zip(scene.places, record["folded"], strict=False):
+            assert place.folded == bool(gone)
+
+
+@pytest.mark.parametrize("name", POKER)
+def test_a_street_begins_without_bets(name: str) -> None:
+    """And what a move says that it puts in, it puts in."""
+    played = game(name)
+    tables, streets, checked = Tables(played, 1, 0), set(), 0
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        tables.deal()
+        street = 0
+        while not tables.records["over"][0]:
+            record = tables.records[0].copy()
+            scene = played.scene(record, None)
+            if record["street"] > street:
+                assert not any(place.bet for place in scene.places)
+                streets.add(int(record["street"]))
+            street, seat = int(record["street"]), int(record["to_act"])
+            moves = played.moves(record)
+            legal = np.flatnonzero(tables.legal()[0]).tolist()
+            actions = [move.action for move in moves]
+            assert sorted(actions) == actions == [a for a in legal if a in actions]
+            facing = max(place.bet for place in scene.places)
+            move = moves[int(generator.integers(len(moves)))]
+            assert (move.kind == "raise") <= (facing > 0)
+            assert (move.kind in ("bet", "check")) <= (facing == scene.places[seat].bet)
+            tables.step(np.array([move.action]))
+            after = tables.records[0]
+            assert after["paid"][seat] - record["paid"][seat] == move.chips
+            if move.to is not None and not after["over"] and after["street"] == street:
+                assert played.scene(after, None).places[seat].bet == move.to
+                checked += 1
+    assert streets == set(range(1, len(variants(played)[0].board_cards)))
+    assert checked > 3
+
+
+def test_the_named_sizes_of_any_amount() -> None:
+    """The button raises to 6 chips before the flop: 12 are in the pot once the big blind calls."""
+    played = game("nolimit_holdem")
+    tables = Tables(played, 1, 0)
+    tables.deal()
+    tables.step(np.array([6]))
+    sizes = {move.size: move.to for move in played.moves(tables.records[0]) if move.size}
+    assert sizes == {
+        "minimum": 10,
+        "half pot": 12,
+        "two thirds of the pot": 14,
+        "pot": 18,
+        "all-in": 200,
+    }
+    tables.step(np.array([1]))
+    amounts = played.amounts(tables.records[0])
+    assert (amounts.low, amounts.high, amounts.action) == (2, 194, 8)  # 6 are in the pot already
+    moves = played.moves(tables.records[0])
+    assert [move.label for move in moves][:3] == ["Check", "Bet 2", "Bet 6"]
+    assert moves[-1].size == "all-in"
+
+
+def test_side_pots() -> None:
+    assert pots([10, 50, 30, 5], [False, False, False, True]) == (35, 40, 20)
+    assert pots([2, 2, 0], [False, False, True]) == (4,)
+    assert pots([0, 0], [False, False]) == ()
+
+
+def test_seats_have_their_button_and_blinds() -> None:
+    six = game("limit_holdem_6p")
+    tables = Tables(six, 1, 0)
+    tables.deal()
+    notes = [place.notes for place in six.scene(tables.records[0], 3).places]
+    assert notes == [("small blind",), ("big blind",), (), (), (), ("button",)]
+    two = game("limit_holdem")
+    tables = Tables(two, 1, 0)
+    tables.deal()
+    notes = [place.notes for place in two.scene(tables.records[0], 0).places]
+    assert notes == [("big blind",), ("button", "small blind")]
+
+
+def test_a_big_2_scene_tells_the_hand_to_beat_and_who_passed() -> None:
+    big2 = game("big2")
+    tables = Tables(big2, 1, 0)
+    tables.deal()
+    leader = (int(tables.records[0]["to_act"]) - 1) % 4
+    scene = big2.scene(tables.records[0], leader)
+    assert scene.board == ("3d",)
+    assert scene.places[leader].notes == ("played last",)
+    assert len(scene.places[leader].cards) == 12
+    assert [place.hidden for place in scene.places if not place.cards] == [13] * 3
+    passing = int(tables.records[0]["to_act"])
+    move = big2.moves(tables.records[0])[-1]
+    assert (move.kind, move.label) == ("pass", "Pass")
+    tables.step(np.array([move.action]))
+    assert big2.scene(tables.records[0], leader).places[passing].notes == ("passed",)
+    for move in big2.moves(tables.records[0]):
+        assert move.kind in ("single", "pass")
+        assert move.name == big2.move_name(tables.records[0], move.action)
+
+
+LABELS = {
+    pokerkit.Label.HIGH_CARD: "high",
+    pokerkit.Label.ONE_PAIR: "pair of",
+    pokerkit.Label.TWO_PAIR: "two pair",
+    pokerkit.Label.THREE_OF_A_KIND: "three of a kind",
+    pokerkit.Label.STRAIGHT: "straight to",
+    pokerkit.Label.FLUSH: "flush,",
+    pokerkit.Label.FULL_HOUSE: "full house",
+    pokerkit.Label.FOUR_OF_A_KIND: "four of a kind",
+    pokerkit.Label.STRAIGHT_FLUSH: ("straight flush", "royal flush"),
+}
+
+
+def test_words_are_those_of_pokerkits_evaluator() -> None:
+    """Half of the hands come from short decks, so that all kinds are among them."""
+    generator, seen = np.random.default_rng(0), set()
+    for i in range(3000):
+        deck = range(52) if i % 2 else [4 * r + s for r in range(5, 12) for s in range(2)]
+        cards = generator.choice(deck, int(generator.integers(5, 8)), replace=False).tolist()
+        text = "".join(RANKS[card // 4] + SUITS[card % 4] for card in cards)
+        best = pokerkit.StandardHighHand.from_game(text)
+        words, label = made_words(cards, RANKS, SUITS), best.entry.label
+        seen.add(label)
+        if label is pokerkit.Label.HIGH_CARD:
+            assert words.endswith(" high")
+            assert "," not in words
+        else:
+            assert words.startswith(LABELS[label]), (text, words)
+    deck = [4 * r + s for r in (3, 5, 8) for s in range(4)]
+    for _ in range(200):
+        cards = generator.choice(deck, 6, replace=False).tolist()
+        text = "".join(RANKS[card // 4] + SUITS[card % 4] for card in cards)
+        label = pokerkit.StandardHighHand.from_game(text).entry.label
+        seen.add(label)
+        assert made_words(cards, RANKS, SUITS).startswith(LABELS[label])
+    assert seen == set(LABELS)
+
+
+@pytest.mark.parametrize(
+    ("cards", "words"),
+    [
+        ("KhKd4s4cAd2h2c", "two pair, kings and fours"),
+        ("As2d3h4c5s", "straight to the five"),
+        ("As2s3s4s5sKdKh", "straight flush to the five"),
+        ("AsKsQsJsTs9s", "royal flush"),
+        ("6s6h6d4c4hAs", "full house, sixes over fours"),
+        ("6s6h6d4c4h4s", "full house, sixes over fours"),
+        ("2h5h7hJhAhAs", "flush, ace high"),
+        ("KsQs", "king high"),
+    ],
+)
+def test_words(cards: str, words: str) -> None:
+    held = [
+        4 * RANKS.index(rank) + SUITS.index(suit)
+        for rank, suit in zip(cards[::2], cards[1::2], strict=True)
+    ]
+    assert made_words(held, RANKS, SUITS) == words
+
+
+def test_words_before_there_are_five_cards() -> None:
+    decks = {"kuhn": [2, 0], "leduc": [2, 0, 3], "limit_holdem": [50, 49, 47, 43, 0, 5, 10, 15, 20]}
+    words = {}
+    for name, deck in decks.items():
+        played = game(name)
+        tables = Tables(played, 1, 0)
+        tables.deal(decks=np.array([deck], np.int8))
+        words[name] = [played.scene(tables.records[0], seat).words for seat in range(2)]
+        assert played.scene(tables.records[0], None).words == ""
+    assert words == {
+        "kuhn": ["king", "jack"],
+        "leduc": ["queen", "jack"],
+        "limit_holdem": ["pair of aces", "king and queen, suited"],
+    }
+    leduc = game("leduc")
+    tables = Tables(leduc, 1, 0)
+    tables.deal(decks=np.array([decks["leduc"]], np.int8))
+    for _ in range(2):
+        tables.step(np.array([1]))
+    assert leduc.scene(tables.records[0], 0).words == "pair of queens"
+    assert leduc.scene(tables.records[0], 1).words == "queen high"

@@ -1,0 +1,58 @@
+"""The same table after another deal, of which a seat can't know which of them it is at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from random_games import variants
+
+from poker_rl.games.tables import Tables
+
+
+def other_deals(played: Any, record: np.void, seat: int, count: int) -> list[np.void]:
+    """The same table after other deals, which the seat can't tell from this one.
+
+    The cards that it does not see change places, as far as the game's rules let them.
+    """
+    known, tables = key_of(played, record, seat), Tables(played, count, 0)
+    tables.use(np.array([record] * count))
+    generator = np.random.default_rng(0)
+    names = played.table.names or ()
+    for i, row in enumerate(tables.records):
+        if "hand" in names and "turn" in names:  # Big 2: the cards that the others still hold
+            others = [s for s in range(4) if s != seat]
+            left = [int(row["left"][s]) for s in others]
+            cards = generator.permutation(
+                np.concatenate([row["hand"][s, :n] for s, n in zip(others, left, strict=True)])
+            )
+            for s, part in zip(others, np.split(cards, np.cumsum(left)[:-1]), strict=True):
+                row["hand"][s, : len(part)] = np.sort(part)
+            row["deck"] = generator.permutation(52)
+        else:
+            definition = game_of(played, record)
+            first = seat * definition.hole_cards
+            board = definition.seats * definition.hole_cards
+            shown = board + sum(definition.board_cards[: int(record["street"]) + 1])
+            own = range(first, first + definition.hole_cards)
+            fixed = [int(row["deck"][at]) for at in [*own, *range(board, shown)]]
+            rest = generator.permutation([c for c in range(definition.cards) if c not in fixed])
+            free = [at for at in range(definition.cards) if at not in own]
+            free = [at for at in free if not board <= at < shown]
+            row["deck"][free] = rest
+        row["key"], row["draws"] = generator.integers(2**60), i
+        assert key_of(played, row, seat) == known
+    return list(tables.records)
+
+
+def key_of(played: Any, record: np.void, seat: int) -> bytes:
+    """Of the information set of a seat, whether it is to act or not."""
+    tables = Tables(played, 0, 0)
+    tables.use(np.array([record]))
+    tables.records["to_act"] = seat
+    key: bytes = tables.infosets()[0]
+    return key
+
+
+def game_of(played: Any, record: np.void) -> Any:
+    return variants(played)[int(record["variant"])]
