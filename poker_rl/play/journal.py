@@ -2,11 +2,12 @@
 
     {"session": "5f…", "seed": 7, "table": {"game": {…}, "against": ["uniform"], "adviser": null}}
     {"dealt": 1}
-    {"hand": 1, "variant": 0, "deck": [2, 0], "ring": [0, 1], "actions": [1, 2, 0], "won": [-1, 1]}
+    {"hand": 1, "variant": 0, "deck": [2, 0], "ring": [0, 1], "actions": [1, 2, 0], "won": …}
 
 `ring` says who had each seat, as places round the table, the person being place 0; `won` is in
-chips and by place. A line is on the disk when `append` returns. A hand that was dealt and has no
-line of its own was left unfinished.
+chips and by place; a last key, `lucky`, is what the person won less what luck gave, null where that
+is not known. A line is on the disk when `append` returns. A hand that was dealt and has no line of
+its own was left unfinished.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ there on, less what this one does, with the best moves after it.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def _step(hand: Dealt, step: Step) -> dict[str, Any]:
         "seat": step.seat,
         "ring": place,
         "label": step.move.label,
-        "scene": table.game.scene(step.record[0], None),
+        "scene": asdict(table.game.scene(step.record[0], None)),
         "chances": None if chances is None else listed(table.game, step.record, chances, taken),
         "chosen": step.move.label,
         "grade": _grade(table.game, step, chances) if place == YOU else None,

@@ -47,6 +47,7 @@ class Finished:
     hand: Hand
     ring: tuple[int, ...]  # who had each seat
     won: list[int]  # chips by place
+    lucky: float | None  # chips that the person won, less what luck gave; None if it isn't known
 
 
 class Session:
@@ -135,11 +136,12 @@ class Session:
         at_table = YOU in ring and len(set(ring)) == len(ring) and places.issuperset(ring)
         if not dealt.over or not at_table or dealt.won() != line["won"]:
             raise ValueError
-        self._keep(number, Finished(hand, ring, line["won"]), record)
+        lucky = None if line["lucky"] is None else float(line["lucky"])
+        self._keep(number, Finished(hand, ring, line["won"], lucky), record)
 
     def _keep(self, number: int, finished: Finished, record: np.ndarray) -> None:
         self._finished[number] = finished
-        self._statistics.add(record, finished.ring, finished.won)
+        self._statistics.add(record, finished.ring, finished.won, finished.lucky)
 
     def _deal(self) -> None:
         """Deal the next hand and play to the person's first decision."""
@@ -151,7 +153,8 @@ class Session:
     def _go_on(self, hand: Dealt, seen: int, decisions: int) -> None:
         """Come to this moment of a hand; one that is over is written down before it is shown."""
         if hand.over:
-            finished, played = Finished(hand.hand, hand.ring, hand.won()), hand.hand
+            played = hand.hand
+            finished = Finished(played, hand.ring, hand.won(), hand.won_without_luck())
             self._write(
                 {
                     "hand": hand.number,
@@ -160,6 +163,7 @@ class Session:
                     "ring": hand.ring,
                     "actions": played.actions,
                     "won": finished.won,
+                    "lucky": finished.lucky,
                 }
             )
             self._keep(hand.number, finished, hand.record)

@@ -24,12 +24,20 @@ class Statistics:
         self._game, self._names = game, names
         self._scale, self._unit = unit_of(game)
         self._won: list[list[int]] = []  # chips by place, of each hand
+        self._lucky: list[float | None] = []  # the person's less what luck gave, chips
         self._present: list[list[bool]] = []
         self._style = StyleCount(game) if is_holdem(game) else None
 
-    def add(self, record: np.ndarray, ring: Sequence[int], won: Sequence[int]) -> None:
-        """Count a hand: its table [1] at the end, who had each seat, and chips won by place."""
+    def add(
+        self, record: np.ndarray, ring: Sequence[int], won: Sequence[int], lucky: float | None
+    ) -> None:
+        """Count a hand: its table [1] at the end, who had each seat, and chips won by place.
+
+        Args:
+            lucky: chips that the person won, less what luck gave; None if that is not known.
+        """
         self._won.append(list(won))
+        self._lucky.append(lucky)
         self._present.append([place in ring for place in range(self._game.seats)])
         if self._style is not None:
             tables = Tables(self._game, 0, 0)
@@ -42,7 +50,7 @@ class Statistics:
         Means are results of a hand with half of their 95 % intervals, which are None for less than
         `FEWEST_DEALS` hands: the person's, and each opponent's own. `more_hands` would have to be
         played until the interval is `goal` to either side. The curve has what the person has won
-        after evenly spread hands, from none to all.
+        after evenly spread hands, from none to all; `lucky` is the mean less what luck gave.
 
         Args:
             abandoned: hands that were dealt and never finished; none of them counts.
@@ -59,7 +67,7 @@ class Statistics:
             "won": sum(chips[YOU] for chips in self._won),
             **_mean(mine),
             "unit": self._unit,
-            "lucky": None,
+            "lucky": self._told_lucky(),
             "goal": goal,
             "more_hands": more,
             "curve": total[at].tolist(),
@@ -75,6 +83,12 @@ class Statistics:
             ],
             "places": self._places(won),
         }
+
+    def _told_lucky(self) -> dict[str, float | None] | None:
+        known = [chips for chips in self._lucky if chips is not None]
+        if not known or len(known) < len(self._lucky):
+            return None
+        return _mean(np.array(known) * self._scale)
 
     def _told_style(self) -> dict[str, float | None] | None:
         if self._style is None or not self._won:

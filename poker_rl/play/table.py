@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.settings import Refused
+from poker_rl.evaluation.luck import adjusted
 from poker_rl.evaluation.matches import finite
 from poker_rl.games.game import Game
 from poker_rl.games.hand import Hand, hand_of, replay
@@ -132,6 +133,16 @@ class Dealt:
         for place, chips in zip(self.ring, tables.payoffs()[0].tolist(), strict=False):
             won[place] = chips
         return won
+
+    def won_without_luck(self) -> float | None:
+        """Chips that the person won in a finished hand, less what luck gave; None but in poker."""
+        players = [
+            None if place == YOU else self.table.opponents[place - 1].player for place in self.ring
+        ]
+        try:
+            return adjusted(self.table.game, self.hand, self.yours, players)
+        except Refused:
+            return None
 
     def after(self, move: Move) -> Dealt:
         """The hand after a legal move of the seat to act."""

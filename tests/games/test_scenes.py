@@ -20,13 +20,13 @@ def test_a_scene_depends_on_what_its_viewer_knows_alone(name: str) -> None:
     played = game(name)
     _, moves = play(played, 50, 3)
     differ = 0
-    for move in moves[::3]:
-        for record in move.records[:10]:
+    for move in moves[:: max(1, len(moves) // 10)]:
+        for record in move.records[:5]:
             seats = len(played.scene(record, None).places)
             for viewer in {int(record["to_act"]), seats - 1}:
                 seen = played.scene(record, viewer)
                 assert all(not place.cards for i, place in enumerate(seen.places) if i != viewer)
-                for other in other_deals(played, record, viewer, 3):
+                for other in other_deals(played, record, viewer, 2):
                     assert played.scene(other, viewer) == seen
                     differ += played.scene(other, None) != played.scene(record, None)
                     if viewer == record["to_act"]:
@@ -74,7 +74,10 @@ def test_a_street_begins_without_bets(name: str) -> None:
             actions = [move.action for move in moves]
             assert sorted(actions) == actions == [a for a in legal if a in actions]
             facing = max(place.bet for place in scene.places)
-            move = moves[int(generator.integers(len(moves)))]
+            # Mostly checks and calls: else hardly a hand comes to the river.
+            passive = next(move for move in moves if move.kind in ("check", "call"))
+            some = moves[int(generator.integers(len(moves)))]
+            move = passive if generator.random() < 0.7 else some
             assert (move.kind == "raise") <= (facing > 0)
             assert (move.kind in ("bet", "check")) <= (facing == scene.places[seat].bet)
             tables.step(np.array([move.action]))

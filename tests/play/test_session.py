@@ -79,10 +79,10 @@ def test_hands_of_every_game(name: str, tmp_path: Path) -> None:
     assert stats["won"] == sum(view["result"]["won"][0] for view in ends)
     assert stats["curve"][-1] == pytest.approx(sum(view["result"]["units"] for view in ends))
     seats = {view["ring"][0]["seat"] for view in ends}
-    assert seats == set(range(game(name).seats))  # the button goes round
+    assert seats >= set(range(game(name).record["seats"].min()))  # the button goes round
     for view in ends:
         assert sum(view["result"]["won"]) == 0
-        assert json.loads(json.dumps(view)) == json.loads(json.dumps(view, default=str))
+        assert json.loads(json.dumps(view))["result"]["won"] == view["result"]["won"]
         at = [one["seat"] for one in view["ring"] if one["seat"] is not None]
         assert sorted(at) == list(range(len(view["scene"]["places"])))
     text = whole.text(HANDS)
@@ -115,7 +115,8 @@ def test_a_view_depends_on_what_the_person_knows_alone(name: str) -> None:
         text = json.dumps(view)
         for hidden in ("deck", "seed", "key", "draws", str(session._seed)):
             assert f'"{hidden}"' not in text.replace('"key": "', "")
-        view = session.act(view["turn"], view["moves"][-1 - int(generator.integers(2))]["action"])
+        moves = view["moves"][-2:]
+        view = session.act(view["turn"], moves[int(generator.integers(len(moves)))]["action"])
     assert checked > 5
 
 
@@ -351,6 +352,7 @@ def test_a_review_of_kuhn_poker() -> None:
 
 def test_places_in_big_2() -> None:
     ends = play(Session.new(table("big2"), None, 7), 10)
+    assert ends[-1]["stats"]["lucky"] is None
     places = [sum(won > view["result"]["won"][0] for won in view["result"]["won"]) for view in ends]
     assert ends[-1]["stats"]["places"] == [places.count(place) for place in range(4)]
 
@@ -368,4 +370,5 @@ def test_how_a_person_plays_is_counted() -> None:
     assert stats["half_width"] > 0
     assert stats["goal"] in (100.0, 1000.0)
     assert stats["more_hands"] > 0
+    assert stats["lucky"]["half_width"] < stats["half_width"]
     assert stats["opponents"][0]["mean"] == pytest.approx(-stats["mean"])

@@ -96,7 +96,7 @@ class DrawnSeats(Shown):
         """The dtype of a table."""
         return self.games[-1].table
 
-    @property
+    @cached_property
     def record(self) -> np.ndarray:
         """The definition with each number of seats."""
         return np.concatenate([game.record_in(self.most_seats) for game in self.games])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from types import ModuleType
@@ -139,7 +140,7 @@ class PokerGame(Shown):
         """The module of compiled rules."""
         return betting
 
-    @property
+    @cached_property
     def record(self) -> np.ndarray:
         """The definition as the rules read it, an array of one record."""
         return self.record_in(self.seats)
