@@ -69,7 +69,8 @@ const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
 const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)} %`;
-const chips = (count) => `${number(count)} ${Math.abs(count) === 1 ? "chip" : "chips"}`;
+const counted = (chips) =>
+  `${number(chips)} ${view.session.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
 const title = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 // Talking to the server.
@@ -140,9 +141,10 @@ async function unfold(next, told = true) {
   $("live").textContent = [...said, $("turn").textContent, $("words").textContent].join(". ");
 }
 
+/** Names with how often they are there; the server tells the same ones apart by a number. */
 function names(all) {
   const counts = new Map();
-  for (const one of all) counts.set(one, (counts.get(one) ?? 0) + 1);
+  for (const one of all.map((name) => name.replace(/ \d+$/, ""))) counts.set(one, (counts.get(one) ?? 0) + 1);
   return [...counts].map(([one, count]) => (count > 1 ? `${count} × ${one}` : one)).join(", ");
 }
 
@@ -163,7 +165,7 @@ function show() {
   const over = view.phase === "over";
   draw(over ? view.result.shown : view.scene, null);
   drawMoves();
-  drawStats(view.stats);
+  if (view.stats) drawStats(view.stats);
   if (over) showReview(view.hand);
 }
 
@@ -187,11 +189,8 @@ function draw(scene, event) {
 function situation() {
   if (view.phase === "act") return "Your turn";
   const won = view.result.won[0];
-  const unit = view.session.unit.split("/")[0];
-  const chipsToo = unit.startsWith("point") ? "" : ` (${signed(view.result.units)} ${unit})`;
-  const what = unit.startsWith("point") ? `${number(Math.abs(won))} points` : chips(Math.abs(won));
   if (won === 0) return "You come out even";
-  return `You ${won > 0 ? "win" : "lose"} ${what}${chipsToo}`;
+  return `You ${won > 0 ? "win" : "lose"} ${counted(Math.abs(won))}`;
 }
 
 /** A seat of the ring: its box, and between it and the middle the chips in front of it. */
@@ -221,7 +220,7 @@ function seat(scene, place, i, event) {
     place.seat === null ? make("span", { class: "note" }, "sits out") : null,
     state?.folded ? make("span", { class: "note" }, "folded") : null,
     ...notes.map((note) => make("span", { class: "note" }, note)),
-    won !== null && view.phase === "over" ? make("span", { class: "won" }, signed(won)) : null,
+    won && view.phase === "over" ? make("span", { class: "won" }, signed(won)) : null,
     acting && event ? make("span", { class: "said" }, event.label) : null,
   ];
   item.append(make("div", { class: "box" }, ...shown));
@@ -279,17 +278,18 @@ function drawMoves() {
   const sized = (move) => view.amounts && move.to !== null;
   const others = view.moves.filter((move) => !move.cards.length && !sized(move));
   const made = others.map((move) => button(move.label, move.key ?? "", () => act(move), { class: move.kind }));
-  if (plays().length) made.push(...combinations());
+  if (plays().length) made.push(button("Choose cards", "enter", () => act(chosen()), { id: "play", class: "main" }));
   if (view.session.adviser || plays().length) made.push(button("Hint", "h", hint, { class: "quiet" }));
+  if (plays().length) made.push(combinations());
   if (view.amounts) made.push(amounts(view.moves.filter(sized)));
   area.replaceChildren(...made);
   if (plays().length) mark();
 }
 
-/** A button that plays the chosen cards, and one a combination that walks through its plays. */
+/** A button for each combination, which walks through its plays. */
 function combinations() {
-  const kinds = Map.groupBy ? Map.groupBy(plays(), (move) => move.kind) : new Map();
-  if (!Map.groupBy) for (const move of plays()) kinds.set(move.kind, [...(kinds.get(move.kind) ?? []), move]);
+  const kinds = new Map();
+  for (const move of plays()) kinds.set(move.kind, [...(kinds.get(move.kind) ?? []), move]);
   const walk = (moves) => {
     const at = moves.indexOf(chosen());
     take(moves[(at + 1) % moves.length]);
@@ -297,8 +297,7 @@ function combinations() {
   const each = [...kinds].map(([kind, moves]) =>
     button(`${title(kind)} (${moves.length})`, "", () => walk(moves), { class: "quiet" }),
   );
-  const play = button("Choose cards", "enter", () => act(chosen()), { id: "play", class: "main" });
-  return [play, make("div", { class: "kinds", role: "group", "aria-label": "Combinations" }, ...each)];
+  return make("div", { class: "kinds", role: "group", "aria-label": "Combinations" }, ...each);
 }
 
 function amounts(sizes) {
