@@ -337,7 +337,7 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
         (["run=nowhere", "game=kuhn"], "game: is that of the run"),
         (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
         (["host=0.0.0.0", "game=kuhn"], "host: 0.0.0.0 may be reached by others"),
-        (["host=::", "game=kuhn"], "host: :: may be reached by others"),
+        (['host="::"', "game=kuhn"], "host: :: may be reached by others"),
         (["host=192.0.2.1", "public=true"], "host: 192.0.2.1 is no address of this machine"),
         (["port=70000"], "port: 70000 is not in [0, 65535]"),
         (["sessions=0"], "sessions: 0 is not in"),

@@ -419,8 +419,10 @@ function judged(step, at, count) {
 
 function verdict(grade) {
   const word = grade.mistake ? "✗ mistake" : "✓ fine";
-  const cost = grade.loss === null ? "" : `, costs ${number(grade.loss, 3)}`;
-  return `${word}: ${percent(grade.share)} of the time${cost}`;
+  const share = grade.share === null ? [] : [`${percent(grade.share)} of the time`];
+  const unit = view.stats.unit.split("/")[0];
+  const cost = grade.loss === null ? [] : [`costs ${number(grade.loss, grade.loss < 10 ? 1 : 0)} ${unit}`];
+  return `${word}: ${[...share, ...cost].join(", ")}`;
 }
 
 /** One's own decisions with their grades, in short. */
@@ -445,26 +447,25 @@ function drawStats(stats) {
   if (stats.lucky) rows.push(["Without luck", range(stats.lucky)]);
   if (stats.style)
     rows.push(["Enters pots", percent(stats.style.vpip)], ["Raises before the flop", percent(stats.style.pfr)],
-      ["Aggression", number(stats.style.aggression, 1)]);
+      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1)]);
   if (stats.places) rows.push(["Places", stats.places.map((times, i) => `${i + 1}.\u00a0${times}×`).join("  ")]);
   const table = make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
-  const made = [table, curve(stats.curve, unit)];
+  const made = [table, curve(stats.curve, unit, stats.hands)];
   if (stats.opponents.length > 1)
     made.push(make("table", {}, make("caption", {}, `Against each, ${stats.unit}`),
       ...stats.opponents.map((one) => make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, range(one))))));
   if (stats.more_hands)
-    made.push(make("p", { class: "more" }, `About ${number(stats.more_hands)} more ${word}s until this is known to ±100.`));
+    made.push(make("p", { class: "more" }, `About ${number(stats.more_hands)} more ${word}s until this is known to ±${number(stats.goal, stats.goal < 1 ? 2 : 0)}.`));
   $("stats").replaceChildren(...made.filter((one) => one !== null));
 }
 
-/** What was won hand by hand, as a line. */
-function curve(values, unit) {
-  if (values.length < 2) return null;
-  const all = [0, ...values];
+/** What was won so far, hand by hand, as a line. */
+function curve(all, unit, hands) {
+  if (all.length < 3) return null;
   const low = Math.min(...all), high = Math.max(...all), span = high - low || 1;
   const at = (value, i) => `${((300 * i) / (all.length - 1)).toFixed(1)},${(90 - (80 * (value - low)) / span).toFixed(1)}`;
   const zero = at(0, 0).split(",")[1];
-  const name = `Won so far: ${signed(all.at(-1))} ${unit} after ${values.length}`;
+  const name = `Won so far: ${signed(all.at(-1))} ${unit} after ${hands}`;
   return make("svg:svg", { class: "curve", viewBox: "0 0 300 100", role: "img", "aria-label": name, preserveAspectRatio: "none" },
     make("svg:line", { x1: 0, x2: 300, y1: zero, y2: zero }),
     make("svg:polyline", { points: all.map(at).join(" ") }));
