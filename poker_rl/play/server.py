@@ -124,7 +124,6 @@ class Server:
             Route("/view", self._get(lambda session, _: session.view())),
             Route("/stats", self._get(lambda session, _: session.stats())),
             Route("/review/{hand:int}", self._get(lambda session, hand: session.review(hand))),
-            Route("/phh/{hand:int}", self._get(lambda session, hand: session.phh(hand))),
             Route("/text/{hand:int}", self._get(lambda session, hand: session.text(hand))),
             Route("/begin", self._begin, methods=["POST"]),
             Route("/act", self._post(_act), methods=["POST"]),

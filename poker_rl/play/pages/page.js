@@ -45,6 +45,13 @@ function spoken(code) {
   return suit ? `${RANKS[rank] ?? rank} of ${suit}` : code;
 }
 
+/** A label of a move, its cards with symbols of their suits. */
+function pretty(label) {
+  const symbols = { s: "♠", h: "♥", d: "♦", c: "♣" };
+  const one = (code) => `${code[0].replace("T", "10")}${symbols[code[1]]}\ufe0e`;
+  return label.replace(/\b[2-9TJQKA][shdc]\b/g, one);
+}
+
 function card(code, tag = "span", attributes = {}) {
   const suit = SUITS[code.slice(-1)];
   const rank = suit ? code.slice(0, -1).replace("T", "10") : code;
@@ -68,6 +75,7 @@ function backs(count) {
 const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
+const fine = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // digits
 const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)} %`;
 const counted = (chips) =>
   `${number(chips)} ${view.session.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
@@ -130,9 +138,8 @@ async function unfold(next, told = true) {
   const wait = still ? 0 : Math.min(WAIT, LONGEST / view.events.length);
   $("moves").replaceChildren();
   for (const event of told ? view.events : []) {
-    const place = view.ring.find((one) => one.seat === event.seat);
     draw(event.scene, event);
-    line(`${place?.you ? "You" : place?.name}: ${event.label}`);
+    line(`${placed(event.seat)}: ${pretty(event.label)}`);
     if (wait) await pause(wait);
   }
   show();
@@ -165,7 +172,7 @@ function show() {
   const over = view.phase === "over";
   draw(over ? view.result.shown : view.scene, null);
   drawMoves();
-  if (view.stats) drawStats(view.stats);
+  drawStats(view.stats);
   if (over) showReview(view.hand);
 }
 
@@ -221,7 +228,7 @@ function seat(scene, place, i, event) {
     state?.folded ? make("span", { class: "note" }, "folded") : null,
     ...notes.map((note) => make("span", { class: "note" }, note)),
     won && view.phase === "over" ? make("span", { class: "won" }, signed(won)) : null,
-    acting && event ? make("span", { class: "said" }, event.label) : null,
+    acting && event ? make("span", { class: "said" }, pretty(event.label)) : null,
   ];
   item.append(make("div", { class: "box" }, ...shown));
   if (state?.notes.includes("button"))
@@ -255,7 +262,7 @@ function mark() {
   const move = chosen();
   const play = $("play");
   play.disabled = !move;
-  play.firstChild.textContent = move ? move.label : picked.size ? "No legal play" : "Choose cards";
+  play.firstChild.textContent = move ? pretty(move.label) : picked.size ? "No legal play" : "Choose cards";
 }
 
 const plays = () => view.moves.filter((move) => move.cards.length);
@@ -358,7 +365,7 @@ function bars(chances, marked = null) {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", one.chance);
     const mine = one.label === marked;
-    return make("li", { class: mine ? "mine" : "" }, make("span", {}, mine ? `${one.label} ◂` : one.label),
+    return make("li", { class: mine ? "mine" : "" }, make("span", {}, mine ? `${pretty(one.label)} ◂` : pretty(one.label)),
       make("b", {}, percent(one.chance)), bar);
   }));
 }
@@ -397,8 +404,7 @@ async function showReview(hand) {
     make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
       button("›", "", move(1), { "aria-label": "On" })),
     body,
-    make("p", { class: "copies" }, button("Copy as PHH", "", copy("phh"), { class: "quiet" }),
-      button("Copy as text", "", copy("text"), { class: "quiet" })),
+    make("p", { class: "copies" }, button("Copy as text", "", copy("text"), { class: "quiet" })),
     copied,
   );
   $("review").hidden = false;
@@ -408,7 +414,7 @@ async function showReview(hand) {
 function judged(step, at, count) {
   const place = view.ring[step.ring];
   const who = place.you ? "You" : place.name;
-  const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${step.label}`)];
+  const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${pretty(step.label)}`)];
   const whose = place.you ? view.session.adviser : place.name;
   if (step.chances) made.push(make("p", { class: "whose" }, `Chances of ${whose}`), bars(step.chances, step.chosen));
   if (step.grade) made.push(make("p", {}, verdict(step.grade)));
@@ -421,7 +427,8 @@ function verdict(grade) {
   const word = grade.mistake ? "✗ mistake" : "✓ fine";
   const share = grade.share === null ? [] : [`${percent(grade.share)} of the time`];
   const unit = view.stats.unit.split("/")[0];
-  const cost = grade.loss === null ? [] : [`costs ${number(grade.loss, grade.loss < 10 ? 1 : 0)} ${unit}`];
+  const loss = grade.loss < 0.005 ? "nothing" : `${number(grade.loss ?? 0, fine(grade.loss))} ${unit}`;
+  const cost = grade.loss === null ? [] : [`costs ${loss}`];
   return `${word}: ${[...share, ...cost].join(", ")}`;
 }
 
@@ -430,19 +437,19 @@ function graded(steps) {
   const mine = steps.filter((step) => step.grade);
   if (!mine.length) return make("p", {}, "Move the slider to replay it, with every player's chances.");
   return make("ul", { class: "grades" }, ...mine.map((step) =>
-    make("li", { class: step.grade.mistake ? "bad" : "good" }, make("b", {}, step.label), " ", verdict(step.grade))));
+    make("li", { class: step.grade.mistake ? "bad" : "good" }, make("b", {}, pretty(step.label)), " ", verdict(step.grade))));
 }
 
 // The session.
 
 function drawStats(stats) {
   const unit = stats.unit.split("/")[0];
-  const range = (one) => (one.half_width === null ? signed(one.mean) : `${signed(one.mean)} ± ${number(one.half_width)}`);
+  const range = (one) => `${signed(one.mean, fine(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, fine(one.mean))}`}`;
   const word = view.session.hand_word;
   const rows = [
     [`${title(word)}s`, number(stats.hands)],
     [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
-    [stats.unit, stats.hands ? range(stats) : "–"],
+    [title(stats.unit), stats.hands ? range(stats) : "–"],
   ];
   if (stats.lucky) rows.push(["Without luck", range(stats.lucky)]);
   if (stats.style)
