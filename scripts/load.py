@@ -6,7 +6,7 @@
 Starts `poker-rl play` with the settings given, opens sessions over HTTP, and lets simulated people
 play them at once: first with time to think between two actions, as people need, then with none.
 Of both it prints requests a second, the median and 95th percentile of the time an action takes to
-be answered, and the server's memory. An action has to be answered within 100 ms beside people who
+be answered, what the server computes for one, and its memory. An action has to be answered within 100 ms beside people who
 think: the exit code is 1 if the 95th percentile is above that.
 
 With `--hands` one simulated person plays so many hands afterwards; printed are the session's
@@ -89,6 +89,12 @@ def line(name: str, took: list[float], seconds: float) -> str:
     )
 
 
+def computed(process: int) -> float:
+    """Seconds that the server has spent computing so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def memory(process: int) -> str:
     """What the server holds and has held at most."""
     status = Path(f"/proc/{process}/status").read_text()
@@ -104,10 +110,13 @@ async def run(address: str, process: int, args: argparse.Namespace) -> bool:
     begun = time.perf_counter()
     await asyncio.gather(*(person.post("begin") for person in people))
     print(f"{args.sessions} sessions opened in {time.perf_counter() - begun:.1f} s")
+    before = computed(process)
     thinking = await measured(people, args.think, args.seconds)
     print(line(f"{args.think:g} s of thought", thinking, args.seconds))
     saturated = await measured(people, 0, args.seconds)
     print(line("none", saturated, args.seconds))
+    each = (computed(process) - before) / (len(thinking) + len(saturated))
+    print(f"the server computes {1000 * each:.1f} ms for a request")
     print(f"{memory(process)}, after {sum(person.hands for person in people):,} hands")
     if args.hands:
         person = people[0]

@@ -168,7 +168,12 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
     )
     app = application(server, known_names(asked.host, asked.names, asked.public))
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=75,  # seconds; people think for longer than the default of 5
     )
     say(
         f"{table.game.name} against {', '.join(table.names()[1:])}\n"

@@ -23,10 +23,16 @@ from poker_rl.play.server import Server, Sittings, application
 from poker_rl.play.session import Session
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-ARGUMENTS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run"
-    " --disable-background-networking --disable-component-update --disable-sync"
-).split()
+ARGUMENTS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 TABLES = {  # quick opponents; what they do does not matter here
     "kuhn": ["uniform"],
     "leduc": ["call"],
@@ -36,6 +42,8 @@ TABLES = {  # quick opponents; what they do does not matter here
     "big2": ["lowest", "uniform", "lowest"],
 }
 WIDTHS = (360, 1280)
+
+expect.set_options(timeout=60_000)  # a busy machine, on which rules are compiled the first time
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 
