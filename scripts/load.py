@@ -5,9 +5,10 @@
 
 Starts `poker-rl play` with the settings given, opens sessions over HTTP, and lets simulated people
 play them at once: first with time to think between two actions, as people need, then with none.
-Of both it prints requests a second, the median and 95th percentile of the time an action takes to
-be answered, what the server computes for one, and its memory. An action has to be answered within 100 ms beside people who
-think: the exit code is 1 if the 95th percentile is above that.
+Of both it prints requests a second, the median and the 95th percentile of the time an action takes
+to be answered; of the server, how long it computes for a request, and its memory. An action has to
+be answered within 100 ms beside people who think: the exit code is 1 if the 95th percentile is
+above that.
 
 With `--hands` one simulated person plays so many hands afterwards; printed are the session's
 result and, where there is one, the result without luck.

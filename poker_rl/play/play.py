@@ -100,13 +100,14 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
         )
     if "you" in (*against, asked.adviser):
         raise Refused("against: a table has one person; all others are players, bots or runs")
+    adviser = asked.adviser or (kept and kept["adviser"]) or against[0]
     players: dict[str, Seated] = {}
-    for key, names in (("against", against), ("adviser", [asked.adviser or against[0]])):
+    for key, names in (("against", against), ("adviser", [adviser])):
         with about(key):
             players |= {
                 name: Seated(told(name), load(name)) for name in names if name not in players
             }
-    return Table(game, [players[name] for name in against], players[asked.adviser or against[0]])
+    return Table(game, [players[name] for name in against], players[adviser])
 
 
 def first_of(names: Sequence[str], load: Callable[[str], Player]) -> str:
@@ -149,19 +150,20 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
     demand_folder(folder)
     port = listener.getsockname()[1]
     prefix = f"/{secrets.token_urlsafe(24)}" if asked.public else ""
-    waiting = [] if asked.session is None else [Path(asked.session)]
+    waiting = [] if asked.session is None else [Session.resumed(Path(asked.session), table)]
 
     def new() -> Session:
-        if waiting:
-            return Session.resumed(waiting.pop(), table)
-        return Session.new(table, folder, asked.seed)
+        return waiting.pop() if waiting else Session.new(table, folder, asked.seed)
 
     def back(name: str) -> Session:
         return Session.resumed(folder / f"{name}.jsonl", table)
 
+    sittings = Sittings(new, back, asked.sessions)
+    for session in waiting:  # its owner's cookie finds it; the first one without a cookie gets it
+        sittings.add(session)
     server = Server(
         table.game.name.replace("_", " "),
-        Sittings(new, back, asked.sessions),
+        sittings,
         key_in(Path(asked.outputs)),
         f"poker_rl_{port}",
         prefix,

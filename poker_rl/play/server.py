@@ -62,8 +62,12 @@ class Sittings:
     def begin(self) -> Session:
         """A new session, which nobody else knows of yet."""
         session = self._new()
-        self._seat(session.name).session = session
+        self.add(session)
         return session
+
+    def add(self, session: Session) -> None:
+        """Keep a session in memory."""
+        self._seat(session.name).session = session
 
     @contextmanager
     def at(self, name: str) -> Iterator[Session]:

@@ -306,9 +306,11 @@ def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
             client.post("next", json={"turn": view["turn"]})
     server.process.kill()
     server.process.wait()
-    again = started(tmp_path, "game=kuhn", "against=[uniform]", f"port={server.port}")
-    with again.client(cookies) as client:
+    file = f"outputs/play/kuhn/{view['session']['id']}.jsonl"
+    again = started(tmp_path, f"session={file}", f"port={server.port}")
+    with again.client(cookies) as client, again.client() as other:
         now = client.get("view").json()
+        assert other.post("begin", json={}).json() == now  # `session` is for who has no cookie
     assert stopped(again) == 0
     assert now["session"] == view["session"]
     assert now["stats"]["hands"] == 3

@@ -324,7 +324,8 @@ function amounts(sizes) {
   field.addEventListener("change", () => set(Number(field.value)));
   slide.addEventListener("input", () => set(Number(slide.value), slide));
   const presets = sizes.map((move) => button(title(move.size || move.label), move.key ?? "", () => set(move.to), { class: "quiet" }));
-  const group = make("div", { class: "amounts", role: "group", "aria-label": "Amount" }, go, field, slide, ...presets);
+  const group = make("div", { class: "amounts", role: "group", "aria-label": "Amount" }, go, field, slide,
+    make("div", { class: "presets" }, ...presets));
   group.shift = (steps, fine) => set(amount + steps * (fine ? 1 : step));
   return group;
 }
@@ -459,7 +460,7 @@ function drawStats(stats) {
   const table = make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   const made = [table, curve(stats.curve, unit, stats.hands)];
   if (stats.opponents.length > 1)
-    made.push(make("table", {}, make("caption", {}, `Against each, ${stats.unit}`),
+    made.push(make("table", {}, make("caption", {}, `What each opponent has won, ${stats.unit}`),
       ...stats.opponents.map((one) => make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, range(one))))));
   if (stats.more_hands)
     made.push(make("p", { class: "more" }, `About ${number(stats.more_hands)} more ${word}s until this is known to ±${number(stats.goal, stats.goal < 1 ? 2 : 0)}.`));
