@@ -113,26 +113,23 @@ def settled(page: Page) -> bool:
 
 
 def by_clicks(page: Page) -> None:
-    """Make one move with the mouse, the one that puts in least if there is a choice."""
-    if page.locator("#play").count() == 0:
-        page.locator("#moves button.call, #moves button.check, #moves button.fold").last.click()
-        return
-    kinds = page.locator(".kinds button")
-    if kinds.count():
-        kinds.first.click()
+    """Make one move with the mouse: a combination of cards, or what costs least but a fold."""
+    if page.locator("#play").count():
+        page.locator(".kinds button").first.click()
         page.locator("#play").click()
     else:
-        page.locator("#moves button.pass").click()
+        moves = ", ".join(f"#moves button.{kind}" for kind in ("pass", "fold", "call", "check"))
+        page.locator(moves).last.click()
 
 
 def by_keys(page: Page) -> None:
-    """Make one move with the keyboard, which goes on to the next card or the next pass."""
-    if page.locator("#play").count() == 0:
-        page.keyboard.press("c" if page.locator("[data-key=c]").count() else "f")
-        return
-    page.keyboard.press("h")
-    settled(page)
-    page.keyboard.press("Enter" if page.locator("#play:not(:disabled)").count() else "p")
+    """Make one move with the keyboard: the adviser's cards, or what costs least but a fold."""
+    if page.locator("#play").count():
+        page.keyboard.press("h")
+        expect(page.locator("#play")).to_be_enabled()
+        page.keyboard.press("Enter")
+    else:
+        page.keyboard.press("p" if page.locator("[data-key=p]").count() else "c")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
