@@ -193,7 +193,7 @@ def test_a_reload_and_a_second_tab_see_the_same(sit: Any) -> None:
     page = sit("limit_holdem", 1280)
     page.keyboard.press("c")
     settled(page)
-    own = page.locator("#own").inner_text()
+    own = page.locator("#own").text_content()
     other = page.context.new_page()
     other.goto(page.url)
     expect(other.locator("#own")).to_have_text(own)

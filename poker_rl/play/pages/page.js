@@ -433,9 +433,9 @@ function verdict(grade) {
   return `${word}: ${[...share, ...cost].join(", ")}`;
 }
 
-/** One's own decisions with their grades, in short. */
+/** One's own decisions with their grades, in short; those without a choice are left out. */
 function graded(steps) {
-  const mine = steps.filter((step) => step.grade);
+  const mine = steps.filter((step) => step.grade && step.chances?.length !== 1);
   if (!mine.length) return make("p", {}, "Move the slider to replay it, with every player's chances.");
   return make("ul", { class: "grades" }, ...mine.map((step) =>
     make("li", { class: step.grade.mistake ? "bad" : "good" }, make("b", {}, pretty(step.label)), " ", verdict(step.grade))));
@@ -456,7 +456,7 @@ function drawStats(stats) {
   if (stats.style)
     rows.push(["Enters pots", percent(stats.style.vpip)], ["Raises before the flop", percent(stats.style.pfr)],
       ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1)]);
-  if (stats.places) rows.push(["Places", stats.places.map((times, i) => `${i + 1}.\u00a0${times}×`).join("  ")]);
+  if (stats.places) rows.push([`Places 1 to ${stats.places.length}`, stats.places.join(" · ")]);
   const table = make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   const made = [table, curve(stats.curve, unit, stats.hands)];
   if (stats.opponents.length > 1)
