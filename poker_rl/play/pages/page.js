@@ -361,7 +361,8 @@ function drawHint(told) {
 
 /** Chances as bars, the likeliest first; the one that was chosen is marked. */
 function bars(chances, marked = null) {
-  const rows = [...chances].sort((a, b) => b.chance - a.chance).slice(0, 8);
+  const told = (one) => chances.length <= 5 || one.chance >= 0.001 || one.label === marked;
+  const rows = chances.filter(told).sort((a, b) => b.chance - a.chance).slice(0, 8);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", one.chance);
