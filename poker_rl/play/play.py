@@ -188,12 +188,13 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
 
 
 def warm_up(table: Table) -> None:
-    """Have the rules compiled and the networks asked once before somebody waits for them."""
+    """Play a hand, so that what is compiled or solved once is so before somebody waits for it."""
     session = Session.new(table, None, 0)
     view = session.view()
-    if view["phase"] == "act":
+    while view["phase"] == "act":
         session.hint(view["turn"])
-        session.act(view["turn"], view["moves"][0]["action"])
+        view = session.act(view["turn"], view["moves"][0]["action"])
+    session.review(view["hand"])
 
 
 def key_in(folder: Path) -> str:
