@@ -1,6 +1,6 @@
 """The command line, `poker-rl COMMAND …`: the only door to the program, a file for each command.
 
-Imports config, reports, runs, storage.
+Imports config, play, reports, runs, storage.
 
 Settings are given as Hydra's overrides. Whatever the user got wrong is a `Refused`, told in a line
 or two with exit code 2; any other exception is a bug. Imports are late so that `--help` is quick.
@@ -25,6 +25,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<run>
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
+  poker-rl play [key=value …]                   sit down against what was trained, in a browser
   poker-rl compare RUN… [key=value …]           figures and curves of several runs, over their seeds
   poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
@@ -45,6 +46,7 @@ Then:
 COMMANDS = (
     "train",
     "evaluate",
+    "play",
     "compare",
     "report",
     "list",

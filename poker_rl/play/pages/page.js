@@ -1,0 +1,525 @@
+"use strict";
+// The page of one table. It shows the views that the server sends and sends back which of the
+// moves in them was chosen; it knows no rule of any game.
+
+const $ = (id) => document.getElementById(id);
+const SVG = "http://www.w3.org/2000/svg";
+const SUITS = { s: "spades", h: "hearts", d: "diamonds", c: "clubs" };
+const RANKS = { A: "ace", K: "king", Q: "queen", J: "jack", T: "ten" };
+const WAIT = 650; // milliseconds that a move of an opponent is shown
+const LONGEST = 2600; // milliseconds for all moves until it is one's own turn
+
+let view = null; // what the server told last
+let picked = new Set(); // own cards that are chosen, by name
+let amount = null; // the bet or raise that is set
+let suggested = []; // moves with cards in the order in which H walks through them
+let busy = false;
+let hurry = () => {};
+
+// Making elements.
+
+function make(tag, attributes = {}, ...children) {
+  const made = tag.startsWith("svg:")
+    ? document.createElementNS(SVG, tag.slice(4))
+    : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === false) continue;
+    if (typeof value === "function") made.addEventListener(name, value);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+function button(label, key, click, attributes = {}) {
+  const shown = { " ": "Space", enter: "Enter" }[key] ?? key.toUpperCase();
+  const hint = key ? { "data-key": key, "aria-keyshortcuts": shown } : {};
+  const made = make("button", { type: "button", click, ...hint, ...attributes }, label);
+  if (key) made.append(" ", make("kbd", { "aria-hidden": "true" }, shown));
+  return made;
+}
+
+function spoken(code) {
+  const suit = SUITS[code.slice(-1)];
+  const rank = code.slice(0, -1);
+  return suit ? `${RANKS[rank] ?? rank} of ${suit}` : code;
+}
+
+/** A label of a move, its cards with symbols of their suits. */
+function pretty(label) {
+  const symbols = { s: "♠", h: "♥", d: "♦", c: "♣" };
+  const one = (code) => `${code[0].replace("T", "10")}${symbols[code[1]]}\ufe0e`;
+  return label.replace(/\b[2-9TJQKA][shdc]\b/g, one);
+}
+
+function card(code, tag = "span", attributes = {}) {
+  const suit = SUITS[code.slice(-1)];
+  const rank = suit ? code.slice(0, -1).replace("T", "10") : code;
+  const role = tag === "span" ? { role: "img" } : { type: "button" };
+  const face = { class: `card ${suit ?? "plain"}`, "aria-label": spoken(code), ...role };
+  const made = make(tag, { ...face, ...attributes }, make("b", {}, rank));
+  const shape = () =>
+    make("svg:svg", { "aria-hidden": "true" }, make("svg:use", { href: `#suit-${code.slice(-1)}` }));
+  if (suit) made.append(shape(), shape());
+  return made;
+}
+
+function backs(count) {
+  const back = (name) => make("span", { class: "card back", role: "img", "aria-label": name });
+  if (count <= 3) return Array.from({ length: count }, () => back("hidden card"));
+  const heap = back(`${count} hidden cards`);
+  heap.append(make("b", {}, String(count)));
+  return [heap];
+}
+
+const number = (value, digits = 0) =>
+  value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
+const fine = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // digits
+const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)} %`;
+const counted = (chips) =>
+  `${number(chips)} ${view.session.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
+const title = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+// Talking to the server.
+
+async function ask(path, body) {
+  const post = { method: "POST", headers: { "Content-Type": "application/json" } };
+  const response = await fetch(path, body && { ...post, body: JSON.stringify(body) });
+  const kind = response.headers.get("content-type") ?? "";
+  const answer = kind.startsWith("application/json") ? await response.json() : await response.text();
+  return { ok: response.ok, answer };
+}
+
+async function send(path, body = {}) {
+  if (busy) return;
+  busy = true;
+  $("error").textContent = "";
+  document.body.classList.add("busy");
+  try {
+    const { ok, answer } = await ask(path, { turn: view?.turn, ...body });
+    if (!ok) $("error").textContent = answer.error;
+    const next = ok ? answer : answer.view;
+    if (next) await unfold(next, ok);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    $("error").textContent = "The server does not answer. Is it still running?";
+  } finally {
+    busy = false;
+    document.body.classList.remove("busy");
+  }
+}
+
+async function act(move) {
+  await send("act", { action: move.action });
+}
+
+// From one view to the next.
+
+const pause = (milliseconds) =>
+  new Promise((done) => {
+    hurry = done;
+    setTimeout(done, milliseconds);
+  });
+
+async function unfold(next, told = true) {
+  const fresh = next.hand !== view?.hand || next.session.id !== view.session.id;
+  const inMoves = $("moves").contains(document.activeElement);
+  view = next;
+  picked = new Set();
+  suggested = [];
+  amount = view.amounts?.low ?? null;
+  $("hint").hidden = true;
+  $("review").hidden = true;
+  $("wait").hidden = true;
+  $("against").textContent = `against ${names(view.ring.slice(1).map((place) => place.name))}`;
+  if (fresh && told) line(`${title(view.session.hand_word)} ${view.hand}`, "new");
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const wait = still ? 0 : Math.min(WAIT, LONGEST / view.events.length);
+  $("moves").replaceChildren();
+  for (const event of told ? view.events : []) {
+    draw(event.scene, event);
+    line(`${placed(event.seat)}: ${pretty(event.label)}`);
+    if (wait) await pause(wait);
+  }
+  show();
+  if (inMoves) $("moves").focus();
+  const said = told ? view.events.map((event) => [placed(event.seat), event.label].join(": ")) : [];
+  $("live").textContent = [...said, $("turn").textContent, $("words").textContent].join(". ");
+}
+
+/** Names with how often they are there; the server tells the same ones apart by a number. */
+function names(all) {
+  const counts = new Map();
+  for (const one of all.map((name) => name.replace(/ \d+$/, ""))) counts.set(one, (counts.get(one) ?? 0) + 1);
+  return [...counts].map(([one, count]) => (count > 1 ? `${count} × ${one}` : one)).join(", ");
+}
+
+function placed(seat) {
+  const place = view.ring.find((one) => one.seat === seat);
+  return place?.you ? "You" : (place?.name ?? `Seat ${seat}`);
+}
+
+function line(text, kind = "") {
+  const log = $("log");
+  log.append(make("li", { class: kind }, text));
+  while (log.children.length > 80) log.firstChild.remove();
+  log.scrollTop = log.scrollHeight;
+}
+
+/** The view as it stands: the table, what there is to do, what is known of the hand. */
+function show() {
+  const over = view.phase === "over";
+  draw(over ? view.result.shown : view.scene, null);
+  drawMoves();
+  drawStats(view.stats);
+  if (over) showReview(view.hand);
+}
+
+// The table.
+
+function draw(scene, event) {
+  const ring = view.ring;
+  $("table").className = `table seats-${ring.length}${ring.length > 6 ? " many" : ""}`;
+  $("street").textContent = scene.street;
+  $("board").replaceChildren(...scene.board.map((code) => card(code)));
+  const pot = (chips, i) =>
+    make("span", { class: "pot" }, `${i ? "side pot" : "pot"} `, make("b", {}, number(chips)));
+  $("pots").replaceChildren(...scene.pots.map(pot));
+  $("ring").replaceChildren(...ring.map((place, i) => seat(scene, place, i, event)));
+  const me = scene.places[ring[0].seat];
+  drawOwn(me ? me.cards : []);
+  $("words").textContent = title(scene.words);
+  $("turn").textContent = event ? "" : situation();
+}
+
+function situation() {
+  if (view.phase === "act") return "Your turn";
+  const won = view.result.won[0];
+  if (won === 0) return "You come out even";
+  return `You ${won > 0 ? "win" : "lose"} ${counted(Math.abs(won))}`;
+}
+
+/** A seat of the ring: its box, and between it and the middle the chips in front of it. */
+function seat(scene, place, i, event) {
+  const count = view.ring.length;
+  const angle = Math.PI / 2 + (2 * Math.PI * i) / count;
+  const bent = (value) => Math.sign(value) * Math.abs(value) ** 0.7; // towards the corners
+  const state = scene.places[place.seat];
+  const acting = event ? event.seat === place.seat : scene.to_act === place.seat;
+  const won = !event && view.result ? view.result.won[i] : null;
+  const marks = [
+    state?.folded ? "folded" : "",
+    acting && place.seat !== null ? "acting" : "",
+    won > 0 && view.phase === "over" ? "winner" : "",
+    place.seat === null ? "out" : "",
+    place.you ? "you" : "",
+  ];
+  const item = make("li", { class: marks.join(" ") });
+  item.style.setProperty("--x", bent(Math.cos(angle)).toFixed(3));
+  item.style.setProperty("--y", bent(Math.sin(angle)).toFixed(3));
+  const notes = (state?.notes ?? []).filter((note) => note !== "button");
+  const cards = state && !place.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden)] : [];
+  const shown = [
+    make("div", { class: `cards${state && state.cards.length > 3 ? " long" : ""}` }, ...cards),
+    make("span", { class: "name" }, place.you ? "You" : place.name),
+    state && state.stack !== null ? make("span", { class: "stack" }, number(state.stack)) : null,
+    place.seat === null ? make("span", { class: "note" }, "sits out") : null,
+    state?.folded ? make("span", { class: "note" }, "folded") : null,
+    ...notes.map((note) => make("span", { class: "note" }, note)),
+    won && view.phase === "over" ? make("span", { class: "won" }, signed(won)) : null,
+    acting && event ? make("span", { class: "said" }, pretty(event.label)) : null,
+  ];
+  item.append(make("div", { class: "box" }, ...shown));
+  if (state?.notes.includes("button"))
+    item.append(make("span", { class: "button", role: "img", "aria-label": "button" }, "D"));
+  if (state?.bet)
+    item.append(make("span", { class: "bet", role: "img", "aria-label": `bet ${state.bet}` }, number(state.bet)));
+  return item;
+}
+
+/** One's own cards; where moves are made of cards each is a button that chooses it. */
+function drawOwn(cards) {
+  const choose = view.phase === "act" && plays().length > 0;
+  const made = cards.map((code) =>
+    choose
+      ? card(code, "button", { "aria-pressed": String(picked.has(code)), click: () => pick(code), "data-card": code })
+      : card(code),
+  );
+  $("own").className = `own${cards.length > 5 ? " fan" : ""}`;
+  $("own").replaceChildren(...made);
+}
+
+function pick(code) {
+  if (!picked.delete(code)) picked.add(code);
+  mark();
+}
+
+/** Show which cards are chosen, and whether they are a move. */
+function mark() {
+  for (const one of $("own").children)
+    one.setAttribute("aria-pressed", String(picked.has(one.dataset.card)));
+  const move = chosen();
+  const play = $("play");
+  play.disabled = !move;
+  play.firstChild.textContent = move ? pretty(move.label) : picked.size ? "No legal play" : "Choose cards";
+}
+
+const plays = () => view.moves.filter((move) => move.cards.length);
+const chosen = () =>
+  plays().find((move) => move.cards.length === picked.size && move.cards.every((one) => picked.has(one)));
+
+function take(move) {
+  picked = new Set(move.cards);
+  mark();
+}
+
+// What there is to do.
+
+function drawMoves() {
+  const area = $("moves");
+  if (view.phase === "over") {
+    area.replaceChildren(button(`Next ${view.session.hand_word}`, " ", () => send("next"), { class: "main" }));
+    return;
+  }
+  const sized = (move) => view.amounts && move.to !== null;
+  const others = view.moves.filter((move) => !move.cards.length && !sized(move));
+  const made = others.map((move) => button(move.label, move.key ?? "", () => act(move), { class: move.kind }));
+  if (plays().length) made.push(button("Choose cards", "enter", () => act(chosen()), { id: "play", class: "main" }));
+  if (view.session.adviser || plays().length) made.push(button("Hint", "h", hint, { class: "quiet" }));
+  if (plays().length) made.push(combinations());
+  if (view.amounts) made.push(amounts(view.moves.filter(sized)));
+  area.replaceChildren(...made);
+  if (plays().length) mark();
+}
+
+/** A button for each combination, which walks through its plays. */
+function combinations() {
+  const kinds = new Map();
+  for (const move of plays()) kinds.set(move.kind, [...(kinds.get(move.kind) ?? []), move]);
+  const walk = (moves) => {
+    const at = moves.indexOf(chosen());
+    take(moves[(at + 1) % moves.length]);
+  };
+  const each = [...kinds].map(([kind, moves]) =>
+    button(`${title(kind)} (${moves.length})`, "", () => walk(moves), { class: "quiet" }),
+  );
+  return make("div", { class: "kinds", role: "group", "aria-label": "Combinations" }, ...each);
+}
+
+function amounts(sizes) {
+  const { low, high, unit_chips: step } = view.amounts;
+  const bounds = { min: low, max: high, step: 1, value: amount };
+  const field = make("input", { type: "number", id: "amount", "aria-label": "Amount", ...bounds });
+  const slide = make("input", { type: "range", id: "slide", "aria-label": "Amount, by slider", ...bounds });
+  const verb = title(sizes[0]?.kind ?? "raise");
+  const go = button(`${verb} to ${number(amount)}`, "r", () => send("act", { to: amount }), { class: "raise" });
+  const set = (value, from = null) => {
+    amount = Math.min(high, Math.max(low, Math.round(value) || low));
+    if (from !== field) field.value = amount;
+    if (from !== slide) slide.value = amount;
+    go.firstChild.textContent = `${verb} to ${number(amount)}`;
+  };
+  field.addEventListener("input", () => set(Number(field.value), field));
+  field.addEventListener("change", () => set(Number(field.value)));
+  slide.addEventListener("input", () => set(Number(slide.value), slide));
+  const presets = sizes.map((move) => button(title(move.size || move.label), move.key ?? "", () => set(move.to), { class: "quiet" }));
+  const group = make("div", { class: "amounts", role: "group", "aria-label": "Amount" }, go, field, slide,
+    make("div", { class: "presets" }, ...presets));
+  group.shift = (steps, fine) => set(amount + steps * (fine ? 1 : step));
+  return group;
+}
+
+const shift = (steps, fine) => document.querySelector(".amounts")?.shift(steps, fine);
+
+async function hint() {
+  if (busy) return;
+  if (suggested.length) {
+    suggested.push(suggested.shift());
+  } else {
+    suggested = plays();
+    if (view.session.adviser) {
+      const { ok, answer } = await ask("hint", { turn: view.turn });
+      if (!ok) $("error").textContent = answer.error;
+      else {
+        drawHint(answer);
+        const rank = new Map(answer.chances.map((one) => [one.move, one.chance]));
+        suggested = suggested.sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0));
+      }
+    }
+  }
+  if (suggested.length) take(suggested[0]);
+}
+
+function drawHint(told) {
+  $("hint").hidden = false;
+  $("hint-title").textContent = `${view.session.adviser} would`;
+  $("hint-body").replaceChildren(bars(told.chances));
+  if (told.value !== undefined && told.value !== null)
+    $("hint-body").append(make("p", {}, `It values this at ${signed(told.value, 2)}.`));
+}
+
+/** Chances as bars, the likeliest first; the one that was chosen is marked. */
+function bars(chances, marked = null) {
+  const told = (one) => chances.length <= 5 || one.chance >= 0.001 || one.label === marked;
+  const rows = chances.filter(told).sort((a, b) => b.chance - a.chance).slice(0, 8);
+  return make("ul", { class: "bars" }, ...rows.map((one) => {
+    const bar = make("span", { class: "bar" });
+    bar.style.setProperty("--share", one.chance);
+    const mine = one.label === marked;
+    return make("li", { class: mine ? "mine" : "" }, make("span", {}, mine ? `${pretty(one.label)} ◂` : pretty(one.label)),
+      make("b", {}, percent(one.chance)), bar);
+  }));
+}
+
+// After the hand.
+
+async function showReview(hand) {
+  const { ok, answer } = await ask(`review/${hand}`);
+  if (!ok || view.hand !== hand || view.phase !== "over") return;
+  const steps = answer.steps;
+  const body = make("div", {});
+  const slide = make("input", { type: "range", min: 0, max: steps.length, value: steps.length, "aria-label": "Replay" });
+  const turn = () => {
+    const at = Number(slide.value);
+    const step = steps[at];
+    slide.setAttribute("aria-valuetext", step ? `decision ${at + 1} of ${steps.length}` : "the end");
+    body.replaceChildren(...(step ? judged(step, at, steps.length) : [graded(steps)]));
+    if (step) draw(step.scene, { seat: step.seat, label: step.label });
+    else draw(view.result.shown, null);
+  };
+  slide.addEventListener("input", turn);
+  const move = (by) => () => {
+    slide.value = Number(slide.value) + by;
+    turn();
+  };
+  const copied = make("textarea", { readonly: true, rows: 6, hidden: true, "aria-label": "The hand as text" });
+  const copy = (kind) => async () => {
+    const text = (await ask(`${kind}/${hand}`)).answer;
+    copied.hidden = false;
+    copied.value = text.error ?? text;
+    copied.select();
+    await navigator.clipboard?.writeText(copied.value).catch(() => {}); // not every page may
+  };
+  $("review-title").textContent = title(`${view.session.hand_word} ${hand}`);
+  $("review-body").replaceChildren(
+    make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
+      button("›", "", move(1), { "aria-label": "On" })),
+    body,
+    make("p", { class: "copies" }, button("Copy as text", "", copy("text"), { class: "quiet" })),
+    copied,
+  );
+  $("review").hidden = false;
+  body.replaceChildren(graded(steps));
+}
+
+function judged(step, at, count) {
+  const place = view.ring[step.ring];
+  const who = place.you ? "You" : place.name;
+  const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${pretty(step.label)}`)];
+  const whose = place.you ? view.session.adviser : place.name;
+  if (step.chances) made.push(make("p", { class: "whose" }, `Chances of ${whose}`), bars(step.chances, step.chosen));
+  if (step.grade) made.push(make("p", {}, verdict(step.grade)));
+  if (step.grade?.equilibrium)
+    made.push(make("p", { class: "whose" }, "Chances in an equilibrium"), bars(step.grade.equilibrium, step.chosen));
+  return made;
+}
+
+function verdict(grade) {
+  const word = grade.mistake ? "✗ mistake" : "✓ fine";
+  const share = grade.share === null ? [] : [`${percent(grade.share)} of the time`];
+  const unit = view.stats.unit.split("/")[0];
+  const loss = grade.loss < 0.005 ? "nothing" : `${number(grade.loss ?? 0, fine(grade.loss))} ${unit}`;
+  const cost = grade.loss === null ? [] : [`costs ${loss}`];
+  return `${word}: ${[...share, ...cost].join(", ")}`;
+}
+
+/** One's own decisions with their grades, in short; those without a choice are left out. */
+function graded(steps) {
+  const mine = steps.filter((step) => step.grade && step.chances?.length !== 1);
+  if (!mine.length) return make("p", {}, "Move the slider to replay it, with every player's chances.");
+  return make("ul", { class: "grades" }, ...mine.map((step) =>
+    make("li", { class: step.grade.mistake ? "bad" : "good" }, make("b", {}, pretty(step.label)), " ", verdict(step.grade))));
+}
+
+// The session.
+
+function drawStats(stats) {
+  const unit = stats.unit.split("/")[0];
+  const range = (one) => `${signed(one.mean, fine(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, fine(one.mean))}`}`;
+  const word = view.session.hand_word;
+  const rows = [
+    [`${title(word)}s`, number(stats.hands)],
+    [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
+    [title(stats.unit), stats.hands ? range(stats) : "–"],
+  ];
+  if (stats.lucky) rows.push(["Without luck", range(stats.lucky)]);
+  if (stats.style)
+    rows.push(["Enters pots", percent(stats.style.vpip)], ["Raises before the flop", percent(stats.style.pfr)],
+      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1)]);
+  if (stats.places) rows.push([`Places 1 to ${stats.places.length}`, stats.places.join(" · ")]);
+  const table = make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  const made = [table, curve(stats.curve, unit, stats.hands)];
+  if (stats.opponents.length > 1)
+    made.push(make("table", {}, make("caption", {}, `What each opponent has won, ${stats.unit}`),
+      ...stats.opponents.map((one) => make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, range(one))))));
+  if (stats.more_hands)
+    made.push(make("p", { class: "more" }, `About ${number(stats.more_hands)} more ${word}s until this is known to ±${number(stats.goal, stats.goal < 1 ? 2 : 0)}.`));
+  $("stats").replaceChildren(...made.filter((one) => one !== null));
+}
+
+/** What was won so far, hand by hand, as a line. */
+function curve(all, unit, hands) {
+  if (all.length < 3) return null;
+  const low = Math.min(...all), high = Math.max(...all), span = high - low || 1;
+  const at = (value, i) => `${((300 * i) / (all.length - 1)).toFixed(1)},${(90 - (80 * (value - low)) / span).toFixed(1)}`;
+  const zero = at(0, 0).split(",")[1];
+  const name = `Won so far: ${signed(all.at(-1))} ${unit} after ${hands}`;
+  return make("svg:svg", { class: "curve", viewBox: "0 0 300 100", role: "img", "aria-label": name, preserveAspectRatio: "none" },
+    make("svg:line", { x1: 0, x2: 300, y1: zero, y2: zero }),
+    make("svg:polyline", { points: all.map(at).join(" ") }));
+}
+
+// Keys and the wheel: each key presses the button that shows it.
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || $("help").open) return;
+  const key = event.key.toLowerCase();
+  const target = event.target;
+  const typing = target.matches("input[type=number], textarea");
+  if (busy && (key === " " || key === "enter")) {
+    event.preventDefault();
+    return hurry();
+  }
+  if (typing && key !== "r" && key !== "f" && key !== "c") return;
+  const cards = target.matches(".own button");
+  if (key === "arrowleft" || key === "arrowright") {
+    const by = key === "arrowright" ? 1 : -1;
+    if (cards) (by > 0 ? target.nextElementSibling : target.previousElementSibling)?.focus();
+    else if (!target.matches("input[type=range]") && plays().length) $("own").firstChild?.focus();
+    else if (!target.matches("input[type=range]")) shift(by, event.shiftKey);
+    return;
+  }
+  if ((key === " " || key === "enter") && target.matches("button, a") && !(cards && key === "enter")) return;
+  if (key === "?") return $("help").showModal();
+  const found = document.querySelector(`button[data-key="${CSS.escape(key)}"]:not(:disabled)`);
+  if (found && !event.repeat) {
+    event.preventDefault();
+    found.click();
+  }
+});
+
+$("table").addEventListener("wheel", (event) => {
+  if (!view?.amounts) return;
+  event.preventDefault();
+  shift(event.deltaY < 0 ? 1 : -1, event.shiftKey);
+}, { passive: false });
+
+$("table").addEventListener("click", () => hurry());
+$("help-button").addEventListener("click", () => $("help").showModal());
+$("fresh").addEventListener("click", () => {
+  $("log").replaceChildren();
+  send("begin");
+});
+
+ask("view").then(({ ok, answer }) => (ok ? unfold(answer, false) : send("begin")));

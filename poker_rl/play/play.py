@@ -1,0 +1,216 @@
+"""What `poker-rl play` does once settings are read: a table, and the page to sit at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+from poker_rl.config.build import FILE_NAME, build_as, convert_fields
+from poker_rl.config.compose import composed
+from poker_rl.config.settings import Count, Range, Refused, Seed, about
+from poker_rl.games.game import Game
+from poker_rl.play.address import known_names, listening, shown
+from poker_rl.play.session import Session
+from poker_rl.play.table import Seated, Table
+from poker_rl.players.load import told
+from poker_rl.players.player import Player
+from poker_rl.runs.job import loader, prepare, settings_of
+from poker_rl.storage.disk import at, demand_file, demand_folder, say
+
+PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
+KEY = "key"  # the file of the cookies' key, in the folder of all sessions
+
+
+@dataclass(kw_only=True, frozen=True)
+class Play:
+    """The settings of `poker-rl play`."""
+
+    game: str
+    run: str | None
+    against: list[str]
+    adviser: str | None
+    session: str | None
+    seed: Seed | None
+    outputs: str
+    host: str
+    port: Annotated[int, Range(0, 65535)]
+    public: bool
+    names: list[str]
+    sessions: Count
+    opponents: list[str]
+
+
+def play(settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> None:
+    """Serve the page until it is stopped.
+
+    Args:
+        chosen: the settings of `game` if it was given, None otherwise.
+        conf: the folders of the options.
+
+    Raises:
+        Refused: if any setting can't be accepted, or packages of the page are missing.
+    """
+    asked = Play(**convert_fields(Play, settings, "", {}))
+    if any(find_spec(name) is None for name in PACKAGES):
+        raise Refused("the page needs more packages: pip install 'poker-rl[play]'")
+    listener = listening(asked.host, asked.port, asked.public)
+    table = table_of(asked, chosen, conf)
+    folder = Path(asked.outputs) / table.game.name
+    with listener:
+        serve(asked, listener, table, folder)
+
+
+def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> Table:
+    """The table that was asked for, with everybody but the person at it.
+
+    Raises:
+        Refused: if a seat has no player, or a player can't play this game.
+    """
+    if asked.run is not None and chosen is not None:
+        raise Refused("game: is that of the run; give run=FOLDER or game=NAME, not both")
+    kept = None if asked.session is None else begun(Path(asked.session))
+    if asked.run is not None:
+        cfg: Mapping[str, Any] = settings_of(Path(asked.run), "run")
+    elif chosen is not None:
+        cfg = chosen
+    else:
+        cfg = composed([f"game={asked.game if kept is None else kept['game']['name']}"], conf)
+    device = prepare("cpu", 1, asked.seed or 0)  # a decision at a time is fastest there
+    game: Game = build_as(Game, cfg["game"], "game")
+    if not FILE_NAME.fullmatch(game.name):
+        raise Refused(f"game.name: {game.name!a} can't be the name of a folder")
+    load = loader(game, device, conf)
+    against = asked.against or (kept["against"] if kept else [])
+    against = against or [asked.run or first_of(asked.opponents, load)]
+    others = game.seats - 1
+    if len(against) == 1:
+        against = against * others
+    if len(against) != others:
+        raise Refused(
+            f"against: {len(against)} opponents; {game.name} needs {others}, one for each other"
+            " seat, or a single one for all"
+        )
+    if "you" in (*against, asked.adviser):
+        raise Refused("against: a table has one person; all others are players, bots or runs")
+    adviser = asked.adviser or (kept and kept["adviser"]) or against[0]
+    players: dict[str, Seated] = {}
+    for key, names in (("against", against), ("adviser", [adviser])):
+        with about(key):
+            players |= {
+                name: Seated(told(name), load(name)) for name in names if name not in players
+            }
+    return Table(game, [players[name] for name in against], players[adviser])
+
+
+def first_of(names: Sequence[str], load: Callable[[str], Player]) -> str:
+    """The first of these players that plays the game.
+
+    Raises:
+        Refused: if none does.
+    """
+    for name in names:
+        with suppress(Refused):
+            load(name)
+            return name
+    raise Refused("against: give a player; none of `opponents` plays this game")
+
+
+def begun(journal: Path) -> dict[str, Any]:
+    """What the first line of a session's file says of its table: game and opponents.
+
+    Raises:
+        Refused: if it is no such file.
+    """
+    with about("session"):
+        demand_file(journal)
+        try:
+            with journal.open() as lines:
+                table: dict[str, Any] = json.loads(lines.readline())["table"]
+            if not isinstance(table["game"]["name"], str) or not isinstance(table["against"], list):
+                raise KeyError
+        except (OSError, ValueError, KeyError, TypeError):
+            raise Refused(f"{journal} is no file of a session") from None
+    return table
+
+
+def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
+    """Print the address and answer until stopped."""
+    import uvicorn
+
+    from poker_rl.play.server import Server, Sittings, application
+
+    demand_folder(folder)
+    port = listener.getsockname()[1]
+    prefix = f"/{secrets.token_urlsafe(24)}" if asked.public else ""
+    waiting = [] if asked.session is None else [Session.resumed(Path(asked.session), table)]
+
+    def new() -> Session:
+        return waiting.pop() if waiting else Session.new(table, folder, asked.seed)
+
+    def back(name: str) -> Session:
+        return Session.resumed(folder / f"{name}.jsonl", table)
+
+    sittings = Sittings(new, back, asked.sessions)
+    for session in waiting:  # its owner's cookie finds it; the first one without a cookie gets it
+        sittings.add(session)
+    server = Server(
+        table.game.name.replace("_", " "),
+        sittings,
+        key_in(Path(asked.outputs)),
+        f"poker_rl_{port}",
+        prefix,
+    )
+    app = application(server, known_names(asked.host, asked.names, asked.public))
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=75,  # seconds; people think for longer than the default of 5
+    )
+    say(
+        f"{table.game.name} against {', '.join(table.names()[1:])}\n"
+        f"{shown(asked.host, port, prefix)}\n"
+        f"Open it in a browser; Ctrl-C ends it. Finished hands are kept in {folder}"
+    )
+    threading.Thread(target=warm_up, args=(table,), daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def warm_up(table: Table) -> None:
+    """Play a hand, so that what is compiled or solved once is so before somebody waits for it."""
+    session = Session.new(table, None, 0)
+    view = session.view()
+    while view["phase"] == "act":
+        session.hint(view["turn"])
+        view = session.act(view["turn"], view["moves"][0]["action"])
+    session.review(view["hand"])
+
+
+def key_in(folder: Path) -> str:
+    """The key of the cookies, drawn at the first start and kept, so that sessions outlive a server.
+
+    Raises:
+        OSError: naming the file, if it can't be kept.
+    """
+    path = folder / KEY
+    demand_folder(folder)
+    with at(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return path.read_text()
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(32))
+        return path.read_text()

@@ -1,0 +1,80 @@
+"""Tables, and servers of the page, as the tests of the page need them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from poker_rl.games.load import load_game
+from poker_rl.play.table import Seated, Table
+from poker_rl.players.load import load_player
+
+
+def against(game: str, *names: str) -> Table:
+    """A table with these players, the first of them the adviser."""
+    played = load_game(game)
+    seated = [Seated(name, load_player(name, played)) for name in names]
+    return Table(played, seated, seated[0])
+
+
+def play_on(view: dict[str, Any], post: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
+    """Take the last of the legal moves until the hand is over; the view then."""
+    while view["phase"] == "act":
+        view = post("act", {"turn": view["turn"], "action": view["moves"][-1]["action"]})
+    return view
+
+
+@dataclass
+class Started:
+    """A server in a process of its own."""
+
+    process: subprocess.Popen[str]
+    port: int
+    path: str
+
+    def client(self, cookies: Mapping[str, str] | None = None) -> httpx.Client:
+        """A visitor on the same machine."""
+        base = f"http://127.0.0.1:{self.port}{self.path}"
+        headers = {"sec-fetch-site": "same-origin"}
+        return httpx.Client(
+            base_url=base, headers=headers, cookies=dict(cookies or {}), timeout=120
+        )
+
+
+def started(folder: Path, *arguments: str) -> Started:
+    """`poker-rl play` in this folder, once it has printed its address."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from poker_rl import cli; cli.main()",
+            "play",
+            "port=0",
+            *arguments,
+        ],
+        cwd=folder,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        found = re.match(r"http://.*:(\d+)(/.*)", line)
+        if found:
+            return Started(process, int(found[1]), found[2])
+    raise AssertionError(f"no address was printed, exit code {process.wait()}")
+
+
+def stopped(server: Started) -> int:
+    """Its exit code after Ctrl-C."""
+    server.process.send_signal(signal.SIGINT)
+    return server.process.wait(20)

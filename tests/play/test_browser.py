@@ -1,0 +1,231 @@
+"""Hands played in a real browser, by clicks and by keys, on a narrow and on a wide page."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from servers import against
+
+from poker_rl.play.address import known_names, listening
+from poker_rl.play.server import Server, Sittings, application
+from poker_rl.play.session import Session
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ARGUMENTS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+TABLES = {  # quick opponents; what they do does not matter here
+    "kuhn": ["uniform"],
+    "leduc": ["call"],
+    "limit_holdem": ["call"],
+    "nolimit_holdem": ["call"],
+    "nolimit_holdem_6p": ["call", "uniform", "call", "fold", "call"],
+    "big2": ["lowest", "uniform", "lowest"],
+}
+WIDTHS = (360, 1280)
+
+expect.set_options(timeout=60_000)  # a busy machine, on which rules are compiled the first time
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def serving(game: str, folder: Path) -> Iterator[str]:
+    """The address of a page on which this game is played."""
+    table = against(game, *TABLES[game])
+    sittings = Sittings(
+        lambda: Session.new(table, folder, 3),
+        lambda name: Session.resumed(folder / f"{name}.jsonl", table),
+        most=100,
+    )
+    app = application(Server(game, sittings, "key", game, ""), known_names("127.0.0.1", [], False))
+    listener: socket.socket = listening("127.0.0.1", 0, False)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    server.should_exit = True
+    thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """The address of the page of a game, whose server is started when it is first asked for."""
+    with ExitStack() as servers:
+
+        @cache
+        def of(game: str) -> str:
+            return servers.enter_context(serving(game, tmp_path_factory.mktemp(game)))
+
+        yield of
+
+
+@pytest.fixture
+def sit(browser: Browser, address: Callable[[str], str]) -> Iterator[Callable[..., Page]]:
+    """Opens the page of a game in a browser that knows nothing yet."""
+    with ExitStack() as contexts:
+
+        def open_(game: str, width: int, **settings: Any) -> Page:
+            context = browser.new_context(
+                viewport={"width": width, "height": 800}, reduced_motion="reduce", **settings
+            )
+            contexts.callback(context.close)
+            page = context.new_page()
+            page.on("pageerror", lambda error: pytest.fail(str(error)))
+            page.goto(address(game))
+            expect(page.locator("#moves button").first).to_be_visible()
+            return page
+
+        yield open_
+
+
+def settled(page: Page) -> bool:
+    """Wait until the page has taken what the server told; whether the hand is over then."""
+    expect(page.locator("body:not(.busy)")).to_be_attached()
+    return page.get_by_role("button", name="Next").count() > 0
+
+
+def by_clicks(page: Page) -> None:
+    """Make one move with the mouse: a combination of cards, or what costs least but a fold."""
+    if page.locator("#play").count():
+        page.locator(".kinds button").first.click()
+        page.locator("#play").click()
+    else:
+        moves = ", ".join(f"#moves button.{kind}" for kind in ("pass", "fold", "call", "check"))
+        page.locator(moves).last.click()
+
+
+def by_keys(page: Page) -> None:
+    """Make one move with the keyboard: the adviser's cards, or what costs least but a fold."""
+    if page.locator("#play").count():
+        page.keyboard.press("h")
+        expect(page.locator("#play")).to_be_enabled()
+        page.keyboard.press("Enter")
+    else:
+        page.keyboard.press("p" if page.locator("[data-key=p]").count() else "c")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("move", [by_clicks, by_keys])
+@pytest.mark.parametrize("game", TABLES)
+def test_a_whole_hand(sit: Any, game: str, move: Callable[[Page], None], width: int) -> None:
+    page = sit(game, width)
+    moves = 0
+    while not settled(page):
+        move(page)
+        moves += 1
+        assert moves < 100
+    expect(page.locator("#review")).to_be_visible()
+    assert re.match("You (win|lose|come)", page.locator("#turn").inner_text())
+    assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out
+    page.keyboard.press(" ")
+    expect(page.locator("#log")).to_contain_text(" 2")
+    settled(page)
+    assert page.locator("#error").inner_text() == ""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("game", ["nolimit_holdem_6p", "big2"])
+def test_accessible(sit: Any, game: str, scheme: str) -> None:
+    # Axe is a script of its own, which the page's policy would not let in.
+    page = sit(game, 1280 if scheme == "light" else 360, color_scheme=scheme, bypass_csp=True)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    while not settled(page):
+        by_keys(page)
+    expect(page.locator("#review")).to_be_visible()
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_amounts_by_keys_wheel_and_field(sit: Any) -> None:
+    page = sit("nolimit_holdem", 1280)
+    raise_ = page.locator("#moves button.raise")
+    low = int(page.locator("#amount").get_attribute("min"))
+    high = int(page.locator("#amount").get_attribute("max"))
+    page.keyboard.press("ArrowRight")
+    expect(raise_).to_contain_text(f" {low + 2} ")
+    page.keyboard.press("Shift+ArrowLeft")
+    expect(raise_).to_contain_text(f" {low + 1} ")
+    page.locator("#table").hover()
+    page.mouse.wheel(0, -100)
+    expect(raise_).to_contain_text(f" {low + 3} ")
+    page.locator("#amount").fill(str(high + 50))
+    expect(raise_).to_contain_text(f" {high} ")
+    page.locator("body").click(position={"x": 5, "y": 5})
+    page.keyboard.press("1")
+    expect(raise_).to_contain_text(f" {low} ")
+    page.keyboard.press("5")
+    expect(raise_).to_contain_text(f" {high} ")
+    page.keyboard.press("r")
+    assert settled(page)  # all in, and called
+    expect(page.locator("#log")).to_contain_text(f"You: Raise to {high}")
+
+
+def test_a_reload_and_a_second_tab_see_the_same(sit: Any) -> None:
+    page = sit("limit_holdem", 1280)
+    page.keyboard.press("c")
+    settled(page)
+    own = page.locator("#own").text_content()
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.locator("#own")).to_have_text(own)
+    other.keyboard.press("c")
+    settled(other)
+    page.keyboard.press("c")  # of a view that is gone
+    settled(page)
+    expect(page.locator("#error")).to_contain_text("gone on")
+    expect(page.locator("#turn")).to_have_text(other.locator("#turn").inner_text())
+
+
+def test_a_hand_is_replayed_and_copied(sit: Any) -> None:
+    page = sit("kuhn", 360)
+    while not settled(page):
+        by_keys(page)
+    slide = page.get_by_role("slider", name="Replay")
+    expect(page.locator("#ring .card.back")).to_have_count(0)
+    slide.fill("0")
+    expect(page.locator("#review h3")).to_contain_text("1 of")
+    expect(page.locator("#review .bars li").first).to_be_visible()
+    page.get_by_role("button", name="Copy as text").click()
+    expect(page.get_by_role("textbox")).to_have_value(re.compile(r"\S"))
+
+
+def test_focus_is_seen_and_help_opens(sit: Any) -> None:
+    page = sit("kuhn", 1280)
+    page.keyboard.press("Tab")
+    width = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
+    assert width == "3px"
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("f")  # is no move while the dialogue is open
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.locator("#turn")).to_have_text("Your turn")

@@ -1,0 +1,387 @@
+"""The page's server: who is let in, what they are told, and that no request loses anything."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from servers import against, play_on, started, stopped
+from starlette.testclient import TestClient
+
+from poker_rl.play import play
+from poker_rl.play.address import known_names, listening
+from poker_rl.play.guard import TOLD
+from poker_rl.play.play import key_in
+from poker_rl.play.server import Server, Sittings, application
+from poker_rl.play.session import Session
+from poker_rl.play.table import Table
+
+OURS = {"sec-fetch-site": "same-origin", "host": "127.0.0.1:8000"}
+
+
+@pytest.fixture(scope="module")
+def kuhn() -> Table:
+    return against("kuhn", "uniform")
+
+
+@pytest.fixture
+def visit(kuhn: Table, tmp_path: Path) -> Callable[..., TestClient]:
+    """Opens the page as another visitor each time; the visitors share a server."""
+    sittings = Sittings(
+        lambda: Session.new(kuhn, tmp_path, 1),
+        lambda name: Session.resumed(tmp_path / f"{name}.jsonl", kuhn),
+        most=2,
+    )
+
+    def new(title: str = "kuhn", prefix: str = "", begun: bool = True) -> TestClient:
+        server = Server(title, sittings, "key", "table", prefix)
+        app = application(server, known_names("127.0.0.1", ["Proxy.example"], False))
+        base = f"http://127.0.0.1:8000{prefix}"
+        client = TestClient(app, base, raise_server_exceptions=False, headers=OURS)
+        client.sittings = sittings  # type: ignore[attr-defined]
+        if begun:
+            assert client.post("begin", json={}).status_code == 200
+        return client
+
+    return new
+
+
+def finish(client: httpx.Client) -> dict[str, Any]:
+    """Play the hand to its end; the view."""
+    view = client.get("view").json()
+    return play_on(view, lambda path, body: client.post(path, json=body).json())
+
+
+# Who is let in.
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "[::1]:8000", "proxy.example"])
+def test_the_server_answers_to_its_own_names(visit: Any, host: str) -> None:
+    assert visit(begun=False).get("/", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "[", "evil@x"])
+def test_a_foreign_host_is_turned_away(visit: Any, host: str) -> None:
+    client = visit()
+    for answer in (
+        client.get("view", headers={"host": host}),
+        client.get("/", headers={"host": host}),
+    ):
+        assert answer.status_code == 421
+        assert list(answer.json()) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "let_in"),
+    [
+        ({"sec-fetch-site": "same-origin"}, True),
+        ({"sec-fetch-site": "none"}, True),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "same-site"}, False),
+        ({"sec-fetch-site": "cross-site", "origin": "http://127.0.0.1:8000"}, False),
+        ({"origin": "http://127.0.0.1:8000"}, True),
+        ({"origin": "http://127.0.0.1:9000"}, False),
+        ({"origin": "http://evil.example"}, False),
+        ({"origin": "null"}, False),
+        ({}, False),
+    ],
+)
+def test_only_the_page_itself_may_change_something(
+    visit: Any, headers: dict[str, str], let_in: bool
+) -> None:
+    client = visit()
+    before = client.get("view").json()
+    del client.headers["sec-fetch-site"]
+    body = {"turn": before["turn"], "action": before["moves"][0]["action"]}
+    answer = client.post("act", json=body, headers=headers)
+    assert answer.status_code == (200 if let_in else 403)
+    assert (client.get("view").json() == before) is not let_in
+
+
+def test_the_cookie_is_signed_and_holds_an_id_alone(visit: Any) -> None:
+    client = visit(begun=False)
+    answer = client.post("begin", json={})
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    value = client.cookies["table"]
+    name = answer.json()["session"]["id"]
+    content = value.rpartition(".")[0]
+    assert json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4))) == name
+    client.cookies.clear()
+    for forged in ("", name, content, f"{value}x"):
+        answer = client.get("view", headers={"cookie": f"table={forged}"})
+        assert (answer.status_code, list(answer.json())) == (404, ["error"])
+
+
+def test_get_changes_nothing(visit: Any, tmp_path: Path) -> None:
+    client = visit()
+    finish(client)
+    kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    before = client.get("view").json()
+    for path in ("", "view", "stats", "review/1", "text/1", "static/page.js"):
+        assert client.get(path).status_code == 200, path
+    for path in ("begin", "act", "next", "hint"):
+        assert client.get(path).status_code == 405
+    assert client.get("view").json() == before
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
+
+
+def test_every_answer_tells_the_browser_to_be_careful(visit: Any) -> None:
+    client = visit()
+    assert TOLD["Content-Security-Policy"].startswith("default-src 'self'")
+    answers = [client.get(path) for path in ("", "view", "nowhere", "static/page.css", "review/9")]
+    answers += [client.post("act", content=b"x"), client.get("", headers={"host": "evil.example"})]
+    for answer in answers:
+        assert {key: answer.headers[key] for key in TOLD} == TOLD
+    assert {"nosniff", "no-referrer", "no-store"} <= set(TOLD.values())
+
+
+def test_names_of_games_are_text_on_the_page(visit: Any) -> None:
+    page = visit(title="<script>alert(1)</script>", begun=False).get("").text
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in page
+
+
+def test_the_page_holds_no_script_or_style_of_its_own(visit: Any) -> None:
+    page = visit(begun=False).get("").text
+    assert "<style" not in page
+    assert " style=" not in page
+    assert "javascript:" not in page
+    assert page.count("<script") == page.count('<script src="static/') == 1
+
+
+def test_without_the_token_nothing_is_found(visit: Any) -> None:
+    client = visit(prefix="/token")
+    assert client.get("http://127.0.0.1:8000/token/view").status_code == 200
+    for path in ("/", "/view", "/static/page.js", "/tokem/view", "/begin"):
+        answer = client.get(f"http://127.0.0.1:8000{path}")
+        assert (answer.status_code, list(answer.json())) == (404, ["error"])
+
+
+# What is refused, and that nothing is lost by it.
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("act", b"", 400),
+        ("act", b"{", 400),
+        ("act", b"[1]", 400),
+        ("act", b"[" * 1000, 400),
+        ("act", b"\xff", 400),
+        ("act", b"{}" + b" " * 2000, 413),
+        ("act", {}, 400),
+        ("act", {"turn": "1", "action": 0}, 400),
+        ("act", {"turn": True, "action": 0}, 400),
+        ("act", {"turn": 1}, 400),
+        ("act", {"action": 0}, 400),
+        ("act", {"turn": "now", "action": 99}, 422),
+        ("act", {"turn": "now", "action": -1}, 422),
+        ("act", {"turn": "now", "action": 1e99}, 400),
+        ("act", {"turn": "now", "action": None}, 400),
+        ("act", {"turn": "now", "to": 7}, 422),
+        ("act", {"turn": "now", "to": 7, "action": 0}, 400),
+        ("next", {"turn": "now"}, 422),
+        ("next", {}, 400),
+        ("hint", {"turn": [1]}, 400),
+    ],
+)
+def test_a_bad_request_is_a_sentence_and_changes_nothing(
+    visit: Any, path: str, body: Any, status: int
+) -> None:
+    client = visit()
+    before = client.get("view").json()
+    if isinstance(body, bytes):
+        answer = client.post(path, content=body, headers={"content-type": "application/json"})
+    else:
+        if body.get("turn") == "now":
+            body = body | {"turn": before["turn"]}
+        answer = client.post(path, json=body)
+    assert answer.status_code == status, answer.text
+    assert list(answer.json()) == ["error"]
+    assert "\n" not in answer.json()["error"]
+    assert answer.json()["error"].endswith(".")
+    assert client.get("view").json() == before
+
+
+@pytest.mark.parametrize("path", ["review/1", "text/1", "review/2", "text/99"])
+def test_an_unfinished_hand_is_not_told(visit: Any, path: str) -> None:
+    answer = visit().get(path)
+    assert (answer.status_code, list(answer.json())) == (422, ["error"])
+
+
+def test_a_body_that_is_not_json_is_turned_away(visit: Any) -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert visit().post("act", content="turn=1", headers=form).status_code == 415
+
+
+def test_an_old_view_gets_the_present_one(visit: Any) -> None:
+    client = visit()
+    view = client.get("view").json()
+    body = {"turn": view["turn"], "action": view["moves"][0]["action"]}
+    first = client.post("act", json=body)
+    again = client.post("act", json=body)
+    assert (first.status_code, again.status_code) == (200, 409)
+    assert again.json()["view"] == first.json() == client.get("view").json()
+
+
+def test_of_two_clicks_at_once_one_counts(visit: Any) -> None:
+    client = visit()
+    view = client.get("view").json()
+    body = {"turn": view["turn"], "action": view["moves"][0]["action"]}
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: client.post("act", json=body).status_code, range(4)))
+    assert sorted(answers) == [200, 409, 409, 409]
+
+
+def test_a_fault_of_the_server_is_a_sentence_too(
+    visit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = visit()
+    before = client.get("view").json()
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "act", broken)
+        answer = client.post("act", json={"turn": before["turn"], "action": 0})
+    assert (answer.status_code, list(answer.json())) == (500, ["error"])
+    assert "secret" not in answer.text
+    assert client.get("view").json() == before
+
+
+def test_nothing_hidden_leaves_the_server(visit: Any) -> None:
+    client = visit()
+    view = client.get("view").json()
+    assert view["session"]["id"]
+    decisions = 0
+    for _ in range(20):
+        while view["phase"] == "act":
+            decisions += 1
+            (own,) = view["scene"]["places"][view["ring"][0]["seat"]]["cards"]
+            hint = client.post("hint", json={"turn": view["turn"]}).text
+            told = json.dumps(view) + hint + client.get("").text + client.get("stats").text
+            for card in {"Js", "Qs", "Ks"} - {own}:
+                assert f'"{card}"' not in told
+            assert not {"seed", "deck", "key"} & set(view)
+            body = {"turn": view["turn"], "action": view["moves"][-1]["action"]}
+            view = client.post("act", json=body).json()
+        view = client.post("next", json={"turn": view["turn"]}).json()
+    assert decisions >= 20
+
+
+# Sessions come and go, their hands stay.
+
+
+def test_the_oldest_session_makes_room_and_comes_back(visit: Any) -> None:
+    clients = [visit() for _ in range(3)]
+    sittings = clients[0].sittings
+    assert len(sittings) == 2
+    over = finish(clients[0])  # read back from its file, in place of the second
+    assert len(sittings) == 2
+    for client in clients[1:]:
+        assert client.get("view").status_code == 200
+    back = clients[0].get("view").json()
+    assert back["session"] == over["session"]
+    assert back["stats"]["hands"] == 1
+    assert back["hand"] in (1, 2)
+
+
+def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
+    server = started(tmp_path, "game=kuhn", "against=[uniform]")
+    with server.client() as client:
+        client.post("begin", json={})
+        cookies = dict(client.cookies)
+        for _ in range(3):
+            view = finish(client)
+            client.post("next", json={"turn": view["turn"]})
+    server.process.kill()
+    server.process.wait()
+    file = f"outputs/play/kuhn/{view['session']['id']}.jsonl"
+    again = started(tmp_path, f"session={file}", f"port={server.port}")
+    with again.client(cookies) as client, again.client() as other:
+        now = client.get("view").json()
+        assert other.post("begin", json={}).json() == now  # `session` is for who has no cookie
+    assert stopped(again) == 0
+    assert now["session"] == view["session"]
+    assert now["stats"]["hands"] == 3
+    assert (now["hand"], now["phase"]) == (3, "over")  # the fourth was not finished
+
+
+def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
+    key = key_in(tmp_path / "new")
+    assert len(key) >= 32
+    assert key_in(tmp_path / "new") == key
+    assert (tmp_path / "new" / "key").stat().st_mode & 0o077 == 0
+
+
+# What the command refuses.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
+        (["game=big2", "against=[uniform,lowest]"], "against: 2 opponents; big2 needs 3,"),
+        (["game=kuhn", "against=[you]"], "against: "),
+        (["game=kuhn", "against=[nobody]"], "against: "),
+        (["game=kuhn", "adviser=nobody"], "adviser: "),
+        (["game=kuhn", "against=[big2_ppo]"], "against: "),
+        (["run=nowhere"], "run: "),
+        (["run=nowhere", "game=kuhn"], "game: is that of the run"),
+        (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
+        (["host=0.0.0.0", "game=kuhn"], "host: 0.0.0.0 may be reached by others"),
+        (['host="::"', "game=kuhn"], "host: :: may be reached by others"),
+        (["host=192.0.2.1", "public=true"], "host: 192.0.2.1 is no address of this machine"),
+        (["port=70000"], "port: 70000 is not in [0, 65535]"),
+        (["sessions=0"], "sessions: 0 is not in"),
+        (["table=kuhn"], "table: "),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_refused(refused: Any, arguments: list[str], told: str) -> None:
+    port = [] if any("port=" in one for one in arguments) else ["port=0"]
+    said = refused("play", *arguments, *port)
+    assert said.startswith(told)
+    assert len(said.splitlines()) == 1
+    assert not Path("outputs").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_a_port_in_use_is_refused(refused: Any) -> None:
+    with listening("127.0.0.1", 0, False) as taken:
+        port = taken.getsockname()[1]
+        assert refused("play", f"port={port}").startswith(f"port: {port} is in use")
+
+
+@pytest.mark.usefixtures("here")
+def test_missing_packages_are_named(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "find_spec", lambda name: None)
+    assert "pip install 'poker-rl[play]'" in refused("play", "game=kuhn", "port=0")
+
+
+def test_a_public_address_has_a_token(tmp_path: Path) -> None:
+    server = started(tmp_path, "game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true")
+    token = server.path.strip("/")
+    assert len(token) >= 32
+    with server.client() as client:
+        assert client.get("").status_code == 200
+        bare = f"http://127.0.0.1:{server.port}"
+        assert client.get(f"{bare}/").status_code == 404
+        assert client.get(f"{bare}/{'x' * len(token)}/").status_code == 404
+    assert stopped(server) == 0
+
+
+def test_nobody_else_can_reach_it(tmp_path: Path) -> None:
+    with listening("localhost", 0, False) as listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+        assert listener.family == socket.AF_INET
