@@ -1,0 +1,132 @@
+"""Luck-adjusted results: the same on average, by enumeration, and narrower."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
+
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.equity import Equity
+from poker_rl.evaluation.luck import adjusted, terms
+from poker_rl.evaluation.matches import half_width
+from poker_rl.evaluation.tree_value import TreeValue, expected
+from poker_rl.games import load_game
+from poker_rl.games.hand import hand_of
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree import tree_of
+from poker_rl.players.sampling import draw
+
+
+def every_hand(game, players):
+    """Every way a hand can go: tables at its end [H], and its chance [H]."""
+    tables, chance = Tables(game, game.deal_count(), 0), np.full(game.deal_count(), 1.0)
+    tables.deal(decks=game.deals())
+    chance /= game.deal_count()
+    ends, chances = [], []
+    while len(tables.records):
+        over = tables.records["over"] != 0
+        ends.append(tables.records[over])
+        chances.append(chance[over])
+        live = tables.records[~over]
+        policy = np.zeros((len(live), game.actions))
+        for seat, player in enumerate(players):
+            mine = live["to_act"] == seat
+            policy[mine] = player.probabilities(live[mine])
+        row, action = np.nonzero(policy)
+        chance = chance[~over][row] * policy[row, action]
+        tables = Tables(game, 0, 0)
+        tables.use(live[row])
+        tables.step(action)
+    return np.concatenate(ends), np.concatenate(chances)
+
+
+def random_value(game, seed):
+    tree = tree_of(game)
+    worth = np.random.default_rng(seed).normal(size=(len(tree.parent), game.seats))
+    return TreeValue(tree, worth)
+
+
+@pytest.mark.parametrize("value", ["random", "equity"])
+@pytest.mark.parametrize("unknown", [None, 0, 1], ids=["all known", "0 unknown", "1 unknown"])
+@pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
+def test_every_term_is_zero_on_average(game, unknown, value):
+    players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
+    ends, chance = every_hand(game, players)
+    worth = random_value(game, seed=3) if value == "random" else Equity(game)
+    known = [None if seat == unknown else player for seat, player in enumerate(players)]
+    who = np.tile(np.arange(game.seats), (len(ends), 1))
+    for seat in range(game.seats):
+        luck = terms(game, ends, np.full(len(ends), seat), known, who, worth)
+        assert np.abs(luck).max() > 0.1
+        np.testing.assert_allclose(chance @ luck, 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
+def test_with_the_exact_value_and_all_policies_nothing_is_left_to_luck(game):
+    players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
+    tree = tree_of(game)
+    policy = np.choose(tree.owner[:, None], [player.policies[0] for player in players])
+    ends, chance = every_hand(game, players)
+    tables = Tables(game, 0, 0)
+    tables.use(ends)
+    who = np.tile(np.arange(game.seats), (len(ends), 1))
+    value = TreeValue(tree, expected(tree, policy))
+    for seat in range(game.seats):
+        won = tables.payoffs()[:, seat]
+        luck = terms(game, ends, np.full(len(ends), seat), players, who, value)
+        np.testing.assert_allclose(won + luck.sum(1), chance @ won, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["leduc", "limit_holdem"])
+def test_a_person_has_the_same_result_and_a_narrower_interval(name):
+    # The person plays by a policy that `adjusted` is not told, against a bot that it knows.
+    game = LEDUC if name == "leduc" else HOLDEM
+    person, bot = loader(game)("uniform"), loader(game)("call")
+    tables, generator = Tables(game, 2000, 0), np.random.default_rng(0)
+    tables.deal()
+    seats = np.arange(2000) % 2  # of the person
+    rows = np.arange(2000)
+    while len(rows):
+        records = tables.records[rows]
+        mine = (records["to_act"] == seats[rows])[:, None]
+        chances = np.where(mine, person.probabilities(records), bot.probabilities(records))
+        tables.step(draw(chances, generator.random(len(rows))), rows)
+        rows = rows[tables.records["over"][rows] == 0]
+    won = tables.payoffs()[np.arange(2000), seats]
+    who = np.where(np.arange(2) == seats[:, None], 0, 1)
+    luck = terms(game, tables.records, seats, [None, bot], who, Equity(game)).sum(1)
+    assert abs(luck.mean()) < 1.5 * half_width(luck)  # three standard errors
+    assert half_width(won + luck) < 0.75 * half_width(won)
+    for i in range(40):  # and a hand at a time, as a session asks
+        record, seat = tables.records[i], int(seats[i])
+        hand = hand_of(game, record, tuple(record["line"][: record["moves"]].tolist()))
+        players = [None if place == seat else bot for place in range(2)]
+        assert adjusted(game, hand, seat, players) == pytest.approx(won[i] + luck[i], abs=1e-9)
+
+
+def test_equity_is_that_of_all_boards():
+    game = load_game("limit_holdem")
+    tables = Tables(game, 1, 7)
+    tables.deal()
+    tables.step(np.array([1]))
+    tables.step(np.array([1]))  # the flop
+    deck = tables.records["deck"][0]
+    left = [card for card in range(52) if card not in deck[:7]]
+    shares = []
+    for two in combinations(left, 2):
+        shown = Tables(game, 1, 0)
+        shown.deal(decks=np.array([[*deck[:7], *two]], np.int8))
+        for _ in range(8):
+            shown.step(np.array([1]))
+        shares.append(shown.payoffs()[0] / 4 + 0.5)  # both put two chips in
+    exactly = Equity(game).values(tables.records, np.array([3]))
+    np.testing.assert_allclose(exactly, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
+
+
+def test_luck_in_another_game_than_poker_is_refused():
+    game = load_game("big2")
+    with pytest.raises(Refused, match="luck is known in poker alone, not in big2"):
+        terms(game, np.empty(0, game.table), np.empty(0), [], np.empty((0, 4)), None)
