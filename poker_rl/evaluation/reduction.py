@@ -27,7 +27,7 @@ from poker_rl.players.player import Player
 from poker_rl.players.sampling import draw
 
 Reduce = Literal["none", "control", "aivat"]
-PRIOR_DEALS = 100  # that weights known beforehand count for: few deals alone would fit noise
+PRIOR_DEALS = 30  # that weights known beforehand count for: few deals alone would fit noise
 
 
 class Reduction(Protocol):
