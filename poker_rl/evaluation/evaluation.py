@@ -74,8 +74,7 @@ class Evaluation:
             self._others = None if self.others is None else load(self.others)
         with about("opponents"):
             self._opponents = {name: load(name) for name in self.opponents}
-        with about("evaluation"):
-            self.reduction = self.reduced(self.reduce, self.control)
+        self.reduction = self.reduced(self.reduce, self.control)
 
     def reduced(self, reduce: Reduce, control: str | None) -> Make | None:
         """What takes luck out of matches.

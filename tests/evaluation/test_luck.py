@@ -145,7 +145,8 @@ def all_in(game, decks, actions):
 @pytest.mark.parametrize(
     ("overrides", "actions"),
     [
-        (["game.seats=2", "game.stacks=[60, 25]", "game.blinds=[2, 1]", "game.openers=[1, 0, 0, 0]"],
+        (["game.seats=2", "game.stacks=[60, 25]", "game.blinds=[2, 1]"
+          , "game.openers=[1, 0, 0, 0]"],
          [1, 1, 60, 1]),
         (["game.seats=3", "game.stacks=[10, 25, 41]", "game.blinds=[1, 2, 0]"
           , "game.openers=[2, 0, 0, 0]"], [1, 1, 1, 10, 25, 1]),
