@@ -620,6 +620,12 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate show=true", "show: of which folder? give run=FOLDER or out=FOLDER"),
         ("evaluate show=true out=none", "show: there are no evaluations in none"),
         ("train evaluation.deals=1e8", "evaluation.deals: 100000000 is not in [30, 1e+07]"),
+        ("evaluate game=kuhn player=call reduce=less", 'reduce: "less" is no choice'),
+        (
+            "evaluate game=big2 player=uniform reduce=aivat",
+            "evaluation.reduce: aivat knows how",
+        ),
+        ("evaluate game=kuhn player=call control=nobody", "evaluation.control: no player"),
         ("evaluate game=kuhn player=call out=/dev/null/x", "out: /dev/null is not a folder"),
         ("evaluate game=kuhn player=call evaluation.deal=3", "evaluation.deal: no such setting"),
         ("evaluate --config-dir no game=kuhn", "--config-dir: no is not a folder"),

@@ -12,7 +12,6 @@ ROOMS = {
     "cli": {"config", "play", "reports", "runs", "storage"},
     "play": {"algos", "config", "evaluation", "games", "players", "runs", "storage"},
     "reports": {"config", "evaluation", "games", "players", "storage"},
-    "play": {"algos", "config", "evaluation", "games", "players", "storage"},
     "runs": {"algos", "config", "evaluation", "games", "players", "storage"},
     "algos": {"config", "games", "learning", "nets", "players"},
     "evaluation": {"config", "games", "players", "storage"},

@@ -1,8 +1,8 @@
 """The value of a hand of poker if everybody who is still in it called and then only checked.
 
-`Equity` is one of the values that `luck.py` takes: each seat's share of the pot, all cards to come
-being equally likely, less what the seat puts in. It knows all hole cards, as whoever looks back at
-a hand does.
+`Equity` is one of the values that `luck.py` takes. It is made of a seat's equity, its share of the
+pot at a showdown, all cards to come being equally likely. It knows all hole cards, as whoever looks
+back at a hand does.
 """
 
 # Records have no static type: numba gives the compiled functions theirs.
@@ -25,7 +25,9 @@ UNDEALT = -1  # board cards that are known before even the hole cards are
 
 
 class Equity:
-    """Equity times pot, in any game of poker.
+    """Two values of any game of poker: equity times pot less what the seat put in, and equity.
+
+    The second one is for the chips that later streets bring, which depend little on the pot.
 
     All boards that can still come are gone through if there are at most `boards`; else as many are
     drawn, by a generator that starts at the seed and the deal. So the same hand has the same value
@@ -42,11 +44,12 @@ class Equity:
         self._boards, self._seed = boards, np.uint64(seed)
 
     def values(self, records: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        """Tables [B] of which only so many board cards [B] are known -> chips [B, seats].
+        """Tables [B] of which only so many board cards [B] are known -> chips [B, seats, 2].
 
-        Where a hand is over, what it pays on average over the boards that could have come.
+        Where a hand is over, the first is what it pays on average over the boards that could have
+        come, side pots and odd chips included.
         """
-        out = np.zeros((len(records), self._seats))
+        out = np.zeros((len(records), self._seats, 2))
         games = self._definitions[records["variant"]]
         room = np.empty(1, records.dtype)
         fill(games, records, shown.astype(np.int64), self._boards, self._seed, room, out)
@@ -55,13 +58,14 @@ class Equity:
 
 @rule
 def fill(games, tables, shown, most, seed, room, out):
-    """Write the values [B, seats] of tables [B] of games [B], `shown` [B] of the board known.
+    """Write the values [B, seats, 2] of tables [B] of games [B], `shown` [B] of the board known.
 
     Args:
         most: boards that are gone through; more are drawn.
         room: for a table to play on, [1].
     """
     share = np.empty((KEPT, SEATS))
+    paid = np.empty(SEATS)
     key = np.empty((KEPT, 2), np.int64)  # board cards known; a bit for each seat that folded
     kept = 0
     for i in range(len(tables)):
@@ -70,28 +74,29 @@ def fill(games, tables, shown, most, seed, room, out):
             kept = 0
         room[0] = tables[i]
         table = room[0]
-        if table.over:
-            board = game.dealt - game.seats * game.hole  # means nothing to who is left alone
-            play_out(game, table, board if table.live == 1 else shown[i], most, seed, out[i])
-            continue
+        board = game.dealt - game.seats * game.hole
+        known = board if table.live == 1 else shown[i]  # a board means nothing to one alone
         folds = 0
         for seat in range(game.seats):
             folds |= table.folded[seat] << seat
         at = 0
-        while at < kept and not (key[at, 0] == shown[i] and key[at, 1] == folds):
+        while at < kept and not (key[at, 0] == known and key[at, 1] == folds):
             at += 1
         if at == kept:
             at = min(at, KEPT - 1)
             kept = at + 1
-            key[at, 0], key[at, 1] = shown[i], folds
-            play_out(game, table, shown[i], most, seed, share[at])
+            key[at, 0], key[at, 1] = known, folds
+            play_out(game, table, known, most, seed, False, share[at])
         pot = 0
         for seat in range(game.seats):
-            put = stake(game, table, seat)
-            pot += put
-            out[i, seat] = -put
+            pot += stake(game, table, seat)
         for seat in range(game.seats):
-            out[i, seat] += share[at, seat] * pot
+            out[i, seat, 0] = share[at, seat] * pot - stake(game, table, seat)
+            out[i, seat, 1] = share[at, seat]
+        if table.over:
+            play_out(game, table, known, most, seed, True, paid)
+            for seat in range(game.seats):
+                out[i, seat, 0] = paid[seat]
 
 
 @rule
@@ -114,10 +119,10 @@ def stake(game, table, seat):
 
 
 @rule
-def play_out(game, table, shown, most, seed, out):
+def play_out(game, table, shown, most, seed, paid, out):
     """Write the mean over the boards that can still come, by seat; the deck is overwritten.
 
-    Of a hand that is over: of what it pays. Else: of the share of the pot that a showdown gives.
+    It is the mean of a seat's share of the pot or, if `paid`, of what a hand that is over pays.
     """
     for seat in range(game.seats):
         out[seat] = 0
@@ -144,7 +149,7 @@ def play_out(game, table, shown, most, seed, out):
                 k = j + np.int64(bits * np.uint64(count - j) >> np.uint64(32))
                 unseen[j], unseen[k] = unseen[k], unseen[j]
             table.deck[first + j] = unseen[place[j]]
-        if table.over:
+        if paid:
             payoffs(game, table, won)
             for seat in range(game.seats):
                 out[seat] += won[seat]

@@ -22,6 +22,7 @@ from poker_rl.evaluation.kept import EVALUATIONS, keep
 from poker_rl.evaluation.matches import against, exact, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
+from poker_rl.evaluation.reduction import Make
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
 from poker_rl.games.game import Game
@@ -148,10 +149,11 @@ def evaluate_players(
 
     began = datetime.now()
     measures = {name: evaluation.measures(one) for name, one in players.items()}
-    matches = match_all(game, evaluation.tree, players, opponents, deals, seed)
+    reduce = evaluation.reduction
+    matches = match_all(game, evaluation.tree, players, opponents, deals, seed, reduce)
     for path, name, then in selves:
         met = match_all(
-            game, evaluation.tree, {name: players[name]}, {itself(path): then}, deals, seed
+            game, evaluation.tree, {name: players[name]}, {itself(path): then}, deals, seed, reduce
         )
         matches += [replace(match, itself_at=int(path.stem)) for match in met]
     report = Report(
@@ -224,6 +226,7 @@ def match_all(
     opponents: Mapping[str, Player],
     deals: int,
     seed: int,
+    reduce: Make | None = None,
 ) -> list[Match]:
     """Every player against every opponent, all of them with the same deals."""
     scale, _ = unit_of(game)
@@ -237,7 +240,7 @@ def match_all(
                 truth = float(exact(tree, seats)[0]) * scale
             ended, count = OutcomeCount(game), StyleCount(game) if is_holdem(game) else None
             watch = [ended.add] if count is None else [ended.add, count.add]
-            won = against(game, player, opponent, other, deals, seed, watch)
+            won = against(game, player, opponent, other, deals, seed, watch, reduce)
             styles = [] if count is None else count.styles(name, other)
             found.append(Match(name, other, deals, won, truth, ended.outcomes(other), styles))
     return found

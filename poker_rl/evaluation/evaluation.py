@@ -24,13 +24,14 @@ import numpy as np
 from poker_rl.config.settings import Range, about
 from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, member
 from poker_rl.evaluation.exploitability import exploitability, gains, values
-from poker_rl.evaluation.matches import Deals, against, finite, unit_of
+from poker_rl.evaluation.matches import Deals, against, unit_of
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.reduction import Make, Reduce, reduction
 from poker_rl.games.game import Game
 from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier, itself
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,6 +60,8 @@ class Evaluation:
     opponents: list[str]
     earlier_self: bool
     deals: Deals
+    reduce: Reduce
+    control: str | None
     axis: Literal["decisions", "hands", "updates", "iterations"]
     smoothing: Annotated[float, Range(0, 1, open_low=True)]
     game: InitVar[Game]
@@ -71,6 +74,17 @@ class Evaluation:
             self._others = None if self.others is None else load(self.others)
         with about("opponents"):
             self._opponents = {name: load(name) for name in self.opponents}
+        self.reduction = self.reduced(self.reduce, self.control)
+
+    def reduced(self, reduce: Reduce, control: str | None) -> Make | None:
+        """What takes luck out of matches.
+
+        Raises:
+            Refused: if the game has no such reduction, or the control player can't be loaded.
+        """
+        with about("control"):
+            player = None if control is None else self._load(control)
+        return reduction(reduce, self._game, player)
 
     @cached_property
     def tree(self) -> Tree | None:
@@ -99,6 +113,7 @@ class Evaluation:
                             itself(snapshot),
                             self.deals,
                             self._seed,
+                            reduce=self.reduction,
                         )
         return measured
 
@@ -116,7 +131,9 @@ class Evaluation:
     def play(self, player: Player) -> Measures:
         """What a player wins from each opponent."""
         return {
-            f"against/{name}": against(self._game, player, opponent, name, self.deals, self._seed)
+            f"against/{name}": against(
+                self._game, player, opponent, name, self.deals, self._seed, reduce=self.reduction
+            )
             for name, opponent in self._opponents.items()
         }
 

@@ -21,14 +21,13 @@ import numpy as np
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.equity import UNDEALT, Equity
-from poker_rl.evaluation.matches import finite
 from poker_rl.games.game import Game
 from poker_rl.games.hand import Hand, replay
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.hands import Hands
 from poker_rl.games.poker.table import STREETS
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, finite
 
 MOST_ROWS = 2**16  # tables looked at in one go; a no-limit one takes 1.5 kB
 CARDS, OWN, OTHERS, ALL_IN = 0, STREETS, 2 * STREETS, 3 * STREETS  # columns of `terms`
@@ -36,10 +35,13 @@ COLUMNS = ALL_IN + 1
 
 
 class Value(Protocol):
-    """What tables are worth."""
+    """What tables are worth, by one measure or by several, V of them.
+
+    A result is adjusted by the first; where there are many hands, also by what of the others helps.
+    """
 
     def values(self, records: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        """Tables [B] of which only so many board cards [B] are known -> chips [B, seats].
+        """Tables [B] of which only so many board cards [B] are known -> chips [B, seats, V].
 
         With fewer than have been dealt it is the mean over the cards that could have come in their
         place; with -1, before the first action, over the hole cards too. Of a hand that is over and
@@ -69,7 +71,7 @@ def adjusted(
     who = np.arange(game.seats)[None]
     value = Equity(game) if value is None else value
     luck = terms(game, record, np.array([seat]), players, who, value)
-    return float(known.payoffs()[0, seat] + luck.sum())
+    return float(known.payoffs()[0, seat] + luck[:, :, 0].sum())
 
 
 def terms(
@@ -80,10 +82,11 @@ def terms(
     who: np.ndarray,
     value: Value,
 ) -> np.ndarray:
-    """The terms of finished hands that take luck out of what a seat [B] won, [B, COLUMNS] chips.
+    """The terms of finished hands that take luck out of what a seat [B] won, [B, COLUMNS, V].
 
-    Columns, those from CARDS, OWN and OTHERS on with one for each street: the cards that came, the
-    seat's own actions, the others' actions; and at ALL_IN the cards that came after an all-in.
+    Each has a number for each of the V values. There is a column a street from CARDS on for the
+    cards that came, from OWN on for the seat's own actions and from OTHERS on for the others'; and
+    ALL_IN is for the cards that came when nobody could act any more.
 
     Args:
         records: tables at which the hands [B] are over.
@@ -93,13 +96,18 @@ def terms(
     Raises:
         Refused: if the game is not poker.
     """
-    if game.rules is not betting:
-        raise Refused(f"luck is known in poker alone, not in {game.name}")
-    hands, found = Hands(game), np.zeros((len(records), COLUMNS))
+    demand_poker(game)
+    hands, found = Hands(game), []
     ends = np.cumsum(records["moves"].astype(np.int64)) * game.actions // MOST_ROWS
     for part in np.split(np.arange(len(records)), np.flatnonzero(np.diff(ends)) + 1):
-        found[part] = _terms(game, hands, records[part], seat[part], players, who[part], value)
-    return found
+        found.append(_terms(game, hands, records[part], seat[part], players, who[part], value))
+    return np.concatenate(found)
+
+
+def demand_poker(game: Game) -> None:
+    """Raise `Refused` where the cards do not come as `terms` knows it."""
+    if game.rules is not betting:
+        raise Refused(f"reduce: aivat knows how the cards of poker come, not those of {game.name}")
 
 
 def _terms(
@@ -112,7 +120,6 @@ def _terms(
     value: Value,
 ) -> np.ndarray:
     count = len(records)
-    found = np.zeros((count, COLUMNS))
     moves = records["moves"].astype(np.int64)
     hand = np.repeat(np.arange(count), moves)  # of each decision [D]
     start = np.cumsum(moves) - moves  # first decision of each hand [B]
@@ -139,10 +146,12 @@ def _terms(
     tables.use(before[row])
     tables.step(action)
     worth = _of(value.values(tables.records, shown[row]), seat[hand[row]])
-    mean = np.add.reduceat(looked[row, action] * worth, np.flatnonzero(np.diff(row, prepend=-1)))
+    weighed = looked[row, action][:, None] * worth
+    mean = np.add.reduceat(weighed, np.flatnonzero(np.diff(row, prepend=-1)))
     taken = action == took[row]
     came = worth[taken]  # what the action taken was worth, before the cards that it brought
     own = actor == seat[hand]
+    found = np.zeros((count, COLUMNS, worth.shape[1]))
     np.add.at(found, (hand, np.where(own, OWN, OTHERS) + street), mean - came)
 
     after = tables.records[taken]
@@ -161,6 +170,6 @@ def _terms(
 
 
 def _of(values: np.ndarray, seat: np.ndarray) -> np.ndarray:
-    """Values [B, seats] of one seat each [B]."""
+    """Values [B, seats, V] of one seat each [B]: [B, V]."""
     of: np.ndarray = values[np.arange(len(seat)), seat]
     return of

@@ -17,10 +17,11 @@ import numpy as np
 from poker_rl.config.settings import Range, Refused
 from poker_rl.evaluation.exploitability import values
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.reduction import Make
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, finite
 from poker_rl.players.sampling import draw
 
 FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
@@ -36,7 +37,12 @@ Watch = Callable[[Tables, np.ndarray], None]
 
 
 def play(
-    game: Game, players: Sequence[Player], deals: int, seed: int, watch: Sequence[Watch] = ()
+    game: Game,
+    players: Sequence[Player],
+    deals: int,
+    seed: int,
+    watch: Sequence[Watch] = (),
+    duplicate: bool = True,
 ) -> np.ndarray:
     """Play random deals, each in every rotation: chips won a hand by each player.
 
@@ -45,6 +51,8 @@ def play(
 
     Args:
         watch: are shown the hands when they are over.
+        duplicate: whether the hands of a deal have the same cards; else each has its own, and they
+            have nothing but the players in common. Then the number of seats must not be drawn.
 
     Returns:
         Means over the rotations, [deals, players] float64; each row sums to zero.
@@ -55,11 +63,13 @@ def play(
     cards, *streams = np.random.SeedSequence(seed).spawn(1 + game.seats)
     generators = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
     size = max(1, min(MOST_TABLES, MOST_CHANCES // game.actions) // game.seats)
-    dealer = Tables(game, min(size, deals), int(cards.generate_state(1, np.uint64)[0]))
+    hands = 1 if duplicate else game.seats  # dealt for each deal
+    dealer = Tables(game, min(size, deals) * hands, int(cards.generate_state(1, np.uint64)[0]))
     blocks = []
     for first in range(0, deals, size):
         dealer.deal()
-        blocks.append(_rotations(dealer, min(size, deals - first), players, generators, watch))
+        part = min(size, deals - first)
+        blocks.append(_rotations(dealer, part, players, generators, watch, duplicate))
     return np.concatenate(blocks)
 
 
@@ -69,11 +79,12 @@ def _rotations(
     players: Sequence[Player],
     generators: list[np.random.Generator],
     watch: Sequence[Watch],
+    duplicate: bool,
 ) -> np.ndarray:
     game, seats = dealer.game, dealer.definitions()["seats"][:deals].astype(np.int64)
     deal = np.repeat(np.arange(deals), seats)  # of each table [B]
     rotation = np.arange(len(deal)) - (np.cumsum(seats) - seats)[deal]  # [B]
-    dealt = dealer.records[deal]
+    dealt = dealer.records[deal] if duplicate else dealer.records[: len(deal)]
     tables = Tables(game, len(deal), 0)
     tables.deal(decks=dealt["deck"], variants=dealt["variant"])
     first_of = {id(player): i for i, player in reversed(list(enumerate(players)))}
@@ -97,17 +108,6 @@ def _rotations(
     return np.add.reduceat(won, np.flatnonzero(rotation == 0)) / seats[:, None]
 
 
-def finite(chances: np.ndarray) -> np.ndarray:
-    """The same probabilities, if they are numbers.
-
-    Raises:
-        Refused: if not: of a network that has diverged nothing that is measured means a thing.
-    """
-    if not np.isfinite(chances).all():
-        raise Refused("a player's probabilities are not numbers: the weights are far too large")
-    return chances
-
-
 def against(
     game: Game,
     player: Player,
@@ -116,11 +116,13 @@ def against(
     deals: int,
     seed: int,
     watch: Sequence[Watch] = (),
+    reduce: Make | None = None,
 ) -> Measurement:
     """What `player` wins a hand from `other`, called `name`, in every other seat.
 
     Args:
         watch: are shown the hands, as `play` does.
+        reduce: makes what takes luck out of the results; None: they are told as they are.
 
     Raises:
         Refused: if there are too few deals for an interval.
@@ -129,7 +131,13 @@ def against(
         raise Refused(f"deals: {deals} are too few for an interval, at least {FEWEST_DEALS}")
     scale, unit = unit_of(game)
     players = [player] + [other] * (game.seats - 1)
-    blocks = play(game, players, deals, seed, watch)[:, 0] * scale
+    if reduce is None:
+        won = play(game, players, deals, seed, watch)[:, 0]
+    else:
+        reduction = reduce(players)
+        won = play(game, players, deals, seed, [*watch, reduction.add], reduction.duplicate)[:, 0]
+        won = reduction.reduced(won)
+    blocks = won * scale
     return Measurement(float(blocks.mean()), half_width(blocks), unit, f"against {name}")
 
 

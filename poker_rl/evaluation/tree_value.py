@@ -33,7 +33,7 @@ class TreeValue:
             self._known[shown] = keys, np.stack(means, axis=1)
 
     def values(self, records: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        """Tables [B] of which only so many board cards [B] are known -> chips [B, seats]."""
+        """Tables [B] of which only so many board cards [B] are known -> chips [B, seats, 1]."""
         out = np.empty((len(records), self._game.seats))
         dealt = sum(self._groups)
         for many in np.unique(shown):
@@ -44,7 +44,7 @@ class TreeValue:
             keys, means = self._known[int(many)]
             wanted = self._keys(line, part["deck"][:, :dealt], int(many))
             out[mine] = means[np.searchsorted(keys, wanted)]
-        return out
+        return out[:, :, None]
 
     def _keys(self, lines: np.ndarray, cards: np.ndarray, shown: int) -> np.ndarray:
         """Actions [B, L] and the first cards of the deck [B, dealt], as far as known, as bytes."""

@@ -15,11 +15,11 @@ import numpy as np
 
 from poker_rl.algos.solve import equilibrium
 from poker_rl.evaluation.exploitability import losses
-from poker_rl.evaluation.matches import finite, unit_of
+from poker_rl.evaluation.matches import unit_of
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree, tree_of
 from poker_rl.play.table import YOU, Dealt, Step
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, finite
 
 MISTAKE = 0.035  # share of the adviser's play
 FEW = 8  # legal actions: so many are listed in full

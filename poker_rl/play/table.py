@@ -15,12 +15,11 @@ import numpy as np
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.luck import adjusted
-from poker_rl.evaluation.matches import finite
 from poker_rl.games.game import Game
 from poker_rl.games.hand import Hand, hand_of, replay
 from poker_rl.games.scene import Move
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, finite
 from poker_rl.players.sampling import draw
 
 YOU = 0  # the person's place in the ring

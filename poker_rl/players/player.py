@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 
 
@@ -33,3 +34,14 @@ class Player(Protocol):
     @classmethod
     def from_state(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
         """The player whose `state()` this was; `device` is where its networks go."""
+
+
+def finite(chances: np.ndarray) -> np.ndarray:
+    """The same probabilities, if they are numbers.
+
+    Raises:
+        Refused: if not: of a network that has diverged nothing that is measured means a thing.
+    """
+    if not np.isfinite(chances).all():
+        raise Refused("a player's probabilities are not numbers: the weights are far too large")
+    return chances

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from poker_rl.evaluation.matches import finite
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, finite
 from poker_rl.players.sampling import draw
 
 HEADS = ["seat", "knows", "actions so far", "does", "chance of it"]

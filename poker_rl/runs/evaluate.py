@@ -13,6 +13,7 @@ from poker_rl.evaluation import kept
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.matches import Deals
+from poker_rl.evaluation.reduction import Reduce
 from poker_rl.games.game import Game
 from poker_rl.players.load import told
 from poker_rl.players.opponents import Opponents
@@ -31,6 +32,8 @@ class Evaluate:
     against: list[str]
     earlier: Natural | None
     deals: Deals | None
+    reduce: Reduce | None
+    control: str | None
     figures: bool
     out: str | None
     show: bool
@@ -64,11 +67,13 @@ def evaluate(
     device = prepare(asked.device, asked.threads, asked.seed)
     cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
     assert cfg is not None
+    own = {"reduce": asked.reduce, "control": asked.control}
+    measured = cfg["evaluation"] | {key: value for key, value in own.items() if value is not None}
     game: Game = build_as(Game, cfg["game"], "game")
     opponents = None if asked.run is None else Opponents(Path(asked.run))
     evaluation: Evaluation = build_as(
         Evaluation,
-        cfg["evaluation"],
+        measured,
         "evaluation",
         game=game,
         load=loader(game, device, conf, opponents),

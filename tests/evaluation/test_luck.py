@@ -10,7 +10,7 @@ from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_p
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.equity import Equity
-from poker_rl.evaluation.luck import adjusted, terms
+from poker_rl.evaluation.luck import ALL_IN, adjusted, terms
 from poker_rl.evaluation.matches import half_width
 from poker_rl.evaluation.tree_value import TreeValue, expected
 from poker_rl.games import load_game
@@ -61,7 +61,7 @@ def test_every_term_is_zero_on_average(game, unknown, value):
     for seat in range(game.seats):
         luck = terms(game, ends, np.full(len(ends), seat), known, who, worth)
         assert np.abs(luck).max() > 0.1
-        np.testing.assert_allclose(chance @ luck, 0, atol=1e-9)
+        np.testing.assert_allclose(np.tensordot(chance, luck, 1), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
@@ -77,7 +77,7 @@ def test_with_the_exact_value_and_all_policies_nothing_is_left_to_luck(game):
     for seat in range(game.seats):
         won = tables.payoffs()[:, seat]
         luck = terms(game, ends, np.full(len(ends), seat), players, who, value)
-        np.testing.assert_allclose(won + luck.sum(1), chance @ won, atol=1e-9)
+        np.testing.assert_allclose(won + luck[:, :, 0].sum(1), chance @ won, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem"])
@@ -97,7 +97,7 @@ def test_a_person_has_the_same_result_and_a_narrower_interval(name):
         rows = rows[tables.records["over"][rows] == 0]
     won = tables.payoffs()[np.arange(2000), seats]
     who = np.where(np.arange(2) == seats[:, None], 0, 1)
-    luck = terms(game, tables.records, seats, [None, bot], who, Equity(game)).sum(1)
+    luck = terms(game, tables.records, seats, [None, bot], who, Equity(game))[:, :, 0].sum(1)
     assert abs(luck.mean()) < 1.5 * half_width(luck)  # three standard errors
     assert half_width(won + luck) < 0.75 * half_width(won)
     for i in range(40):  # and a hand at a time, as a session asks
@@ -122,11 +122,58 @@ def test_equity_is_that_of_all_boards():
         for _ in range(8):
             shown.step(np.array([1]))
         shares.append(shown.payoffs()[0] / 4 + 0.5)  # both put two chips in
-    exactly = Equity(game).values(tables.records, np.array([3]))
+    exactly = Equity(game).values(tables.records, np.array([3]))[:, :, 0]
     np.testing.assert_allclose(exactly, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
 
 
 def test_luck_in_another_game_than_poker_is_refused():
     game = load_game("big2")
-    with pytest.raises(Refused, match="luck is known in poker alone, not in big2"):
+    with pytest.raises(Refused, match="aivat knows how the cards of poker come, not those of big2"):
         terms(game, np.empty(0, game.table), np.empty(0), [], np.empty((0, 4)), None)
+
+
+def all_in(game, decks, actions):
+    """Tables of these decks after the actions, which end the hand."""
+    tables = Tables(game, len(decks), 0)
+    tables.deal(decks=decks)
+    for action in actions:
+        tables.step(np.full(len(decks), action))
+    assert tables.records["over"].all()
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("overrides", "actions"),
+    [
+        (["game.seats=2", "game.stacks=[60, 25]", "game.blinds=[2, 1]"
+          , "game.openers=[1, 0, 0, 0]"],
+         [1, 1, 60, 1]),
+        (["game.seats=3", "game.stacks=[10, 25, 41]", "game.blinds=[1, 2, 0]"
+          , "game.openers=[2, 0, 0, 0]"], [1, 1, 1, 10, 25, 1]),
+    ],
+    ids=["heads-up", "side pot"],
+)  # fmt: skip
+def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions):
+    game = load_game("nolimit_holdem_6p", *overrides)
+    first = 2 * game.seats
+    deck = np.random.default_rng(4).permutation(52)[: first + 5].astype(np.int8)
+    tables = all_in(game, deck[None], actions)
+    left = [card for card in range(52) if card not in deck[: first + 3]]
+    boards = np.array([[*deck[: first + 3], *two] for two in combinations(left, 2)], np.int8)
+    mean = all_in(game, boards, actions).payoffs().mean(0)
+    assert len(np.unique(mean)) == game.seats
+    who = np.arange(game.seats)[None]
+    for seat in range(game.seats):
+        luck = terms(game, tables.records, np.array([seat]), [None] * game.seats, who, Equity(game))
+        assert tables.payoffs()[0, seat] + luck[0, ALL_IN, 0] == pytest.approx(mean[seat])
+
+
+def test_drawn_boards_come_close_to_all_of_them():
+    game = load_game("nolimit_holdem")
+    tables = Tables(game, 1, 3)
+    tables.deal()
+    before = np.zeros(1, np.int64)
+    drawn = Equity(game, boards=20_000).values(tables.records, before)
+    exact = Equity(game, boards=1_712_304).values(tables.records, before)  # 48 choose 5
+    np.testing.assert_allclose(exact[:, :, 1].sum(1), 1)
+    assert 0 < np.abs(drawn - exact)[:, :, 1].max() < 4 * 0.5 / np.sqrt(20_000)
