@@ -5,11 +5,13 @@
 It writes the run's headline player as training left it, with the critic that it keeps, its weights
 in 16 bits, to `poker_rl/released/NAME.pt`, and prints where it comes from. That stands in the file
 too, under `origin`: command, experiment, seed, decisions, commit and date, so that anybody can
-train it again. What is left to do is to measure it against the run itself and against bots,
+train it again. Beside it comes `conf/player/NAME.yaml`, unless there is one already. What is left
+to do is to measure it against the run itself and against bots,
 
     poker-rl evaluate game=leduc player=leduc_ac against=[outputs/leduc/actor_critic/RUN,call]
 
-and to write what came out into the first line of `conf/player/NAME.yaml` and into docs/players.md.
+and to write what came out into the first line of that YAML, which `poker-rl list player` shows, and
+into docs/players.md.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ from typing import Any
 import torch
 
 from poker_rl.algos.load import CPU, build_algorithm
-from poker_rl.config.build import build_as
+from poker_rl.config.build import CONF, build_as
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.players.load import PLAYER_NAME
-from poker_rl.players.released import RELEASED
+from poker_rl.players.released import RELEASED, Released
 from poker_rl.storage.checkpoint import STATE, load_state, save
 from poker_rl.storage.folder import PLACE, read_folder
 
@@ -77,6 +79,13 @@ def main() -> None:
         sys.exit(str(error))
     path = RELEASED / f"{sys.argv[2]}.pt"
     save(path, tree | {"players": halved(tree["players"])})
+    settings = CONF / "player" / f"{sys.argv[2]}.yaml"
+    if not settings.exists():
+        what = (
+            f"{tree['game']['name']}, trained by {tree['origin']['experiment']}: not yet measured"
+        )
+        target = f"{Released.__module__}.{Released.__name__}"
+        settings.write_text(f"# {what}\n_target_: {target}\nfile: {path.name}\n")
     print(f"{path}: {path.stat().st_size:,} bytes, {', '.join(tree['players'])}")
     for key, value in tree["origin"].items():
         print(f"{key:11} {value}")

@@ -24,9 +24,16 @@ SHORT = ["train", "algo=ppo", "budget=2000", "evaluate_every=2000", "algo.tables
 def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert code(*SHORT, "seed=3") == 0
     (run,) = runs()
-    monkeypatch.setattr(release, "RELEASED", Path())
+    Path("player").mkdir()
+    for place in ("RELEASED", "CONF"):
+        monkeypatch.setattr(release, place, Path())
     monkeypatch.setattr("sys.argv", ["release.py", str(run), "mine"])
     release.main()
+    about, target, file = Path("player/mine.yaml").read_text().splitlines()
+    assert about.startswith("# kuhn, by poker-rl train ")
+    assert about.endswith(" seed=3: not yet measured")
+    assert target.endswith(": poker_rl.players.released.Released")
+    assert file == "file: mine.pt"
     tree = load_snapshot(Path("mine.pt"))
     assert list(tree["players"]) == ["weight_average"]
     weights = tree["players"]["weight_average"]["weights"].values()
