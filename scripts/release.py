@@ -81,11 +81,9 @@ def main() -> None:
     save(path, tree | {"players": halved(tree["players"])})
     settings = CONF / "player" / f"{sys.argv[2]}.yaml"
     if not settings.exists():
-        what = (
-            f"{tree['game']['name']}, trained by {tree['origin']['experiment']}: not yet measured"
-        )
+        about = f"{tree['game']['name']}, by {tree['origin']['command']}: not yet measured"
         target = f"{Released.__module__}.{Released.__name__}"
-        settings.write_text(f"# {what}\n_target_: {target}\nfile: {path.name}\n")
+        settings.write_text(f"# {about}\n_target_: {target}\nfile: {path.name}\n")
     print(f"{path}: {path.stat().st_size:,} bytes, {', '.join(tree['players'])}")
     for key, value in tree["origin"].items():
         print(f"{key:11} {value}")
