@@ -383,7 +383,7 @@ def test_a_run_takes_its_opponents_along(
     met = [
         f"opponent={other}",  # its headline player, at its newest snapshot
         "evaluation.others=${opponent}",
-        f"evaluation.opponents=[call,mine.yaml,{other}@0:current]",
+        f"evaluation.opponents=['call:greedy','mine.yaml:greedy','{other}@0:current:greedy']",
     ]
     few = ["algo=reinforce", "budget=100", "evaluation.most_nodes=1", "evaluation.deals=30"]
     assert code("train", *few, *met) == 0
@@ -391,8 +391,8 @@ def test_a_run_takes_its_opponents_along(
     copy = f"opponents/cfr_plus_{other.name}@{newest}.pt"
     cfg = yaml.safe_load((run / "config.yaml").read_text())
     assert cfg["opponent"] == cfg["evaluation"]["others"] == f"{copy}:average"
-    first = f"opponents/cfr_plus_{other.name}@0.pt:current"
-    assert cfg["evaluation"]["opponents"] == ["call", "opponents/mine.yaml", first]
+    first = f"opponents/cfr_plus_{other.name}@0.pt:current:greedy"
+    assert cfg["evaluation"]["opponents"] == ["call:greedy", "opponents/mine.yaml:greedy", first]
     assert (run / copy).read_bytes() == (other / f"players/{newest}.pt").read_bytes()
 
     # It goes on when they are gone, elsewhere, and from another working folder.
@@ -403,7 +403,7 @@ def test_a_run_takes_its_opponents_along(
     monkeypatch.chdir("elsewhere")
     assert code("train", f"resume={moved}", "budget=200") == 0
     assert f"eval/current/against/{first}" in last_row(moved)
-    assert code("evaluate", f"run={moved}", "deals=30") == 0
+    assert code("evaluate", f"run={moved}", "player=current:greedy", "deals=30") == 0
 
     # What is given anew comes along too; another file of the same name does not replace the old.
     Path("mine.yaml").write_text(json.dumps(option("player", "raise")))

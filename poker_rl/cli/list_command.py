@@ -10,7 +10,9 @@ HELP = """\
 poker-rl list [GROUP …] [--config-dir FOLDER]
 
   GROUP                only the options of this group: game, algo, net, player, experiment, …
-  --config-dir FOLDER  with the options in files such as FOLDER/game/mine.yaml"""
+  --config-dir FOLDER  with the options in files such as FOLDER/game/mine.yaml
+
+Behind the name of a player, `:greedy` takes the action that it takes most often, always."""
 
 
 def run(arguments: list[str]) -> int:

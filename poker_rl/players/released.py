@@ -19,6 +19,9 @@ RELEASED = Path(__file__).resolve().parent.parent / "released"
 class Released(Bot):
     """The one player of a snapshot in `poker_rl/released`, on the CPU.
 
+    Its weights are kept in 16 bits, which is half the size, and computed with in 32.
+    `scripts/release.py` makes such files.
+
     Raises:
         Refused: if the game is not the one it was trained on.
     """
@@ -32,3 +35,11 @@ class Released(Bot):
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""
         return self._player.probabilities(records)
+
+    def values(self, records: np.ndarray) -> np.ndarray | None:
+        """See `Player.values`."""
+        return self._player.values(records)
+
+    def action_values(self, records: np.ndarray) -> np.ndarray | None:
+        """See `Player.action_values`."""
+        return self._player.action_values(records)

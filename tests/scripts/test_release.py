@@ -1,0 +1,58 @@
+"""The script that makes a released player from a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import release
+import torch
+from commands import code, runs
+from small_games import kuhn
+
+from poker_rl.config.settings import Refused
+from poker_rl.games.tree import tree_of
+from poker_rl.players.load import load_player
+from poker_rl.storage.checkpoint import load_snapshot
+
+pytestmark = pytest.mark.usefixtures("here")
+
+SHORT = ["train", "algo=ppo", "budget=2000", "evaluate_every=2000", "algo.tables=32"]
+
+
+def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert code(*SHORT, "seed=3") == 0
+    (run,) = runs()
+    Path("player").mkdir()
+    for place in ("RELEASED", "CONF"):
+        monkeypatch.setattr(release, place, Path())
+    monkeypatch.setattr("sys.argv", ["release.py", str(run), "mine"])
+    release.main()
+    about, target, file = Path("player/mine.yaml").read_text().splitlines()
+    assert about.startswith("# kuhn, by poker-rl train ")
+    assert "seed=3" in about
+    assert about.endswith(": not yet measured")
+    assert target.endswith(": poker_rl.players.released.Released")
+    assert file == "file: mine.pt"
+    tree = load_snapshot(Path("mine.pt"))
+    assert list(tree["players"]) == ["weight_average"]
+    weights = tree["players"]["weight_average"]["weights"].values()
+    assert {weight.dtype for weight in weights} == {torch.float16}
+    assert tree["origin"]["seed"] == 3
+    assert tree["origin"]["decisions"] >= 2000
+    game = kuhn()
+    records = tree_of(game).records
+    one, whole = (load_player(spec, game) for spec in ("mine.pt", str(run)))
+    np.testing.assert_allclose(one.probabilities(records), whole.probabilities(records), atol=1e-3)
+    worth, expected = one.values(records), whole.values(records)
+    assert worth is not None
+    assert expected is not None
+    np.testing.assert_allclose(worth, expected, atol=1e-2)
+
+
+def test_a_run_that_met_another_player_is_refused() -> None:
+    assert code(*SHORT, "opponent=uniform") == 0
+    (run,) = runs()
+    with pytest.raises(Refused, match="trained against uniform, not in self-play"):
+        release.released(run)
