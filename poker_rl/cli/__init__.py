@@ -1,6 +1,6 @@
 """The command line, `poker-rl COMMAND …`: the only door to the program, a file for each command.
 
-Imports config, runs, storage.
+Imports config, play, runs, storage.
 
 Settings are given as Hydra's overrides. Whatever the user got wrong is a `Refused`, told in a line
 or two with exit code 2; any other exception is a bug. Imports are late so that `--help` is quick.
@@ -25,6 +25,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<run>
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
+  poker-rl advise game=NAME player=PLAYER hand=CARDS …   what a player would do in a position
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 The first three things to try:
@@ -40,7 +41,12 @@ Then:
 
 `poker-rl COMMAND --help` tells more, --version the version."""
 
-COMMANDS = ("train", "evaluate", "list")  # `poker_rl/cli/<command>_command.py` has a `run`
+COMMANDS = (
+    "train",
+    "evaluate",
+    "advise",
+    "list",
+)  # `poker_rl/cli/<command>_command.py` has a `run`
 
 
 def main() -> NoReturn:

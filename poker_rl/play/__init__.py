@@ -1,5 +1,5 @@
-"""Where a person sits down at a table: a session of hands, its file, its review and statistics.
+"""Where a person meets players: sessions of hands, their files, review and statistics; advice.
 
-Imports config, evaluation, games, players. Nothing here knows a rule: what may be done,
-and what there is to see, is asked of the game; what the others do, of their `Player`s.
+Imports algos, config, evaluation, games, players, runs and storage. Nothing here knows a rule: what
+may be done, and what there is to see, is asked of the game; what the others do, of their `Player`s.
 """
