@@ -18,9 +18,7 @@ from poker_rl.evaluation.matches import finite
 from poker_rl.evaluation.style import is_holdem
 from poker_rl.games.cards import RANKS, SUITS
 from poker_rl.games.game import Game
-from poker_rl.games.poker.drawn_seats import DrawnSeats
-from poker_rl.games.poker.game import PokerGame
-from poker_rl.games.poker.notation import at_table, raises, with_cards
+from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, raises, with_cards
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
@@ -54,9 +52,7 @@ def has_grid(game: Game) -> bool:
     return is_holdem(game) and len(game.ranks) == RANKS and len(game.suits) == SUITS  # type: ignore[attr-defined]
 
 
-def grid_of(
-    game: PokerGame | DrawnSeats, player: Player, record: np.void, board: list[int], title: str
-) -> Grid:
+def grid_of(game: AnyPoker, player: Player, record: np.void, board: list[int], title: str) -> Grid:
     """What a player does in the seat to act at a table, with each hand that the board leaves."""
     cards = [card for card in range(RANKS * SUITS) if card not in board]
     hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
@@ -83,7 +79,7 @@ def hand_name(row: int, column: int, ranks: str) -> str:
     return ranks[RANKS - 1 - high] + ranks[RANKS - 1 - low] + suits
 
 
-def seat_name(game: PokerGame, seat: int) -> str:
+def seat_name(game: OnePoker, seat: int) -> str:
     """A seat with what it is to people: `seat 1 (big blind)`."""
     if not game.blinds:
         return f"seat {seat}"
@@ -111,7 +107,7 @@ def text(grid: Grid, ranks: str, colour: bool) -> str:
     return "\n".join(rows)
 
 
-def before_the_flop(game: PokerGame | DrawnSeats, variant: int) -> list[list[tuple[str, np.void]]]:
+def before_the_flop(game: AnyPoker, variant: int) -> list[list[tuple[str, np.void]]]:
     """Situations that tell a player's opening play: the title of each, and a table in it.
 
     First, each seat when all before it have folded; then each when the first seat to act has
@@ -133,9 +129,7 @@ def before_the_flop(game: PokerGame | DrawnSeats, variant: int) -> list[list[tup
     return [block for block in found if block]
 
 
-def _folding(
-    game: PokerGame | DrawnSeats, tables: Tables, what: str
-) -> Iterator[tuple[str, np.void]]:
+def _folding(game: AnyPoker, tables: Tables, what: str) -> Iterator[tuple[str, np.void]]:
     """The table as each seat finds it that may fold, when all that do before it have done so."""
     played = at_table(game, int(tables.records["variant"][0]))
     while not tables.records["over"][0] and tables.legal()[0, FOLD]:
@@ -156,7 +150,7 @@ def figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
         return {}
     from poker_rl.evaluation.grids import draw  # matplotlib takes a while to import
 
-    assert isinstance(game, PokerGame | DrawnSeats)
+    assert isinstance(game, AnyPoker)
     drawn, several = {}, len(game.record) > 1
     for name, player in players.items():
         for variant in sorted({0, len(game.record) - 1}):

@@ -65,11 +65,11 @@ def panel(ax: Axes, grid: Grid, ranks: str, named: bool) -> None:
     )
     if named:
         for row, column in np.ndindex(RANKS, RANKS):
-            ax.text(
-                *(column + 0.5, row + 0.52, hand_name(row, column, ranks)),
-                **{"ha": "center", "va": "center", "fontsize": 5, "color": INK},
-                in_layout=False,  # it lies within the panel, and measuring it takes long
+            name = hand_name(row, column, ranks)
+            at_cell = ax.text(
+                column + 0.5, row + 0.52, name, ha="center", va="center", fontsize=5, color=INK
             )
+            at_cell.set_in_layout(False)  # it lies within the panel, and measuring it takes long
     ax.hlines(np.arange(RANKS + 1), 0, RANKS, color="white", linewidth=0.8)
     ax.vlines(np.arange(RANKS + 1), 0, RANKS, color="white", linewidth=0.8)
     middle, shown = np.arange(RANKS) + 0.5, [] if named else list(ranks[::-1])

@@ -18,9 +18,7 @@ from poker_rl.config.settings import Count, Refused, about
 from poker_rl.evaluation.grid import Grid, grid_of, has_grid, seat_name, text
 from poker_rl.evaluation.matches import finite
 from poker_rl.games.game import Game
-from poker_rl.games.poker.drawn_seats import DrawnSeats
-from poker_rl.games.poker.game import PokerGame
-from poker_rl.games.poker.notation import AnyPoker, at_table, position, raises
+from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, position, raises
 from poker_rl.games.poker.table import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.load import load_player, told
@@ -73,7 +71,7 @@ class Advice:
     grid: Grid | None
 
     @property
-    def _played(self) -> PokerGame:
+    def _played(self) -> OnePoker:
         return at_table(self.game, int(self.record["variant"]))
 
     def plain(self) -> dict[str, Any]:
@@ -168,12 +166,13 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
     if chosen is None:
         raise Refused("game: missing; give game=NAME, such as game=limit_holdem")
     game: Game = build_as(Game, chosen["game"], "game")
-    if not isinstance(game, PokerGame | DrawnSeats):
+    if not isinstance(game, AnyPoker):
         raise Refused(f"game: advice is given in games of poker, and {game.name} is none")
     for key in ("player", "hand"):
         if getattr(asked, key) is None:
             raise Refused(f"{key}: missing; give {key}=…, see poker-rl advise --help")
-    assert asked.player is not None and asked.hand is not None
+    assert asked.player is not None
+    assert asked.hand is not None
     records = position(game, asked.seats, asked.hand, asked.board, asked.actions)
     if asked.figure is not None:
         with about("figure"):
@@ -223,7 +222,8 @@ def advice_of(game: AnyPoker, player: Player, name: str, records: np.ndarray, gr
         choices.append(
             Choice(action, game.action_name(action), word, to, float(chances[action]), best)
         )
-    values = player.values(records)
+    estimate = getattr(player, "values", None)
+    values = None if estimate is None else estimate(records)
     value = None if values is None else float(values[0])
     hands = None
     if grid and has_grid(game):

@@ -13,7 +13,8 @@ import numpy as np
 from poker_rl.config.settings import Refused, about
 from poker_rl.games.cards import card_name, parse_cards
 from poker_rl.games.poker.drawn_seats import DrawnSeats
-from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.poker.limit import Poker
+from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
@@ -21,7 +22,8 @@ LETTERS = re.compile(r"[fckx]|[br]\d*|/")
 WORDS = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
 CHECKS, FACING_NOTHING = ("x", "k"), ("x", "k", "b")
 
-AnyPoker = PokerGame | DrawnSeats
+OnePoker = Poker | NoLimit
+AnyPoker = OnePoker | DrawnSeats
 
 
 def position(game: AnyPoker, seats: int | None, hand: str, board: str, actions: str) -> np.ndarray:
@@ -53,7 +55,7 @@ def position(game: AnyPoker, seats: int | None, hand: str, board: str, actions: 
     return with_cards(game, tables.records[0], np.array([own]), face_up)
 
 
-def at_table(game: AnyPoker, variant: int) -> PokerGame:
+def at_table(game: AnyPoker, variant: int) -> OnePoker:
     """The game that a table of this variant plays."""
     return game.games[variant] if isinstance(game, DrawnSeats) else game
 
@@ -77,7 +79,7 @@ def variant_of(game: AnyPoker, seats: int | None) -> int:
     return 0
 
 
-def cards_of(game: PokerGame, key: str, text: str, count: int, there_are: str) -> list[int]:
+def cards_of(game: OnePoker, key: str, text: str, count: int, there_are: str) -> list[int]:
     """So many different cards.
 
     Raises:
@@ -95,7 +97,7 @@ def cards_of(game: PokerGame, key: str, text: str, count: int, there_are: str) -
     return cards
 
 
-def named(game: PokerGame, card: int) -> str:
+def named(game: OnePoker, card: int) -> str:
     """A card as people write it."""
     return card_name(card, game.ranks, game.suits)
 
@@ -178,7 +180,9 @@ def action_of(game: AnyPoker, tables: Tables, word: str, place: str) -> int:
     """
     legal = tables.legal()[0]
     bets = raises(game, tables)
-    meant = {action for action in np.flatnonzero(legal) if game.action_name(action) == word}
+    meant = {
+        action for action in np.flatnonzero(legal).tolist() if game.action_name(action) == word
+    }
     facing = bool(legal[FOLD])
     if word == "f" and facing:
         meant = {FOLD}
