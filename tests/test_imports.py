@@ -9,8 +9,9 @@ from architecture import GROUND, arrows, floors, imports, modules, room_of
 
 # The rooms from top to bottom, and the rooms that each of them imports.
 ROOMS = {
-    "cli": {"config", "play", "runs", "storage"},
+    "cli": {"config", "play", "reports", "runs", "storage"},
     "play": {"algos", "config", "evaluation", "games", "players", "runs", "storage"},
+    "reports": {"config", "evaluation", "games", "players", "runs", "storage"},
     "runs": {"algos", "config", "evaluation", "games", "players", "storage"},
     "algos": {"config", "games", "learning", "nets", "players"},
     "evaluation": {"config", "games", "players", "storage"},

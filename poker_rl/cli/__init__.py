@@ -1,6 +1,6 @@
 """The command line, `poker-rl COMMAND …`: the only door to the program, a file for each command.
 
-Imports config, play, runs, storage.
+Imports config, play, reports, runs, storage.
 
 Settings are given as Hydra's overrides. Whatever the user got wrong is a `Refused`, told in a line
 or two with exit code 2; any other exception is a bug. Imports are late so that `--help` is quick.
@@ -26,6 +26,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
   poker-rl advise game=NAME player=PLAYER hand=CARDS …   what a player would do in a position
+  poker-rl export run=FOLDER hands=1000 out=FILE …       hands and policies for other programs
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 The first three things to try:
