@@ -42,12 +42,8 @@ Then:
 
 `poker-rl COMMAND --help` tells more, --version the version."""
 
-COMMANDS = (
-    "train",
-    "evaluate",
-    "advise",
-    "list",
-)  # `poker_rl/cli/<command>_command.py` has a `run`
+# `poker_rl/cli/<command>_command.py` has a `run`.
+COMMANDS = ("train", "evaluate", "advise", "export", "list")
 
 
 def main() -> NoReturn:

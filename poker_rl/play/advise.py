@@ -180,10 +180,12 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
                 raise Refused(f"is of starting hands of hold'em, and {game.name} has none")
             if not asked.figure.endswith(".png"):
                 raise Refused(f"{asked.figure} does not end in .png")
-            make_room(Path(asked.figure), asked.overwrite)
     device = prepare(asked.device, asked.threads, seed=0)
     with about("player"):
         player, name = load_player(asked.player, game, device, conf), told(asked.player)
+    if asked.figure is not None:
+        with about("figure"):
+            make_room(Path(asked.figure), asked.overwrite)
     advice = advice_of(game, player, name, records, asked.grid or asked.figure is not None)
     if asked.json:
         say(dumps(advice.plain(), indent=2))

@@ -77,13 +77,17 @@ def export(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
                 raise Refused(f"{asked.policy} does not end in {' or '.join(FORMATS)}")
             if row_count(game, MOST_NODES) > MOST_NODES:
                 raise Refused(f"{game.name} is too large for all of a policy to be written")
+    device = prepare(asked.device, asked.threads, asked.seed)
+    with about("player" if asked.run is None else "run"):
+        player, name = load_player(spec, game, device, conf), told(spec)
+    other, others = player, name
+    if asked.against is not None:
+        with about("against"):
+            other, others = load_player(asked.against, game, device, conf), told(asked.against)
     for key in ("out", "policy"):
         if getattr(asked, key) is not None:
             with about(key):
                 make_room(Path(getattr(asked, key)), asked.overwrite)
-    device = prepare(asked.device, asked.threads, asked.seed)
-    with about("player" if asked.run is None else "run"):
-        player, name = load_player(spec, game, device, conf), told(spec)
     if asked.policy is not None:
         text = csv_of if asked.policy.endswith(".csv") else json_of
         tree = tree_of(game)
@@ -92,11 +96,6 @@ def export(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
         whose = f"OpenSpiel's {theirs}" if theirs else "this program: OpenSpiel has no such game"
         say(f"{asked.policy}: {tree.size} information sets of {name}, named as in {whose}")
     if asked.hands is not None and asked.out is not None:
-        other, others = player, name
-        if asked.against is not None:
-            with about("against"):
-                other = load_player(asked.against, game, device, conf)
-                others = told(asked.against)
         write_text(
             Path(asked.out), phhs(game, (player, other), (name, others), asked.hands, asked.seed)
         )
