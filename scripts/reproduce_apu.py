@@ -92,7 +92,7 @@ def train(experiment: str, minutes: float, settings: Sequence[str]) -> Path:
 
 def actors(game: Poker, folder: Path) -> list[Player]:
     """Every actor of a run's newest snapshot."""
-    snapshot, _, _ = parse(str(folder))
+    snapshot, *_ = parse(str(folder))
     player = load_players(snapshot, game, CPU, "current")["current"]
     return [player.instance(k) for k in range(player.instances)]
 

@@ -112,11 +112,13 @@ class ActorCritic(NetworkLearner, Seats):
 
     def players(self) -> dict[str, Player]:
         """The weight average first: it is the one that comes closest to equilibrium."""
-        return self._agents.players(
-            weight_average=self._weight_average.module,
-            current=self._actor,
-            average=None if self._average is None else self._average.module,
+        critic = self._agents.kept(self._critic, self.reward_scale, of_actions=True)
+        players = self._agents.players(
+            critic, weight_average=self._weight_average.module, current=self._actor
         )
+        if self._average is not None:
+            players["average"] = self._agents.player(self._average.module)
+        return players
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         policy = self._agents.policy(self._actor, rows)

@@ -34,7 +34,7 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.descent import Descent, Optimiser
 from poker_rl.learning.memory import Circular, Column, Memory
 from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rows, Seating
-from poker_rl.players.network import GreedyPlayer, NetworkPlayer
+from poker_rl.players.network import Critic, GreedyPlayer, NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import mixed
 
@@ -112,12 +112,15 @@ class DQN(NetworkLearner):
 
     def players(self) -> dict[str, Player]:
         """The policy that takes the best action."""
-        return {"greedy": self._player(self._q, GreedyPlayer)}
+        critic = self._agents.kept(None, self.reward_scale, self.gamma, of_actions=True)
+        return {"greedy": self._player(self._q, GreedyPlayer, critic)}
 
-    def _player(self, module: nn.Module, kind: type[NetworkPlayer]) -> Player:
+    def _player(
+        self, module: nn.Module, kind: type[NetworkPlayer], critic: Critic | None = None
+    ) -> Player:
         # agents that are dealt to the seats all learn the same: the first one is measured in each
         alone = self.members == "agent" and self.seating == "shuffled"
-        return (self._agents.first if alone else self._agents.player)(module, kind)
+        return (self._agents.first if alone else self._agents.player)(module, kind, critic)
 
     def _own_decisions(self) -> int:
         """Decisions of one agent, the mean over all."""

@@ -185,11 +185,13 @@ class PPO(NetworkLearner, Seats):
 
     def players(self) -> dict[str, Player]:
         """The average of the weights, the policy in training, and its average network if any."""
-        return self._agents.players(
-            weight_average=self._weight_average.module,
-            current=self._actor,
-            average=None if self._average is None else self._average.module,
+        critic = self._agents.kept(self._critic, self.reward_scale, self.gamma, of_actions=False)
+        players = self._agents.players(
+            critic, weight_average=self._weight_average.module, current=self._actor
         )
+        if self._average is not None:
+            players["average"] = self._agents.player(self._average.module)
+        return players
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         return self._agents.sampled(self._actor, rows)

@@ -132,7 +132,10 @@ class VPG(NetworkLearner, Seats):
 
     def players(self) -> dict[str, Player]:
         """The average of the weights and the policy in training."""
-        return self._agents.players(weight_average=self._weight_average.module, current=self._actor)
+        critic = self._agents.kept(self._critic, self.reward_scale, of_actions=False)
+        return self._agents.players(
+            critic, weight_average=self._weight_average.module, current=self._actor
+        )
 
     def _objective(self, advantage: Tensor, log_prob: Tensor, before: Tensor) -> Tensor:
         """What the actor maximises the mean of, [N]."""

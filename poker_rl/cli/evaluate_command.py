@@ -19,6 +19,10 @@ headline player) or what is named of it:
   poker-rl evaluate run=outputs/kuhn/ppo/TIME show=true      all evaluations of the run, a table
   poker-rl evaluate game=leduc player=call against=[raise,outputs/leduc/ppo/TIME]
   poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@DECISIONS:current against=[call]
+  poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME:current:greedy against=[call]
+
+`:greedy` behind a player, of a snapshot (`RUN:current:greedy`) or a bot (`chen:greedy`), takes the
+action that the player takes most often, always.
 
   game=NAME, evaluation.KEY=VALUE  as `poker-rl train` takes them, if there is no run
   --config-dir FOLDER              options of your own, in files such as FOLDER/player/mine.yaml;

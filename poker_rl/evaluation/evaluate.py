@@ -72,12 +72,12 @@ def evaluate_run(
         Refused: if the run has no such snapshot, a player can't be loaded or plays another game.
     """
     place = str(run) if checkpoint is None else f"{run}@{checkpoint}"
-    snapshot, name, copy = parse(place if player is None else f"{place}:{player}")
-    players = load_players(snapshot, game, device, name)
-    if name is not None and copy is not None:
-        if copy >= players[name].instances:
-            raise Refused(f"player: {name} has {players[name].instances} copies, counted from 0")
-        players = {f"{name}.{copy}": players[name].instance(copy)}
+    snapshot, name, copy, greedy = parse(place if player is None else f"{place}:{player}")
+    if player is None or (copy is None and not greedy):
+        players = load_players(snapshot, game, device, name)
+    else:
+        with about("player"):
+            players = {player: load(f"{snapshot}:{player}")}
     if earlier is None:
         earlier = FEW_SNAPSHOTS if figures and evaluation.tree is None else 0
     before = snapshots_before(run, int(snapshot.stem))

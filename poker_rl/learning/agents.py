@@ -17,9 +17,9 @@ from poker_rl.learning.memory import Column
 from poker_rl.learning.minibatches import Inputs, minibatches
 from poker_rl.learning.rollout import Batch, Rollout, Rows, Seating
 from poker_rl.learning.room import demand
-from poker_rl.nets.dense import Net, Size, masked_softmax, take
+from poker_rl.nets.dense import Net, Size, masked_softmax
 from poker_rl.players.features import Features
-from poker_rl.players.network import Members, NetworkPlayer, member_count, member_of
+from poker_rl.players.network import Critic, Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import draw, sample
 
@@ -154,21 +154,55 @@ class Agents:
         with in_memory("net"):
             return net.module(size, self._weights).to(self.device)
 
-    def player(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
-        """The policy of K networks."""
-        return kind(self.game, self._net, module, self._members, self._instances)
+    def kept(
+        self, module: nn.Module | None, chips: float, gamma: float = 1.0, *, of_actions: bool
+    ) -> Critic | None:
+        """The critic that players keep.
 
-    def first(self, module: nn.Module, kind: type[NetworkPlayer] = NetworkPlayer) -> Player:
+        Args:
+            module: its networks; None: the players' own networks value actions.
+            chips: to one unit of value.
+            gamma: the discount it was trained with.
+            of_actions: whether it values each action.
+
+        Returns:
+            None if it sees hidden cards, as nobody who plays does, or if what it values is
+            discounted and so no number of chips.
+        """
+        return None if self._hidden or gamma < 1 else Critic(module, of_actions, chips)
+
+    def player(
+        self,
+        module: nn.Module,
+        kind: type[NetworkPlayer] = NetworkPlayer,
+        critic: Critic | None = None,
+    ) -> Player:
+        """The policy of K networks."""
+        return kind(self.game, self._net, module, self._members, self._instances, critic)
+
+    def first(
+        self,
+        module: nn.Module,
+        kind: type[NetworkPlayer] = NetworkPlayer,
+        critic: Critic | None = None,
+    ) -> Player:
         """The policy of the first network alone, in every seat."""
-        return kind(self.game, self._net, take(module, slice(1)), "shared")
+        whole = kind(self.game, self._net, module, "shared", self.copies, critic)
+        return whole.instance(0)
 
     def each(self, module: nn.Module) -> Player:
         """The policies of each network alone, in every seat, as so many instances."""
         return NetworkPlayer(self.game, self._net, module, "shared", self.copies)
 
-    def players(self, **modules: nn.Module | None) -> dict[str, Player]:
+    def players(
+        self, critic: Critic | None = None, **modules: nn.Module | None
+    ) -> dict[str, Player]:
         """The policies of several networks by name, without those that there are none of."""
-        return {name: self.player(net) for name, net in modules.items() if net is not None}
+        return {
+            name: self.player(net, critic=critic)
+            for name, net in modules.items()
+            if net is not None
+        }
 
     def logits(self, module: nn.Module, rows: Rows) -> Tensor:
         """What the networks say of some rows, each through its copy, [B, outputs]."""

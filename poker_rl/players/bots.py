@@ -11,12 +11,13 @@ from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.tables import Tables
+from poker_rl.players.player import Unvalued
 
 FEW = 9  # of a game's actions, named in a message
 
 
 @dataclass(kw_only=True)
-class Bot:
+class Bot(Unvalued):
     """A player whose settings are all there is to keep; a kind of bot adds `probabilities`."""
 
     game: InitVar[Game]

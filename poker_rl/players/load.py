@@ -7,6 +7,8 @@
     outputs/kuhn/ppo/x/players/9.pt    a snapshot file
     outputs/kuhn/ppo/x:average         another player of the snapshot, by name
     outputs/kuhn/ppo/x:average.7       the eighth of its copies, if it was trained as several
+    outputs/kuhn/ppo/x:current:greedy  the action that a player takes most often, always
+    tight:greedy                       the same of a bot
 
 The headline player is the first one that a snapshot lists, see `Algorithm.players`.
 
@@ -26,6 +28,7 @@ from poker_rl.config.build import build_as, folders, option, read
 from poker_rl.config.classes import class_of
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
+from poker_rl.players.greedy import Greedy
 from poker_rl.players.player import Player
 from poker_rl.storage.checkpoint import (
     MISFITS,
@@ -39,7 +42,9 @@ from poker_rl.storage.checkpoint import (
 CPU = torch.device("cpu")
 
 NAME = re.compile(r"[\w-]+")
-SPEC = re.compile(r"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?)?")  # path@decisions:player.copy
+GREEDY = ":greedy"
+# path@decisions:player.copy:greedy
+SPEC = re.compile(rf"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?({GREEDY})?)?")
 
 PLAYER_NAME = re.compile(r"\w{1,60}")  # such a name may be part of a file's
 
@@ -60,16 +65,18 @@ def load_player(
     Raises:
         Refused: if there is none, its file is damaged, or it plays another game.
     """
-    if is_bot(spec):
-        return _bot(spec, game, device, folders(None) if conf is None else conf)
-    path, name, copy = parse(spec)
+    if (bot := bot_of(spec)) is not None:
+        player = _bot(bot, game, device, folders(None) if conf is None else conf)
+        return player if bot == spec else Greedy(game, player)
+    path, name, copy, greedy = parse(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
-    if player.instances == 1 and copy is None:
-        return player
-    if copy is None or copy >= player.instances:
-        last = player.instances - 1
-        raise Refused(f"{spec}: {name} has {last + 1} copies; choose :{name}.0 to :{name}.{last}")
-    return player.instance(copy)
+    if player.instances > 1 or copy is not None:
+        if copy is None or copy >= player.instances:
+            last = player.instances - 1
+            choose = f"choose :{name}.0 to :{name}.{last}"
+            raise Refused(f"{spec}: {name} has {last + 1} copies; {choose}")
+        player = player.instance(copy)
+    return Greedy(game, player) if greedy else player
 
 
 def _bot(name: str, game: Game, device: torch.device, conf: Sequence[Path]) -> Player:
@@ -79,33 +86,39 @@ def _bot(name: str, game: Game, device: torch.device, conf: Sequence[Path]) -> P
     return player
 
 
-def is_bot(spec: str) -> bool:
-    """Whether this names a bot of `conf/player` or a file like those there."""
-    named = NAME.fullmatch(spec) is not None and not (Path(spec) / PLAYERS).is_dir()
-    return named or spec.endswith(".yaml")
+def bot_of(spec: str) -> str | None:
+    """The bot of `conf/player`, or the file like those there, that this names; None if none.
+
+    It is without the `:greedy` that may stand behind it.
+    """
+    name = spec.removesuffix(GREEDY)
+    named = NAME.fullmatch(name) is not None and not (Path(name) / PLAYERS).is_dir()
+    return name if named or name.endswith(".yaml") else None
 
 
 def told(spec: str) -> str:
     """The same player with nothing left unsaid: `RUN@DECISIONS:PLAYER`, or `FILE:PLAYER`.
 
+    What is said of the player itself stays behind it: `RUN@DECISIONS:PLAYER.COPY:greedy`.
+
     Raises:
         Refused: as `resolve` does.
     """
-    if is_bot(spec):
+    if bot_of(spec) is not None:
         return spec
     path, player = resolve(spec)
     return f"{path.parent.parent}@{path.stem}:{player}" if in_run(path) else f"{path}:{player}"
 
 
 def resolve(spec: str) -> tuple[Path, str]:
-    """The snapshot file of a player that is no bot, and its name and copy there: `average.7`.
+    """The snapshot file of a player that is no bot, and what it is there: `average.7:greedy`.
 
     Raises:
         Refused: if there is no such snapshot, or it is damaged or empty.
     """
-    path, name, copy = parse(spec)
+    path, name, copy, greedy = parse(spec)
     name = headline(path) if name is None else name
-    return path, name if copy is None else f"{name}.{copy}"
+    return path, name + ("" if copy is None else f".{copy}") + (GREEDY if greedy else "")
 
 
 def headline(path: Path) -> str:
@@ -122,14 +135,17 @@ def in_run(snapshot: Path) -> bool:
     return snapshot.parent.name == PLAYERS and snapshot.stem.isdecimal()
 
 
-def parse(spec: str) -> tuple[Path, str | None, int | None]:
-    """The snapshot file, the player's name and which of its copies; None where not written.
+def parse(spec: str) -> tuple[Path, str | None, int | None, bool]:
+    """The snapshot file, the player's name, which of its copies, and whether its best action.
+
+    Name and copy are None where they are not written.
 
     Raises:
         Refused: if the folder has no such snapshot.
     """
     match = None if Path(spec).exists() else SPEC.fullmatch(spec)  # a path may hold a colon
-    place, decisions, name, copy = match.groups() if match else (spec, None, None, None)
+    parts = match.groups() if match else (spec, None, None, None, None)
+    place, decisions, name, copy, greedy = parts
     path = Path(place)
     if decisions is not None:
         kept = {file.stem: file for file in snapshots(path)}
@@ -138,7 +154,7 @@ def parse(spec: str) -> tuple[Path, str | None, int | None]:
         path = kept[decisions]
     elif path.is_dir():
         path = newest(path)
-    return path, name, None if copy is None else int(copy)
+    return path, name, None if copy is None else int(copy), greedy is not None
 
 
 def earlier(folder: Path, decisions: int) -> list[Path]:

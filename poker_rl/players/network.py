@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -44,6 +45,27 @@ def member_of(
     return own.astype(np.int64)
 
 
+@dataclass(frozen=True)
+class Critic:
+    """Networks that value what a policy's networks decide, and see what those see.
+
+    Attributes:
+        module: as many copies as of the policy's networks, from the same features to one value or
+            to one of each action; None: the policy's own networks value actions.
+        of_actions: whether it is one of each action.
+        chips: to one unit of value.
+    """
+
+    module: nn.Module | None
+    of_actions: bool
+    chips: float
+
+    def state(self) -> dict[str, Any]:
+        """Kind, unit and weights, on the CPU."""
+        weights = None if self.module is None else on_cpu(self.module)
+        return {"of_actions": self.of_actions, "chips": self.chips, "weights": weights}
+
+
 class NetworkPlayer:
     """A policy by networks, one for all decisions or one for each member.
 
@@ -54,31 +76,67 @@ class NetworkPlayer:
         module: instances x members copies of it, from features to a logit an action.
         members: which network decides: one `shared`, one a `seat`, `agent` or betting `node`.
         instances: independent copies of the whole player.
+        critic: networks in training too, which value its decisions; None if there are none.
     """
 
     def __init__(
-        self, game: Game, net: Net, module: nn.Module, members: Members, instances: int = 1
+        self,
+        game: Game,
+        net: Net,
+        module: nn.Module,
+        members: Members,
+        instances: int = 1,
+        critic: Critic | None = None,
     ) -> None:
         self.game, self.net, self.module = game, net, module
-        self.members, self.instances = members, instances
+        self.members, self.instances, self.critic = members, instances, critic
         self.features = Features(game, net.features)
         self._tables = Tables(game, 0, 0)
 
     def instance(self, k: int) -> NetworkPlayer:
         """One of the copies, alone, with memory of its own."""
         count = member_count(self.game, self.members)
-        module = take(self.module, slice(k * count, (k + 1) * count))
-        return type(self)(self.game, self.net, module, self.members)
+        own, critic = slice(k * count, (k + 1) * count), self.critic
+        if critic is not None and critic.module is not None:
+            critic = replace(critic, module=take(critic.module, own))
+        return type(self)(self.game, self.net, take(self.module, own), self.members, critic=critic)
 
     @torch.no_grad()
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]; with several instances the rows are as many equal blocks."""
-        device = next(self.module.parameters()).device
-        self._tables.use(records)
-        legal = torch.from_numpy(self._tables.legal()).to(device)
-        seen = torch.from_numpy(self.features(records)).to(device)
-        logits = routed(self.module, seen, self._copies(records, device))
+        logits = self._outputs(self.module, records)
+        legal = torch.from_numpy(self._legal(records)).to(logits.device)
         return self._policy(logits.double(), legal).cpu().numpy()  # [B, A]
+
+    def values(self, records: np.ndarray) -> np.ndarray | None:
+        """See `Player.values`; rows as in `probabilities`."""
+        if self.critic is None:
+            return None
+        rows = self._judged(self.critic, records)
+        return (self.probabilities(records) * rows).sum(1) if self.critic.of_actions else rows[:, 0]
+
+    def action_values(self, records: np.ndarray) -> np.ndarray | None:
+        """See `Player.action_values`; rows as in `probabilities`."""
+        if self.critic is None or not self.critic.of_actions:
+            return None
+        return np.where(self._legal(records), self._judged(self.critic, records), np.nan)
+
+    def _legal(self, records: np.ndarray) -> np.ndarray:
+        self._tables.use(records)
+        return self._tables.legal()
+
+    @torch.no_grad()
+    def _judged(self, critic: Critic, records: np.ndarray) -> np.ndarray:
+        """The critic's values in chips, [B, 1] or [B, A]."""
+        module = self.module if critic.module is None else critic.module
+        values: np.ndarray = self._outputs(module, records).double().cpu().numpy() * critic.chips
+        return values
+
+    def _outputs(self, module: nn.Module, records: np.ndarray) -> torch.Tensor:
+        """What networks say of tables [B], [B, outputs]."""
+        device = next(module.parameters()).device
+        seen = torch.from_numpy(self.features(records)).to(device)
+        return routed(module, seen, self._copies(records, device))
 
     def _policy(self, logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
         return masked_softmax(logits, legal)
@@ -92,26 +150,42 @@ class NetworkPlayer:
         return torch.from_numpy(copy).to(device)
 
     def state(self) -> dict[str, Any]:
-        """Shape, members and weights, on the CPU."""
-        weights = self.module.state_dict()
+        """Shape, members, weights and critic, on the CPU."""
         return {
             "_target_": f"{__name__}.{type(self).__name__}",
             "net": net_state(self.net),
             "members": self.members,
             "instances": self.instances,
-            "weights": {name: weight.detach().cpu().clone() for name, weight in weights.items()},
+            "weights": on_cpu(self.module),
+            "critic": None if self.critic is None else self.critic.state(),
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """The player whose state this was."""
+        """The player whose state this was; those of earlier versions know of no critic."""
         net: Net = built(state["net"])
         copies = state["instances"] * member_count(game, state["members"])
         seen = Features(game, net.features)
-        size = Size(inputs=seen.size, outputs=game.actions, copies=copies, steps=seen.steps)
-        module = net.module(size, torch.Generator())
-        module.load_state_dict(state["weights"])
-        return cls(game, net, module.to(device), state["members"], state["instances"])
+
+        def read(net: Net, outputs: int, weights: dict[str, Any]) -> nn.Module:
+            size = Size(inputs=seen.size, outputs=outputs, copies=copies, steps=seen.steps)
+            module = net.module(size, torch.Generator())
+            module.load_state_dict(weights)
+            return module.to(device)
+
+        module, critic = read(net, game.actions, state["weights"]), None
+        if (kept := state.get("critic")) is not None:
+            of_actions, weights = kept["of_actions"], kept["weights"]
+            outputs = game.actions if of_actions else 1
+            values = None if weights is None else read(net.values, outputs, weights)
+            critic = Critic(values, of_actions, kept["chips"])
+        return cls(game, net, module, state["members"], state["instances"], critic)
+
+
+def on_cpu(module: nn.Module) -> dict[str, torch.Tensor]:
+    """A copy of a module's weights by name."""
+    weights = module.state_dict()
+    return {name: weight.detach().cpu().clone() for name, weight in weights.items()}
 
 
 class GreedyPlayer(NetworkPlayer):

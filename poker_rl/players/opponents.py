@@ -16,7 +16,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from poker_rl.config.settings import Refused
-from poker_rl.players.load import in_run, is_bot, resolve
+from poker_rl.players.load import bot_of, in_run, resolve
 
 OPPONENTS = "opponents"
 
@@ -44,10 +44,10 @@ class Opponents:
         """
         if spec in self._named or self.locate(spec) != spec:
             return spec
-        if is_bot(spec):
-            if not spec.endswith(".yaml"):
+        if (bot := bot_of(spec)) is not None:
+            if not bot.endswith(".yaml"):
                 return spec
-            path, player = Path(spec), ""
+            path, player = Path(bot), spec.removeprefix(bot)
         else:
             path, name = resolve(spec)
             player = f":{name}"

@@ -27,9 +27,35 @@ class Player(Protocol):
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B], each at its seat to act -> float64 [B, A], rows sum to 1, 0 where illegal."""
 
+    def values(self, records: np.ndarray) -> np.ndarray | None:
+        """What the seat to act at each table can expect to win in the whole hand, float64 [B].
+
+        In chips, net of those that it puts in before and after: a critic's estimate, from what
+        that seat sees, for the policy in training among those that it was trained with. None if
+        the player has no such critic.
+        """
+
+    def action_values(self, records: np.ndarray) -> np.ndarray | None:
+        """The same if the seat takes each action now, float64 [B, A], NaN where illegal.
+
+        None if the player has no critic that values actions.
+        """
+
     def state(self) -> dict[str, Any]:
         """What a snapshot keeps: `_target_`, settings and weights."""
 
     @classmethod
     def from_state(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
         """The player whose `state()` this was; `device` is where its networks go."""
+
+
+class Unvalued:
+    """The part of `Player` that a player without a critic has."""
+
+    def values(self, records: np.ndarray) -> np.ndarray | None:
+        """None: it has no critic."""
+        return None
+
+    def action_values(self, records: np.ndarray) -> np.ndarray | None:
+        """None: it has no critic."""
+        return None

@@ -9,9 +9,10 @@ import torch
 
 from poker_rl.games.game import Game
 from poker_rl.games.tree import tree_of
+from poker_rl.players.player import Unvalued
 
 
-class TablePlayer:
+class TablePlayer(Unvalued):
     """A policy that is looked up: a row of probabilities for each information set.
 
     Args:

@@ -168,7 +168,10 @@ def taking_along(
     }
 
     def take(one: Any) -> Any:
-        return opponents.take(own.get(one, one)) if isinstance(one, str) else one
+        if not isinstance(one, str):
+            return one
+        name, colon, rest = one.partition(":")  # `mine`, `mine:greedy`
+        return opponents.take(f"{own.get(name, name)}{colon}{rest}")
 
     for key in MET:
         value = at(settings, key)

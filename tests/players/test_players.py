@@ -16,8 +16,10 @@ from poker_rl.games.tree import tree_of
 from poker_rl.nets.dense import MLP, BetWeight, Size
 from poker_rl.players.equilibrium import Equilibrium
 from poker_rl.players.features import Features
+from poker_rl.players.greedy import Greedy
 from poker_rl.players.load import load_player, load_players
 from poker_rl.players.network import NetworkPlayer, member_count, member_of
+from poker_rl.players.player import Unvalued
 from poker_rl.players.table import TablePlayer
 from poker_rl.storage import checkpoint
 
@@ -27,6 +29,7 @@ KUHN, LEDUC, HOLDEM = (
     build(option("game", name), "game") for name in ("kuhn", "leduc", "limit_holdem")
 )
 KUHN_3P = replace(KUHN, name="kuhn_3p", seats=3, ranks="TJQK")
+KUHN_FIRST = tree_of(KUHN).records[:1]  # the first move: check or bet
 
 
 def bot(name, game=KUHN):
@@ -278,6 +281,50 @@ def test_one_of_several_copies_is_named(tmp_path):
     for spec in ("", ":current", ":current.3"):
         with pytest.raises(Refused, match=r"3 copies; choose :current.0 to :current.2"):
             load(f"{tmp_path}{spec}")
+
+
+def test_greedy_takes_the_action_that_is_taken_most_often(tmp_path):
+    trained, taken = network(LEDUC), table(LEDUC)
+    save(tmp_path, 1, {"current": trained, "greedy": taken}, LEDUC)
+    records = hands(LEDUC)
+    chances = trained.probabilities(records)
+    best = load(f"{tmp_path}:current:greedy", LEDUC).probabilities(records)
+    assert np.array_equal(best, chances == chances.max(1, keepdims=True))
+    # a player of that name, as DQN has, is still itself
+    drawn = load(f"{tmp_path}:greedy", LEDUC).probabilities(records)
+    assert np.array_equal(drawn, taken.probabilities(records))
+    again = load(f"{tmp_path}@1:current:greedy", LEDUC)
+    kept = type(again).from_state(again.state(), LEDUC, CPU)
+    assert np.array_equal(kept.probabilities(records), best)
+    # of two actions equally likely the first
+    assert np.array_equal(load("uniform:greedy").probabilities(KUHN_FIRST), [[0, 1, 0]])
+    for spec in ("nobody:greedy", f"{tmp_path}:nobody:greedy"):
+        with pytest.raises(Refused, match="nobody"):
+            load(spec, LEDUC)
+
+
+def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
+    game = build(option("game", "nolimit_leduc"), "game")
+    tables = Tables(game, 1, 0)
+    tables.deal()
+    chances = np.array([[0, 0.4, 0.1, 0.3, 0.2, 0, 0]])  # call, or raise to 2, 3, 4 chips
+
+    class Mixed(Unvalued):
+        instances = 1
+
+        def probabilities(self, records):
+            return chances
+
+    assert Greedy(game, Mixed()).probabilities(tables.records).tolist() == [[0, 0, 0, 1, 0, 0, 0]]
+
+
+def test_greedy_is_of_each_copy(tmp_path):
+    player = network(KUHN, instances=3)
+    save(tmp_path, 1, {"current": player})
+    records = hands(KUHN)
+    chances = player.instance(2).probabilities(records)
+    best = load(f"{tmp_path}:current.2:greedy").probabilities(records)
+    assert np.array_equal(best.argmax(1), chances.argmax(1))
 
 
 def test_refusals(run, tmp_path):
