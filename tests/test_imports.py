@@ -23,10 +23,12 @@ ROOMS = {
     "config": set(),
 }
 
-# Learners that build on another one; all others import no algorithm.
+# Learners that build on another one, and the solver that is asked for by its name; all others
+# import no algorithm.
 BUILDS_ON = {
     "algos.nfsp": {"algos.dqn"},
     "algos.nfsp_ppo": {"algos.ppo"},
+    "algos.solve": {"algos.load"},
 }
 
 # Libraries that only these modules may know.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from json import dumps
 from pathlib import Path
 from typing import Any, Literal
@@ -187,10 +187,11 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
         with about("figure"):
             make_room(Path(asked.figure), asked.overwrite)
     advice = advice_of(game, player, name, records, asked.grid or asked.figure is not None)
+    shown = advice if asked.grid else replace(advice, grid=None)
     if asked.json:
-        say(dumps(advice.plain(), indent=2))
+        say(dumps(shown.plain(), indent=2))
     else:
-        say(advice.text(sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        say(shown.text(sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     if asked.figure is not None and advice.grid is not None:
         from poker_rl.evaluation.drawing import save  # matplotlib takes a while to import
         from poker_rl.evaluation.grids import draw
@@ -224,8 +225,7 @@ def advice_of(game: AnyPoker, player: Player, name: str, records: np.ndarray, gr
         choices.append(
             Choice(action, game.action_name(action), word, to, float(chances[action]), best)
         )
-    estimate = getattr(player, "values", None)
-    values = None if estimate is None else estimate(records)
+    values = player.values(records)
     value = None if values is None else float(values[0])
     hands = None
     if grid and has_grid(game):

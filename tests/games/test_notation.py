@@ -58,6 +58,7 @@ def test_ways_to_write_a_position(name, hand, board, actions, told):
         (LIMIT, "AsKd", "", "rrrr", "actions: the 4th, r: no further raise is allowed here;"),
         (LIMIT, "AsKd", "", "rrrr", "allowed: f, c$"),
         (LIMIT, "AsKd", "", "r x", "the 2nd, x: there is a bet to call already; allowed: f, c, r"),
+        (LIMIT, "AsKd", "", "b", "the 1st, b: there is a bet to call already; allowed: f, c, r"),
         (LIMIT, "AsKd", "", "c f", "the 2nd, f: there is no bet to fold to; allowed: c, r"),
         (LIMIT, "AsKd", "", "c z", "the 2nd, z: is no action"),
         (LIMIT, "AsKd", "", "r f", "the hand is over after the 2nd action, nobody is to act"),

@@ -39,9 +39,11 @@ def test_the_chances_are_the_players(capsys):
     assert "seat 0 (big blind) with AsKd, board Qs7h2c, after rcrr; pot 14 chips, 2 to call" in text
     assert "raise to 10  100.0%  ####" in text
     assert "\x1b[" not in text  # no terminal
+    unasked = ["grid=false", "figure=a.png"]
     assert "starting hand" not in told(
-        capsys, "game=limit_holdem", "player=sklansky", *FLOP, "grid=false"
+        capsys, "game=limit_holdem", "player=sklansky", *FLOP, *unasked
     )
+    assert Path("a.png").exists()
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc"])
@@ -84,6 +86,15 @@ def test_the_answer_does_not_depend_on_cards_that_nobody_knows(name, player):
         answers.append([choice.chance for choice in answer.choices])
     assert all(answer == answers[0] for answer in answers)
     assert sum(answers[0]) == pytest.approx(1)
+
+
+def test_the_value_is_that_of_the_players_critic():
+    definition = game("limit_holdem")
+    player = load_algorithm("ppo", definition).players()["current"]
+    records = position(definition, None, "AsKd", "Qs7h2c", "r c / b r")
+    advice = advice_of(definition, player, "it", records, False)
+    assert advice.value == pytest.approx(float(player.values(records)[0]))
+    assert f"value: {advice.value / 2:+.2f} big blinds" in advice.text(False)
 
 
 def test_few_of_many_raises_are_told_and_the_rest_together(capsys):
