@@ -36,8 +36,7 @@ def draw(blocks: Sequence[Sequence[Grid]], title: str, ranks: str) -> Figure:
     figure.legend(
         [Patch(color=ACTIONS[kind]) for kind in used],
         [NAMES[kind] for kind in used],
-        loc="outside lower right",
-        ncols=len(used),
+        loc="outside right upper",
         frameon=False,
         labelcolor=INK,
         fontsize=8,

@@ -194,9 +194,10 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
         say(shown.text(sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     if asked.figure is not None and advice.grid is not None:
         from poker_rl.evaluation.drawing import save  # matplotlib takes a while to import
+        from poker_rl.evaluation.figures import brief
         from poker_rl.evaluation.grids import draw
 
-        figure = draw([[advice.grid]], advice.grid.title, game.ranks)
+        figure = draw([[advice.grid]], f"Starting hands: {brief(name)}", game.ranks)
         save(figure, Path(asked.figure), f"{game.name}, {name}")
 
 
