@@ -25,6 +25,8 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<run>
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
+  poker-rl compare RUN… [key=value …]           figures and curves of several runs, over their seeds
+  poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
   poker-rl advise game=NAME player=PLAYER hand=CARDS …   what a player would do in a position
   poker-rl export run=FOLDER hands=1000 out=FILE …       hands and policies for other programs
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
@@ -43,7 +45,7 @@ Then:
 `poker-rl COMMAND --help` tells more, --version the version."""
 
 # `poker_rl/cli/<command>_command.py` has a `run`.
-COMMANDS = ("train", "evaluate", "advise", "export", "list")
+COMMANDS = ("train", "evaluate", "compare", "report", "advise", "export", "list")
 
 
 def main() -> NoReturn:

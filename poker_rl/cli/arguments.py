@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +13,8 @@ from typing import Any, NoReturn
 
 from poker_rl.config.settings import Refused
 from poker_rl.storage.disk import say
+
+SETTING = re.compile(r"\w+=")  # how key=value begins, and a path hardly does
 
 
 class Arguments(argparse.ArgumentParser):
@@ -76,3 +80,27 @@ def asked(
 
         chosen = composed(of_group, conf)
     return settings, chosen, conf
+
+
+def asked_of_runs(
+    name: str, explained: str, arguments: list[str]
+) -> tuple[list[str], dict[str, Any], list[Path]] | None:
+    """The same for a command that takes run folders as plain words among its settings.
+
+    Returns:
+        the words, the command's settings and the folders of options; None if only help was asked
+        for, which is printed.
+
+    Raises:
+        Refused: if the arguments can't be read.
+    """
+    parser = Arguments()
+    parser.add_argument("words", nargs="*")
+    given = parser.parse_intermixed_args(arguments)
+    words = [word for word in given.words if not SETTING.match(word) or os.path.exists(word)]
+    others = [word for word in given.words if word not in words]
+    flags = ["--help"] * given.help
+    if given.config_dir is not None:
+        flags.append(f"--config-dir={given.config_dir}")
+    read = asked(name, explained, [*others, *flags], groups=())
+    return None if read is None else (words, read[0], read[2])

@@ -1,0 +1,64 @@
+"""Run folders written by hand, as the tests of comparisons and reports want them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+EXACT = "eval/average/exploitability"
+
+
+def run_folder(
+    folder: str,
+    rows: Sequence[Mapping[str, float]],
+    *,
+    seed: int = 0,
+    names: Mapping[str, str] | None = None,
+    manifest: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Path:
+    """A run folder with these rows; those of one seed after another began one after another."""
+    path = Path(folder)
+    path.mkdir(parents=True)
+    cfg = {
+        "seed": seed,
+        "threads": 1,
+        "budget": 100,
+        "budget_unit": "decisions",
+        "outputs": "outputs",
+        "name": path.name,
+        "names": {"game": "kuhn", "algo": "ppo"} | dict(names or {}),
+        "algo": {"_target_": "poker_rl.algos.ppo.PPO", "gamma": 1.0},
+    } | settings
+    (path / "config.yaml").write_text(yaml.safe_dump(cfg, sort_keys=False))
+    told = {
+        "command": "poker-rl train",
+        "status": "finished",
+        "checkpoint": None,
+        "resumed": [],
+        "seed": seed,
+        "cpu": "a processor",
+        "gpu": None,
+        "start": f"2026-01-01T00:00:{seed:02}+00:00",
+        "versions": {"torch": "2.13.0"},
+        "measurements": {EXACT: {"unit": "ante/hand", "kind": "exact"}},
+    } | dict(manifest or {})
+    (path / "manifest.json").write_text(json.dumps(told))
+    (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def row(decisions: float, value: float, **others: float) -> dict[str, float]:
+    """A row with this exploitability of the average."""
+    return {
+        "hands": decisions / 2,
+        "decisions": decisions,
+        "updates": 0,
+        "iterations": 0,
+        EXACT: value,
+        "time/elapsed_s": 6 * decisions,
+    } | others
