@@ -11,7 +11,7 @@ from architecture import GROUND, arrows, floors, imports, modules, room_of
 ROOMS = {
     "cli": {"config", "play", "reports", "runs", "storage"},
     "play": {"algos", "config", "evaluation", "games", "players", "runs", "storage"},
-    "reports": {"config", "evaluation", "games", "players", "storage"},
+    "reports": {"config", "evaluation", "games", "players", "runs", "storage"},
     "runs": {"algos", "config", "evaluation", "games", "players", "storage"},
     "algos": {"config", "games", "learning", "nets", "players"},
     "evaluation": {"config", "games", "players", "storage"},

@@ -28,6 +28,8 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl play [key=value …]                   sit down against what was trained, in a browser
   poker-rl compare RUN… [key=value …]           figures and curves of several runs, over their seeds
   poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
+  poker-rl advise game=NAME player=PLAYER hand=CARDS …   what a player would do in a position
+  poker-rl export run=FOLDER hands=1000 out=FILE …       hands and policies for other programs
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 The first three things to try:
@@ -43,14 +45,8 @@ Then:
 
 `poker-rl COMMAND --help` tells more, --version the version."""
 
-COMMANDS = (
-    "train",
-    "evaluate",
-    "play",
-    "compare",
-    "report",
-    "list",
-)  # `poker_rl/cli/<command>_command.py` has a `run`
+# `poker_rl/cli/<command>_command.py` has a `run`.
+COMMANDS = ("train", "evaluate", "play", "advise", "compare", "report", "export", "list")
 
 
 def main() -> NoReturn:

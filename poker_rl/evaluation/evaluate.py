@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +29,7 @@ from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier as snapshots_before
 from poker_rl.players.load import headline, itself, load_players, parse, told
 from poker_rl.players.player import Player
-from poker_rl.storage.disk import demand_folder, say
+from poker_rl.storage.disk import make_folder, say
 from poker_rl.storage.folder import METRICS, read_folder, read_rows
 
 if TYPE_CHECKING:
@@ -145,7 +143,8 @@ def evaluate_players(
         with about("figures"):
             read_rows(metrics)  # refused now and not after the matches
     if out is not None:
-        make_writable(out)
+        with about("out"):
+            make_folder(out)
 
     began = datetime.now()
     measures = {name: evaluation.measures(one) for name, one in players.items()}
@@ -176,20 +175,6 @@ def evaluate_players(
         if figures:
             draw(report, evaluation, players, metrics, out / report.stem)
     return report
-
-
-def make_writable(out: Path) -> None:
-    """Make a folder, if it is not there.
-
-    Raises:
-        Refused: if something else is in its place.
-        OSError: if nothing can be written into it.
-    """
-    with about("out"):
-        demand_folder(out)
-    out.mkdir(parents=True, exist_ok=True)
-    if not os.access(out, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(out))
 
 
 def draw(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 
 from poker_rl.config.settings import Range, about
+from poker_rl.evaluation import grid
 from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, member
 from poker_rl.evaluation.exploitability import exploitability, gains, values
 from poker_rl.evaluation.matches import Deals, against, unit_of
@@ -187,10 +188,14 @@ class Evaluation:
         }
 
     def figures(self, players: Mapping[str, Player], metrics: Path | None) -> dict[str, Figure]:
-        """Curves from a metrics.jsonl, if given; the players' policies where the game is small."""
+        """Curves from a metrics.jsonl, if given, and the players' policies.
+
+        These are all of a policy where the game is small, and of hold'em the starting hands.
+        """
         from poker_rl.evaluation.figures import read  # matplotlib takes a while to import
 
         drawn = {} if metrics is None else self.curves(read(metrics))
+        drawn |= grid.figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():
                 drawn |= self.pictures(self.tree, name, self.policies(self.tree, player))

@@ -56,7 +56,7 @@ def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
     parts = [packed[i : i + width] for i in range(0, len(packed), width)]
     for part in parts:
         if part not in names:
-            raise Refused(f"cards: {part!r} in {text!r} is not one of {' '.join(names)}")
+            raise Refused(f"{part!r} in {text!r} is not one of {' '.join(names)}")
     return [names[part] for part in parts]
 
 

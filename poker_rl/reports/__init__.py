@@ -1,4 +1,4 @@
-"""What run folders hold, as tables, pictures and pages to show: comparisons and reports.
+"""What run folders hold, to show and for other programs: comparisons, reports, hands, policies.
 
-Imports config, evaluation, games, players and storage.
+Imports config, evaluation, games, players, runs and storage.
 """

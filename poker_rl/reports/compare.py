@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from poker_rl.config.build import convert_fields
-from poker_rl.config.settings import NonNegative, Refused
-from poker_rl.evaluation.evaluate import make_writable
+from poker_rl.config.settings import NonNegative, Refused, about
 from poker_rl.reports.groups import grouped
 from poker_rl.reports.picture import draw, save
 from poker_rl.reports.table import Figures
 from poker_rl.reports.trained import AXES, Trained, found, read_run
-from poker_rl.storage.disk import demand_file, say
+from poker_rl.storage.disk import demand_file, make_folder, say
 from poker_rl.storage.folder import write_text
 
 TEXTS, PICTURES = (".md", ".csv", ".json"), (".png", ".svg")
@@ -54,7 +53,8 @@ def compare(words: Sequence[str], settings: Mapping[str, Any]) -> None:
     tables = list(compared(runs, asked))
     if asked.out is not None:
         demand_file(Path(asked.out))
-        make_writable(Path(asked.out).parent)
+        with about("out"):
+            make_folder(Path(asked.out).parent)
     say("\n\n\n".join(table.text() for table in tables))
     if asked.out is not None:
         write(tables, Path(asked.out))

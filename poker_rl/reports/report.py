@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from poker_rl.config.build import CONF, convert_fields, read
-from poker_rl.config.settings import Range, Refused, Seed
-from poker_rl.evaluation.evaluate import make_writable
+from poker_rl.config.settings import Range, Refused, Seed, about
 from poker_rl.reports.compare import Compare, compared
 from poker_rl.reports.groups import head_of
 from poker_rl.reports.html import Markup, drawing, element, joined, table
 from poker_rl.reports.picture import draw
 from poker_rl.reports.pieces import section
 from poker_rl.reports.trained import Trained, found, read_run
-from poker_rl.storage.disk import demand_file, say
+from poker_rl.storage.disk import demand_file, make_folder, say
 from poker_rl.storage.folder import write_text
 
 STYLE = Path(__file__).with_name("page.css")
@@ -54,7 +53,8 @@ def report(words: Sequence[str], settings: Mapping[str, Any], conf: Sequence[Pat
         raise Refused(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
     out = runs[0].folder / NAME if asked.out is None else Path(asked.out)
     demand_file(out)
-    make_writable(out.parent)
+    with about("out"):
+        make_folder(out.parent)
     write_text(out, page(runs, asked.hands, asked.seed, conf))
     say(f"written: {out}")
 

@@ -6,6 +6,7 @@ What the machine fails to do (the disk is full, a folder is gone) is an OSError 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -78,3 +79,29 @@ def demand_folder(path: Path) -> None:
     for folder in (*reversed(path.parents), path):
         if os.path.lexists(folder) and not folder.is_dir():
             raise Refused(f"{folder} is not a folder")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder in which something can be written, if it is not there.
+
+    Raises:
+        Refused: if something else is in its place.
+        OSError: if nothing can be written into it.
+    """
+    demand_folder(path)
+    path.mkdir(parents=True, exist_ok=True)
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(path))
+
+
+def make_room(path: Path, overwrite: bool) -> None:
+    """Make the folder of a file that is to be written, before what it holds is computed.
+
+    Raises:
+        Refused: if the file is there and may not be replaced, or something else is in its place.
+        OSError: if nothing can be written into the folder.
+    """
+    demand_file(path)
+    if path.exists() and not overwrite:
+        raise Refused(f"{path} is there already; give another name, or overwrite=true")
+    make_folder(path.parent)

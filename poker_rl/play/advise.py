@@ -1,0 +1,240 @@
+"""What `poker-rl advise` does: a position is typed in, and a player's chances there come out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from json import dumps
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from poker_rl.algos.solve import equilibrium
+from poker_rl.config.build import build_as, convert_fields
+from poker_rl.config.settings import Count, Refused, about
+from poker_rl.evaluation.grid import Grid, grid_of, has_grid, seat_name, text
+from poker_rl.games.game import Game
+from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, position, raises
+from poker_rl.games.poker.table import CALL, FOLD
+from poker_rl.games.tables import Tables
+from poker_rl.players.load import load_player, told
+from poker_rl.players.player import Player, finite
+from poker_rl.runs.job import prepare
+from poker_rl.storage.disk import make_room, say
+
+BAR = 30  # characters that a chance of 1 is long
+FEW = 10  # raises, told one by one
+
+
+@dataclass(kw_only=True, frozen=True)
+class Settings:
+    """The settings of `poker-rl advise`."""
+
+    player: str | None
+    seats: Count | None
+    hand: str | None
+    board: str
+    actions: str
+    grid: bool
+    figure: str | None
+    overwrite: bool
+    json: bool
+    device: Literal["auto", "cpu", "cuda"]
+    threads: Count
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A legal action."""
+
+    action: int
+    name: str  # as the transcripts have it
+    word: str  # as people call it here
+    to: int | None  # of a bet or raise: the chips put in after it, over the whole hand
+    chance: float  # that the player gives it
+    equilibrium: float | None  # that an equilibrium gives it, if one is known
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a player does at a table."""
+
+    game: AnyPoker
+    player: str
+    record: np.void
+    choices: tuple[Choice, ...]
+    value: float | None  # chips that the player expects to win in the whole hand
+    grid: Grid | None
+
+    @property
+    def _played(self) -> OnePoker:
+        return at_table(self.game, int(self.record["variant"]))
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        grid = None
+        if self.grid is not None:
+            chances = self.grid.chances.tolist()
+            grid = {
+                "ranks": self.game.ranks[::-1],
+                "kinds": ["fold", "call", "raise"],
+                # JSON has no NaN: null where the board leaves none of the hands.
+                "chances": [
+                    [None if np.isnan(hand[0]) else hand for hand in row] for row in chances
+                ],
+            }
+        return {
+            "game": self.game.name,
+            "player": self.player,
+            "infoset": self._played.infoset_name(self.record),
+            "seat": int(self.record["to_act"]),
+            "actions": [
+                {
+                    "name": choice.name,
+                    "to": choice.to,
+                    "chance": choice.chance,
+                    "equilibrium": choice.equilibrium,
+                }
+                for choice in self.choices
+            ],
+            "value": self.value,
+            "unit": "chips",
+            "unit_chips": self.game.unit_chips,
+            "grid": grid,
+        }
+
+    def text(self, colour: bool) -> str:
+        """For people, painted if `colour`."""
+        parts = [self._situation(), self._bars()]
+        if self.value is not None:
+            won = f"{self.value / self.game.unit_chips:+.2f} {self.game.unit}s"
+            parts.append(f"value: {won}, what the player expects to win in the whole hand")
+        if self.grid is not None:
+            parts.append(
+                "What it would do here with every starting hand, suited ones above the diagonal,"
+                "\noffsuit ones below: f fold, c check or call, r bet or raise, whichever it does"
+                "\nmost often, and how often in per cent, if not always.\n\n"
+                + text(self.grid, self.game.ranks, colour)
+            )
+        return "\n\n".join(parts)
+
+    def _situation(self) -> str:
+        record, played = self.record, self._played
+        _, cards, line = (*played.infoset_name(record).split(" "), "")[:3]
+        own, _, board = cards.partition("|")
+        seat = int(record["to_act"])
+        call = int(record["price"] - record["paid"][seat])
+        words = [f"{seat_name(played, seat)} with {own}"]
+        words += [f"board {board}"] * bool(board)
+        words.append(f"after {line}" if line else "first to act")
+        pot = f"pot {int(record['paid'].sum())} chips, {call} to call"
+        return f"{self.game.name}, {self.player}\n{', '.join(words)}; {pot}"
+
+    def _bars(self) -> str:
+        bets = [choice for choice in self.choices if choice.to is not None]
+        likely = sorted(bets, key=lambda choice: -choice.chance)[:FEW]
+        shown = [choice for choice in self.choices if choice.to is None or choice in likely]
+        rows = [(choice.word, choice.chance, choice.equilibrium) for choice in shown]
+        if len(bets) > FEW:
+            left = sum(choice.chance for choice in bets if choice not in likely)
+            rows.append((f"{len(bets) - FEW} other raises", left, None))
+        width = max(len(word) for word, _, _ in rows)
+        solved = any(optimal is not None for _, _, optimal in rows)
+        lines = [f"{'':{width}}            equilibrium"] if solved else []
+        for word, chance, optimal in rows:
+            beside = "" if not solved else " " * 13 if optimal is None else f"{optimal:11.1%}  "
+            bar = "#" * round(BAR * chance)
+            lines.append(f"{word:{width}}  {chance:6.1%}  {beside}{bar}".rstrip())
+        return "\n".join(lines)
+
+
+def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> None:
+    """Print what a player does at a table, and draw it if asked for.
+
+    Args:
+        chosen: the settings of the game.
+        conf: the folders of the options.
+
+    Raises:
+        Refused: if any setting can't be accepted.
+    """
+    asked = Settings(**convert_fields(Settings, given, "", {}))
+    if chosen is None:
+        raise Refused("game: missing; give game=NAME, such as game=limit_holdem")
+    game: Game = build_as(Game, chosen["game"], "game")
+    if not isinstance(game, AnyPoker):
+        raise Refused(f"game: advice is given in games of poker, and {game.name} is none")
+    for key in ("player", "hand"):
+        if getattr(asked, key) is None:
+            raise Refused(f"{key}: missing; give {key}=…, see poker-rl advise --help")
+    assert asked.player is not None
+    assert asked.hand is not None
+    records = position(game, asked.seats, asked.hand, asked.board, asked.actions)
+    if asked.figure is not None:
+        with about("figure"):
+            if not has_grid(game):
+                raise Refused(f"is of starting hands of hold'em, and {game.name} has none")
+            if not asked.figure.endswith(".png"):
+                raise Refused(f"{asked.figure} does not end in .png")
+    device = prepare(asked.device, asked.threads, seed=0)
+    with about("player"):
+        player, name = load_player(asked.player, game, device, conf), told(asked.player)
+    if asked.figure is not None:
+        with about("figure"):
+            make_room(Path(asked.figure), asked.overwrite)
+    advice = advice_of(game, player, name, records, asked.grid or asked.figure is not None)
+    shown = advice if asked.grid else replace(advice, grid=None)
+    if asked.json:
+        say(dumps(shown.plain(), indent=2))
+    else:
+        say(shown.text(sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+    if asked.figure is not None and advice.grid is not None:
+        from poker_rl.evaluation.drawing import save  # matplotlib takes a while to import
+        from poker_rl.evaluation.figures import brief
+        from poker_rl.evaluation.grids import draw
+
+        figure = draw([[advice.grid]], f"Starting hands: {brief(name)}", game.ranks)
+        save(figure, Path(asked.figure), f"{game.name}, {name}")
+
+
+def advice_of(game: AnyPoker, player: Player, name: str, records: np.ndarray, grid: bool) -> Advice:
+    """What a player does in the seat to act at a table, an array of one record.
+
+    Args:
+        name: what the player is called.
+        grid: also what it would do with every starting hand, if the game is hold'em.
+    """
+    tables = Tables(game, 0, 0)
+    tables.use(records)
+    chances, bets = finite(player.probabilities(records))[0], raises(game, tables)
+    solution = equilibrium(game)
+    optimal = None if solution is None else solution.probabilities(records)[0]
+    legal = tables.legal()[0]
+    choices = []
+    for action in np.flatnonzero(legal).tolist():
+        word = game.action_name(action)
+        if action == CALL and not legal[FOLD]:
+            word = "check"
+        elif action in bets and word != f"raise_{bets[action]}":
+            word += f" to {bets[action]}"
+        best = None if optimal is None else float(optimal[action])
+        to = bets.get(action)
+        choices.append(
+            Choice(action, game.action_name(action), word, to, float(chances[action]), best)
+        )
+    values = player.values(records)
+    value = None if values is None else float(values[0])
+    hands = None
+    if grid and has_grid(game):
+        played = at_table(game, int(records["variant"][0]))
+        _, cards, line = (*played.infoset_name(records[0]).split(" "), "")[:3]
+        board = cards.partition("|")[2]
+        first = played.seats * played.hole_cards
+        shown = records["deck"][0, first : first + len(board) // 2].tolist()
+        title = f"{seat_name(played, int(records['to_act'][0]))}"
+        title += f", board {board}" * bool(board) + f", after {line}" * bool(line)
+        hands = grid_of(game, player, records[0], shown, title)
+    return Advice(game, name, records[0], tuple(choices), value, hands)

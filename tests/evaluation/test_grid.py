@@ -1,0 +1,116 @@
+"""Grids of starting hands tell what the player does with them."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from random_games import game
+
+from poker_rl.evaluation.grid import before_the_flop, figures, grid_of, hand_name, text
+from poker_rl.games.cards import RANKS, parse_cards
+from poker_rl.games.poker.notation import position
+from poker_rl.players.load import load_player
+
+DECK = "23456789TJQKA"
+
+
+class Tells:
+    """Raises with the hands of a set of names, else folds; or by the first card alone."""
+
+    instances = 1
+
+    def __init__(self, definition, raising):
+        self.game, self.raising = definition, raising
+
+    def instance(self, k):
+        return self
+
+    def probabilities(self, records):
+        out = np.zeros((len(records), self.game.actions))
+        for row, record in zip(out, records, strict=True):
+            seat = int(record["to_act"])
+            row[2 if self.raising(*record["deck"][2 * seat : 2 * seat + 2].tolist()) else 0] = 1
+        return out
+
+
+def grid(raising, board="", actions="", name="limit_holdem"):
+    definition = game(name)
+    (record,) = position(definition, None, "2c3d" if "2c" not in board else "4c5d", board, actions)
+    player = Tells(definition, raising)
+    return grid_of(definition, player, record, parse_cards(board, DECK, "cdhs"), "here")
+
+
+def test_every_hand_is_in_its_cell():
+    """Two suits alike is suited, and above the diagonal; the ace is first."""
+    told = grid(lambda a, b: a % 4 == b % 4).chances[..., 2]
+    assert (told == np.triu(np.ones((RANKS, RANKS)), 1)).all()
+    aces = grid(lambda a, b: min(a, b) // 4 == 12).chances[..., 2]
+    assert aces[0, 0] == 1 == aces.sum()
+    assert hand_name(0, 0, DECK) == "AA"
+    assert hand_name(0, 1, DECK) == "AKs"
+    assert hand_name(1, 0, DECK) == "AKo"
+    ten_nine = grid(lambda a, b: sorted((a // 4, b // 4)) == [7, 8] and a % 4 != b % 4)
+    assert np.argwhere(ten_nine.chances[..., 2]).tolist() == [[5, 4]]
+    assert hand_name(5, 4, DECK) == "T9o"
+
+
+def test_a_cell_is_the_mean_over_the_hands_that_the_board_leaves():
+    """Of aces 6 pairs, of which 3 have the ace of spades; with that on the board no pair has it."""
+    spade = 51
+    assert grid(lambda a, b: spade in (a, b)).chances[0, 0, 2] == 0.5
+    with_ace = grid(lambda a, b: spade in (a, b), "As7h2c", "r c / x")
+    assert with_ace.chances[0, 0, 2] == 0
+    gone = grid(lambda a, b: True, "AsAhAc", "r c / x").chances
+    assert np.isnan(gone[0, 0]).all()
+    assert gone[0, 1].tolist() == [0, 0, 1]
+
+
+def test_in_a_terminal_letters_tell_it_without_colours():
+    one = grid(lambda a, b: a % 4 == b % 4 == 0 or min(a, b) // 4 == 12, "AsAhAc", "r c / x")
+    lines = text(one, DECK, colour=False).splitlines()
+    assert lines[0].split() == list("AKQJT98765432")
+    assert lines[1].split()[:3] == ["A", ".", "f"]
+    assert lines[2].split()[1:4] == ["f", "f", "f75"]  # KQs: one of four, that of clubs
+    painted = text(one, DECK, colour=True)
+    assert "\x1b[" in painted
+    assert "\x1b[" not in text(one, DECK, colour=False)
+
+
+@pytest.mark.parametrize("name", ["limit_holdem", "limit_holdem_6p", "nolimit_holdem_6p"])
+def test_situations_before_the_flop(name):
+    definition = game(name)
+    first, facing = before_the_flop(definition, 0)
+    assert len(first) == len(facing) == definition.seats - 1
+    for _, record in first:
+        assert set(definition.line_name(record)) <= {"f"}
+    for _, record in facing:
+        assert definition.line_name(record).count("r") == 1
+    if name == "nolimit_holdem_6p":  # a pot over the blinds: 2 and the 5 that are then there
+        assert definition.line_name(facing[0][1]) == "r7"
+
+
+def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
+    definition = game("limit_holdem_2to9")
+    drawn = figures(definition, {"current": load_player("sklansky", definition)})
+    assert list(drawn) == ["starting_hands_current_2_seats", "starting_hands_current_9_seats"]
+    shown = [len([ax for ax in figure.axes if ax.get_visible()]) for figure in drawn.values()]
+    assert shown == [2, 16]
+    drawn["starting_hands_current_2_seats"].savefig(file := io.BytesIO(), format="png")
+    assert file.getvalue().startswith(b"\x89PNG")
+    kuhn = game("kuhn")
+    assert figures(kuhn, {"current": load_player("uniform", kuhn)}) == {}
+
+
+def test_a_cell_is_painted_by_its_chances():
+    """Raises are on the left, folds on the right."""
+    from poker_rl.evaluation.grids import RESOLUTION, draw
+
+    one = grid(lambda a, b: 51 in (a, b))  # half of the pairs of aces
+    (ax,) = draw([[one]], "title", DECK).axes
+    image = ax.images[0].get_array()
+    row = image[0, :RESOLUTION]
+    assert len({tuple(colour) for colour in row[: RESOLUTION // 2]}) == 1
+    assert tuple(row[0]) != tuple(row[-1])
+    assert tuple(row[-1]) == tuple(image[12, -1 - 12 * RESOLUTION])

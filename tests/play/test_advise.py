@@ -1,0 +1,140 @@
+"""`poker-rl advise`: what it prints is what the player does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import code
+from random_games import game
+
+from poker_rl.algos.load import load_algorithm
+from poker_rl.games.poker.notation import position
+from poker_rl.play.advise import advice_of
+from poker_rl.players.load import load_player
+
+pytestmark = pytest.mark.usefixtures("here")
+
+FLOP = ["hand=AsKd", "board=Qs7h2c", "actions=r c / b r"]
+
+
+def told(capsys, *arguments):
+    capsys.readouterr()
+    assert code("advise", *arguments) == 0
+    return capsys.readouterr().out
+
+
+def test_the_chances_are_the_players(capsys):
+    out = told(capsys, "game=limit_holdem", "player=sklansky", *FLOP, "json=true")
+    advice = json.loads(out)
+    assert advice["infoset"] == "0 AsKd|Qs7h2c rcrr"
+    chances = {one["name"]: one["chance"] for one in advice["actions"]}
+    assert chances == {"fold": 0, "call": 0, "raise": 1}  # ace and king is in the best range
+    assert advice["actions"][2]["to"] == 10
+    assert advice["grid"]["chances"][0][1] == [0, 0, 1]
+    assert advice["value"] is None
+    text = told(capsys, "game=limit_holdem", "player=sklansky", *FLOP)
+    assert "seat 0 (big blind) with AsKd, board Qs7h2c, after rcrr; pot 14 chips, 2 to call" in text
+    assert "raise to 10  100.0%  ####" in text
+    assert "\x1b[" not in text  # no terminal
+    unasked = ["grid=false", "figure=a.png"]
+    assert "starting hand" not in told(
+        capsys, "game=limit_holdem", "player=sklansky", *FLOP, *unasked
+    )
+    assert Path("a.png").exists()
+
+
+@pytest.mark.parametrize("name", ["kuhn", "leduc"])
+def test_the_equilibrium_stands_beside(name, capsys):
+    """A jack that faces a bet folds in Kuhn poker; in Leduc one that is no pair faces a raise."""
+    cards = ["hand=J", "actions=b"] if name == "kuhn" else ["hand=Js", "board=Kh", "actions=ccrr"]
+    out = told(capsys, f"game={name}", "player=uniform", *cards, "json=true")
+    fold, *_ = json.loads(out)["actions"]
+    assert fold["equilibrium"] > 0.95
+    assert fold["chance"] < 0.6
+    assert "equilibrium" in told(capsys, f"game={name}", "player=uniform", *cards)
+
+
+@pytest.mark.parametrize(
+    ("name", "player"),
+    [
+        ("leduc", lambda leduc: load_player("mcts", leduc)),  # deals the hidden cards itself
+        ("limit_holdem", lambda holdem: load_algorithm("ppo", holdem).players()["current"]),
+    ],
+)
+def test_the_answer_does_not_depend_on_cards_that_nobody_knows(name, player):
+    """The others' cards and the board to come are shuffled."""
+    definition = game(name)
+    asked = player(definition)
+    hand, board, line = ("Ks", "Jh", "cc") if name == "leduc" else ("AsKd", "Qs7h2c", "cc")
+    (record,) = position(definition, None, hand, board, line)
+    places = np.arange(definition.dealt)
+    seat, held = int(record["to_act"]), definition.hole_cards
+    first = definition.seats * held
+    known = [*range(seat * held, (seat + 1) * held), *range(first, first + len(board) // 2)]
+    unknown = np.setdiff1d(places, known)
+    deck = set(range(definition.cards))
+    left = sorted(deck - set(record["deck"][known].tolist()))
+    generator = np.random.default_rng(0)
+    answers = []
+    for _ in range(3):
+        other = np.array([record])
+        other["deck"][0, unknown] = generator.permutation(left)[: len(unknown)]
+        answer = advice_of(definition, asked, "it", other, False)
+        answers.append([choice.chance for choice in answer.choices])
+    assert all(answer == answers[0] for answer in answers)
+    assert sum(answers[0]) == pytest.approx(1)
+
+
+def test_the_value_is_that_of_the_players_critic():
+    definition = game("limit_holdem")
+    player = load_algorithm("ppo", definition).players()["current"]
+    records = position(definition, None, "AsKd", "Qs7h2c", "r c / b r")
+    advice = advice_of(definition, player, "it", records, False)
+    assert advice.value == pytest.approx(float(player.values(records)[0]))
+    assert f"value: {advice.value / 2:+.2f} big blinds" in advice.text(False)
+
+
+def test_few_of_many_raises_are_told_and_the_rest_together(capsys):
+    out = told(capsys, "game=nolimit_holdem", "player=uniform", "hand=AsKd", "grid=false")
+    rows = [line.split() for line in out.splitlines() if "%" in line]
+    assert len(rows) == 13
+    assert rows[-1][1:3] == ["other", "raises"]
+    assert sum(float(word.rstrip("%")) for row in rows for word in row if "%" in word) == (
+        pytest.approx(100, abs=1)
+    )
+
+
+def test_a_figure_is_kept_and_not_replaced_unasked(capsys, refused):
+    arguments = ["game=limit_holdem", "player=sklansky", *FLOP, "figure=new/a.png"]
+    told(capsys, *arguments)
+    png = Path("new/a.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert "figure: new/a.png is there already" in refused("advise", *arguments)
+    told(capsys, *arguments, "overwrite=true")
+
+
+HAND = ["player=uniform", "hand=AsKd"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (HAND, "game: missing"),
+        (["game=limit_holdem", "hand=AsKd"], "player: missing"),
+        (["game=limit_holdem", "player=uniform"], "hand: missing"),
+        (["game=big2", *HAND], "game: advice is given in games of poker, and big2 is none"),
+        (["game=limit_holdem", *HAND, "actions=rrrr"], "actions: the 4th, r: no further raise"),
+        (["game=limit_holdem", *HAND, "board=Qs"], "board: 'Qs' is 1 card"),
+        (["game=limit_holdem", *HAND, "seats=3"], "seats: 3; limit_holdem is played by 2"),
+        (["game=limit_holdem", "player=nobody", "hand=AsKd"], "player: "),
+        (["game=kuhn", "player=uniform", "hand=K", "figure=a.png"], "figure: is of starting hands"),
+        (["game=limit_holdem", *HAND, "figure=a.jpg"], "figure: a.jpg does not end in .png"),
+        (["game=limit_holdem", *HAND, "seat=3"], "seat: no such setting; did you mean seats?"),
+    ],
+)
+def test_what_advise_refuses(arguments, words, refused):
+    assert words in refused("advise", *arguments)
+    assert not list(Path().iterdir())
