@@ -23,6 +23,7 @@ from poker_rl.evaluation.matches import against, exact, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.report import Match, Report
+from poker_rl.evaluation.seated import demand_seats, seat_all
 from poker_rl.evaluation.style import StyleCount, is_holdem
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
@@ -173,6 +174,55 @@ def evaluate_players(
         say(f"\nkept: {out / report.stem}.json, .csv")
         if figures:
             draw(report, evaluation, players, metrics, out / report.stem)
+    return report
+
+
+def evaluate_seats(
+    seats: Sequence[str],
+    *,
+    game: Game,
+    evaluation: Evaluation,
+    load: Callable[[str], Player],
+    deals: int,
+    seed: int,
+    out: Path | None,
+) -> Report:
+    """Measure the players of a mixed table: print it, and keep it in a folder under the time.
+
+    Args:
+        seats: a player for each seat, in their order around the table, as `load` takes them.
+        deals: each is played in every rotation of the players.
+        out: the folder, made if it is not there; None: nothing is written.
+
+    Raises:
+        Refused: before anything is computed: if a player can't be loaded, there are more or fewer
+            than the game has seats, or nothing can be written.
+    """
+    with about("seats"):
+        demand_seats(game, len(seats))
+        order = [told(spec) for spec in seats]
+        players = {name: load(name) for name in dict.fromkeys(order)}
+    if out is not None:
+        make_writable(out)
+    began = datetime.now()
+    report = Report(
+        time=began,
+        command=shlex.join(["poker-rl", *sys.argv[1:]]),
+        game=game,
+        evaluation=asdict(evaluation),
+        snapshot=None,
+        headline=None,
+        seed=seed,
+        deals=deals,
+        measures={},
+        matches=[],
+        kuhn={},
+        table=seat_all(game, evaluation.tree, order, players, deals, seed),
+    )
+    say(report.text())
+    if out is not None:
+        keep(report, out)
+        say(f"\nkept: {out / report.stem}.json, .csv")
     return report
 
 
