@@ -27,6 +27,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
   poker-rl compare RUN… [key=value …]           figures and curves of several runs, over their seeds
   poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
+  poker-rl tournament game=NAME players=[…]     players against each other: a cross table, a ranking
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 The first three things to try:
@@ -47,6 +48,7 @@ COMMANDS = (
     "evaluate",
     "compare",
     "report",
+    "tournament",
     "list",
 )  # `poker_rl/cli/<command>_command.py` has a `run`
 

@@ -188,9 +188,9 @@ class Report:
             measure["measure"] = f"hands_won/{match.against}"
             writer.writerow(measure | asdict(match.outcomes.hands_won) | {"deals": match.deals})
             writer.writerows(rows_of(match.style))
-        for one in self.table:
-            known = {"deals": self.deals, "exact": one.exact}
-            writer.writerow({"player": one.player, "measure": "table"} | asdict(one.won) | known)
+        for seat in self.table:
+            known = {"deals": self.deals, "exact": seat.exact}
+            writer.writerow({"player": seat.player, "measure": "table"} | asdict(seat.won) | known)
         return file.getvalue()
 
 
