@@ -350,6 +350,31 @@ def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     assert [path.name for path in Path("figures").glob("*/*")] == ["outcomes.png"]
 
 
+def test_evaluate_a_mixed_table(capsys: pytest.CaptureFixture[str]) -> None:
+    # Whoever folds to every bet loses the ante, wherever the one who always bets has a seat.
+    assert code("evaluate", "game=kuhn_3p", "seats=[raise,fold,fold]", "deals=50") == 0
+    out = capsys.readouterr().out
+    assert "50 deals, each played in every rotation of the players over the seats; ante/hand" in out
+    told = [line.split() for line in out.splitlines()]
+    assert ["raise", "1", "2", "2"] in told
+    assert ["fold", "2", "-1", "-1"] in told
+    assert not list(Path().iterdir())
+
+    assert code(*TRAIN, "game=kuhn") == 0
+    (folder,) = runs()
+    capsys.readouterr()
+    assert code("evaluate", f"run={folder}", "seats=[self,raise]", "deals=60", "seed=2") == 0
+    (kept,) = (folder / "evaluations").glob("*.json")
+    own, other = json.loads(kept.read_text())["table"]
+    assert own["player"] == f"{folder}@{last_row(folder)['decisions']}:average"
+    assert own["won"]["value"] == pytest.approx(-other["won"]["value"])
+    assert own["exact"] == pytest.approx(1 / 9, abs=0.05)  # what an equilibrium wins from it
+    assert kept.with_suffix(".csv").read_text().splitlines()[-1].startswith("raise,table,")
+    capsys.readouterr()
+    assert code("evaluate", f"run={folder}", "show=true") == 0
+    assert " ".join(capsys.readouterr().out.splitlines()[3].split()[:3]) == "1 - raise"
+
+
 def test_a_bot_with_settings_of_ones_own(
     capsys: pytest.CaptureFixture[str], refused: Callable[..., str]
 ) -> None:
@@ -617,6 +642,28 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate game=kuhn player=call checkpoint=3", "checkpoint: is of a run; "),
         ("evaluate game=kuhn player=call figures=true", "figures: without a run give out=FOLDER"),
         ("evaluate game=kuhn player=call deals=1e12", "deals: 1000000000000 is not in [30, 1e+07]"),
+        ("evaluate game=kuhn_3p seats=[call,raise]", "seats: 2 given, but kuhn_3p has 3 seats"),
+        (
+            "evaluate game=limit_holdem_2to9 seats=[call,call]",
+            "seats: limit_holdem_2to9 draws 2 to 9",
+        ),
+        ("evaluate game=kuhn seats=[call,call] player=call", "player: goes without seats"),
+        ("evaluate game=kuhn seats=[call,call] against=[call]", "against: goes without seats"),
+        ("evaluate game=kuhn seats=[call,cal]", "seats: no player is called cal; did you mean"),
+        ("evaluate game=leduc seats=[call,equilibrium]", "seats: equilibrium: known only of Kuhn"),
+        ("tournament game=kuhn", "players: a tournament takes at least two, 0 given"),
+        ("tournament players=[call,raise]", "game: missing; give game=NAME players=[…], or resume"),
+        ("tournament game=kuhn players=[call,call]", "players: call is named twice; name each"),
+        ("tournament game=kuhn players=[call,cal]", "players: no player is called cal; did you"),
+        ("tournament game=leduc players=[call,equilibrium]", "players: equilibrium: known only of"),
+        ("tournament game=kuhn players=[call,raise] deals=3", "deals: 3 is not in [30, 1e+06]"),
+        ("tournament game=kuhn players=[call,raise] workers=0", "workers: 0 is not in [1, inf]"),
+        ("tournament game=kuhn players=[call,raise] out=/dev/null/x", "out: /dev/null is not a fo"),
+        (
+            "tournament game=kuhn_3p players=[call,raise] tables=mixed",
+            "tables: mixed tables of kuhn",
+        ),
+        ("tournament resume=none", "resume: none holds no tournament, there is no tournament.yaml"),
         ("evaluate show=true", "show: of which folder? give run=FOLDER or out=FOLDER"),
         ("evaluate show=true out=none", "show: there are no evaluations in none"),
         ("train evaluation.deals=1e8", "evaluation.deals: 100000000 is not in [30, 1e+07]"),

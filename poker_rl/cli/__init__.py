@@ -30,6 +30,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
   poker-rl advise game=NAME player=PLAYER hand=CARDS …   what a player would do in a position
   poker-rl export run=FOLDER hands=1000 out=FILE …       hands and policies for other programs
+  poker-rl tournament game=NAME players=[…]     players against each other: a cross table, a ranking
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 The first three things to try:
@@ -46,7 +47,17 @@ Then:
 `poker-rl COMMAND --help` tells more, --version the version."""
 
 # `poker_rl/cli/<command>_command.py` has a `run`.
-COMMANDS = ("train", "evaluate", "play", "advise", "compare", "report", "export", "list")
+COMMANDS = (
+    "train",
+    "evaluate",
+    "tournament",
+    "play",
+    "advise",
+    "compare",
+    "report",
+    "export",
+    "list",
+)
 
 
 def main() -> NoReturn:

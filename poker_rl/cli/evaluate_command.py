@@ -11,7 +11,9 @@ poker-rl evaluate run=FOLDER [key=value …]               what a run has learnt
 poker-rl evaluate game=NAME player=PLAYER [key=value …]  any player of any game
 
 Exact exploitability and value where the game can be enumerated, duplicate matches, and in Kuhn
-poker the policies beside the equilibrium. All of it is kept in FOLDER/evaluations under the time.
+poker the policies beside the equilibrium; or what each player of a mixed table wins there. All of
+it is kept in FOLDER/evaluations under the time.
+
 A PLAYER is a name in conf/player, a file like those, a run folder (its newest snapshot, its
 headline player) or what is named of it:
 
@@ -20,6 +22,7 @@ headline player) or what is named of it:
   poker-rl evaluate game=leduc player=call against=[raise,outputs/leduc/ppo/TIME]
   poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@DECISIONS:current against=[call]
   poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME:current:greedy against=[call]
+  poker-rl evaluate game=kuhn_3p seats=[raise,call,call]     a table with a player for each seat
 
 `:greedy` behind a player, of a snapshot (`RUN:current:greedy`) or a bot (`chen:greedy`), takes the
 action that the player takes most often, always.

@@ -71,4 +71,6 @@ def rows_of(kept: Mapping[str, Any]) -> list[list[str]]:
                 add(player, measure, one, kept["evaluation"]["deals"])
     for match in kept["matches"]:
         add(match["player"], f"against/{match['against']}", match["won"], match["deals"])
+    for one in kept.get("table", []):  # which earlier versions did not have
+        add(one["player"], "table", one["won"], kept["deals"])
     return found

@@ -6,19 +6,20 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from poker_rl.evaluation import outcomes
+from poker_rl.evaluation import outcomes, seated
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened
 from poker_rl.evaluation.equilibrium import CARDS, SITUATIONS, member
 from poker_rl.evaluation.evaluation import Measures
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import Outcomes
+from poker_rl.evaluation.seated import Seated
 from poker_rl.evaluation.style import Style, rows_of, table_of
 from poker_rl.games.game import Game
 
@@ -56,6 +57,7 @@ class Report:
     measures: dict[str, Measures]
     matches: list[Match]
     kuhn: dict[str, np.ndarray]
+    table: list[Seated] = field(default_factory=list)  # of a mixed table, else none
 
     @property
     def stem(self) -> str:
@@ -72,8 +74,12 @@ class Report:
         parts = [self.game.name]
         if at is not None:
             parts[0] += f", {int(at.stem):,} decisions: {at}"
-        if not any("exploitability" in tags for tags in self.measures.values()):
+        if self.measures and not any("exploitability" in tags for tags in self.measures.values()):
             parts.append("distance to Nash: not computed, the game is too large to enumerate")
+        if self.table:
+            rule = f"{self.deals:,} deals, each played in every rotation of the players over the"
+            rule += f" seats; {self.table[0].won.unit}, 95 % interval"
+            parts.append(f"{rule}\n{table(seated.table_of(self.table), 1)}")
         if any(self.measures.values()):
             parts.append(table(self._measures(), 1))
         if self.matches:
@@ -104,7 +110,8 @@ class Report:
             for one in tags.values()
             if one.kind.startswith(AGAINST)
         ]
-        return [*self.measures, *usual, *(match.against for match in self.matches)]
+        met = [match.against for match in self.matches]
+        return [*self.measures, *usual, *met, *(one.player for one in self.table)]
 
     def _measures(self) -> list[list[str]]:
         columns = [(name, "") for name in self.measures]
@@ -153,6 +160,7 @@ class Report:
                 for name, tags in self.measures.items()
             },
             "matches": [asdict(match) for match in self.matches],
+            "table": [asdict(one) for one in self.table],
         }
         if self.kuhn:
             report["kuhn"] = {
@@ -180,6 +188,9 @@ class Report:
             measure["measure"] = f"hands_won/{match.against}"
             writer.writerow(measure | asdict(match.outcomes.hands_won) | {"deals": match.deals})
             writer.writerows(rows_of(match.style))
+        for seat in self.table:
+            known = {"deals": self.deals, "exact": seat.exact}
+            writer.writerow({"player": seat.player, "measure": "table"} | asdict(seat.won) | known)
         return file.getvalue()
 
 

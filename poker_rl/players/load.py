@@ -81,9 +81,13 @@ def load_player(
 
 def _bot(name: str, game: Game, device: torch.device, conf: Sequence[Path]) -> Player:
     """The player that has this name in `conf/player`, or this file of settings."""
-    settings = read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
-    player: Player = build_as(Player, settings, name, game=game, device=device)
+    player: Player = build_as(Player, bot_settings(name, conf), name, game=game, device=device)
     return player
+
+
+def bot_settings(name: str, conf: Sequence[Path]) -> dict[str, Any]:
+    """The settings of the player that has this name in `conf/player`, or this file of them."""
+    return read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
 
 
 def bot_of(spec: str) -> str | None:

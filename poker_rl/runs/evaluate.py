@@ -11,6 +11,7 @@ from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.settings import Count, Natural, Refused, Seed, about
 from poker_rl.evaluation import kept
 from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
+from poker_rl.evaluation.evaluate_seats import evaluate_seats
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.matches import Deals
 from poker_rl.evaluation.reduction import Reduce
@@ -21,6 +22,9 @@ from poker_rl.runs.job import loader, prepare, settings_of
 from poker_rl.runs.stop import at_once
 from poker_rl.storage.disk import say
 
+OWN = "self"  # among the seats: the player of the run
+NOT_KEPT = "\nnothing was written; out=FOLDER keeps it as JSON and CSV"
+
 
 @dataclass(kw_only=True, frozen=True)
 class Evaluate:
@@ -30,6 +34,7 @@ class Evaluate:
     checkpoint: Natural | None
     player: str | None
     against: list[str]
+    seats: list[str]
     earlier: Natural | None
     deals: Deals | None
     reduce: Reduce | None
@@ -84,12 +89,16 @@ def evaluate(
         "game": game,
         "evaluation": evaluation,
         "load": load,
-        "against": asked.against,
         "deals": evaluation.deals if asked.deals is None else asked.deals,
         "seed": asked.seed,
-        "figures": asked.figures,
         "out": None if asked.out is None else Path(asked.out),
     }
+    if asked.run is None and asked.checkpoint is not None:
+        raise Refused("checkpoint: is of a run; here it is FOLDER@DECISIONS")
+    if asked.seats:
+        evaluate_table(asked, common)
+        return
+    common |= {"against": asked.against, "figures": asked.figures}
     if asked.run is not None:
         with at_once():
             evaluate_run(
@@ -101,8 +110,6 @@ def evaluate(
                 **common,
             )
         return
-    if asked.checkpoint is not None:
-        raise Refused("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
     if asked.earlier:
         raise Refused("earlier: snapshots are of a run, give run=FOLDER")
     if asked.figures and asked.out is None:
@@ -114,7 +121,27 @@ def evaluate(
     with at_once():
         evaluate_players(players, **common)
     if asked.out is None:
-        say("\nnothing was written; out=FOLDER keeps it as JSON and CSV")
+        say(NOT_KEPT)
+
+
+def evaluate_table(asked: Evaluate, common: Mapping[str, Any]) -> None:
+    """Measure the players of a mixed table, among them perhaps that of the run.
+
+    Raises:
+        Refused: if anything is asked for that such a table has not.
+    """
+    for key in ("player", "against", "earlier", "figures", "reduce", "control"):
+        if getattr(asked, key):
+            raise Refused(f"{key}: goes without seats, which name the player of every seat")
+    order, out = asked.seats, common["out"]
+    if asked.run is not None:
+        own = asked.run if asked.checkpoint is None else f"{asked.run}@{asked.checkpoint}"
+        order = [own if spec == OWN else spec for spec in order]
+        out = Path(asked.run) / kept.EVALUATIONS if out is None else out
+    with at_once():
+        evaluate_seats(order, **{**common, "out": out})
+    if out is None:
+        say(NOT_KEPT)
 
 
 def show(asked: Evaluate) -> None:

@@ -1,0 +1,70 @@
+"""`poker-rl evaluate seats=[…]`: a mixed table, measured once."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from poker_rl.config.settings import about
+from poker_rl.evaluation.evaluation import Evaluation
+from poker_rl.evaluation.kept import keep
+from poker_rl.evaluation.report import Report
+from poker_rl.evaluation.seated import demand_seats, seat_all
+from poker_rl.games.game import Game
+from poker_rl.players.load import told
+from poker_rl.players.player import Player
+from poker_rl.storage.disk import make_folder, say
+
+
+def evaluate_seats(
+    seats: Sequence[str],
+    *,
+    game: Game,
+    evaluation: Evaluation,
+    load: Callable[[str], Player],
+    deals: int,
+    seed: int,
+    out: Path | None,
+) -> Report:
+    """Measure the players of a mixed table: print it, and keep it in a folder under the time.
+
+    Args:
+        seats: a player for each seat, in their order around the table, as `load` takes them.
+        deals: each is played in every rotation of the players.
+        out: the folder, made if it is not there; None: nothing is written.
+
+    Raises:
+        Refused: before anything is computed: if a player can't be loaded, there are more or fewer
+            than the game has seats, or nothing can be written.
+    """
+    with about("seats"):
+        demand_seats(game, len(seats))
+        order = [told(spec) for spec in seats]
+        players = {name: load(name) for name in dict.fromkeys(order)}
+    if out is not None:
+        with about("out"):
+            make_folder(out)
+    began = datetime.now()
+    report = Report(
+        time=began,
+        command=shlex.join(["poker-rl", *sys.argv[1:]]),
+        game=game,
+        evaluation=asdict(evaluation),
+        snapshot=None,
+        headline=None,
+        seed=seed,
+        deals=deals,
+        measures={},
+        matches=[],
+        kuhn={},
+        table=seat_all(game, evaluation.tree, order, players, deals, seed),
+    )
+    say(report.text())
+    if out is not None:
+        keep(report, out)
+        say(f"\nkept: {out / report.stem}.json, .csv")
+    return report

@@ -1,0 +1,79 @@
+"""Tasks shared out over processes of their own, which end together with this one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+
+from poker_rl.config.settings import Refused
+from poker_rl.runs.stop import at_once
+
+Begin = Callable[[], Callable[[int], None]]
+"""Called once in each process: what does a task there, given its number."""
+
+
+def shared_out(begin: Begin, tasks: Sequence[int], workers: int) -> Iterator[int]:
+    """Do tasks in so many processes at once; the number of each as it is done.
+
+    The processes are fresh interpreters (spawn), so threads of this one do them no harm. They end
+    when this one does, whatever ends it.
+
+    Raises:
+        Refused, OSError: what a task raised.
+        ChildProcessError: if a process ended otherwise.
+    """
+    left = iter(tasks)
+    context = multiprocessing.get_context("spawn")
+    busy = {}
+    for _ in range(min(workers, len(tasks))):
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=[theirs, begin], daemon=True)
+        process.start()
+        theirs.close()  # so that only the process itself holds it open
+        busy[ours] = process
+        ours.send(next(left))
+    while busy:
+        for ready in wait(list(busy)):
+            assert isinstance(ready, Connection)
+            process = busy[ready]
+            try:
+                answer = ready.recv()
+            except (EOFError, ConnectionError):
+                process.join()
+                raise ChildProcessError(_died(process.exitcode or 0)) from None
+            if isinstance(answer, Exception):
+                raise answer
+            task = next(left, None)
+            ready.send(task)
+            if task is None:
+                busy.pop(ready).join()
+            yield answer
+
+
+def _died(code: int) -> str:
+    how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
+    return f"a worker process was ended {how}, as by lack of memory"
+
+
+def _serve(connection: Connection, begin: Begin) -> None:
+    """Do one task after another in a process of its own."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with at_once():
+        try:
+            work = begin()
+            while (task := connection.recv()) is not None:
+                work(task)
+                connection.send(task)
+        except (Refused, OSError) as error:
+            connection.send(error)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
