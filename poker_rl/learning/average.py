@@ -107,6 +107,14 @@ class AveragePolicy:
         for _ in range(self.settings.updates):
             self._descent.step()
 
+    def taught(
+        self, batch: Batch, rows: np.ndarray, policy: np.ndarray, iteration: int
+    ) -> dict[str, float]:
+        """Add what `add` takes, learn, and tell the metrics."""
+        self.add(batch, rows, policy, iteration)
+        self.learn()
+        return self.metrics()
+
     def metrics(self) -> dict[str, float]:
         """The mean cross-entropy since the last call; nothing if there was no step."""
         if not self._descent.counted:
