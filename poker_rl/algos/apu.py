@@ -148,6 +148,11 @@ class APU(NetworkLearner):
         """The actors, each alone in any seat: six copies where there is one an agent."""
         return {"current": self._agents.each(self._actor)}
 
+    def own_steps(self) -> dict[str, int]:
+        """Those of the learner that has taken the fewest."""
+        fewest = min(learner.updates for learner in self._learners)
+        return {"actor_lr": fewest, "critic_lr": fewest}
+
     @property
     def _learner(self) -> Learner:
         """Who learns in the hands that come next."""

@@ -164,7 +164,9 @@ def _values(override: Override) -> list[str]:
     if isinstance(swept, RangeSweep):
         assert swept.start is not None
         assert swept.stop is not None
-        if not swept.step or not (swept.stop - swept.start) / swept.step <= MOST_JOBS:
+        if not swept.step:
+            raise Refused(f"{override.input_line}: by steps of 0 a range never comes to its end")
+        if not (swept.stop - swept.start) / swept.step <= MOST_JOBS:
             raise Refused(f"{override.input_line}: a sweep has at most {MOST_JOBS:,} jobs")
     values = list(override.sweep_string_iterator())
     if not values:

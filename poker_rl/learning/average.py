@@ -94,6 +94,11 @@ class AveragePolicy:
             agents.clock,
         )
 
+    @property
+    def updates(self) -> int:
+        """Gradient steps taken."""
+        return self._descent.updates
+
     def add(self, batch: Batch, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
         """Remember some decisions of a batch, by index or mask, and the policy in them [B, A]."""
         copy = batch.copy[rows]

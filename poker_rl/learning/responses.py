@@ -27,7 +27,7 @@ class Responses:
     """
 
     def __init__(self, agents: Agents, eta: float) -> None:
-        self.hands = np.zeros(agents.rollout.agent.shape, bool)
+        self.hands: np.ndarray = np.zeros(agents.rollout.agent.shape, bool)
         self._generator, self._eta = agents.generator, eta
         self._rows = [np.zeros(0, bool)]  # of rows that were asked about, [B] bool each
         agents.rollout.dealt = self._draw

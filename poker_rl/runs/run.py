@@ -297,6 +297,15 @@ def go_on(
     return run
 
 
+def tell_of_early_ends(run: Run) -> None:
+    """Say which step sizes are 0 for more than the last tenth of the budget."""
+    for name in used_up(run.algorithm, run.budget * 9 // 10, run.unit):
+        say(
+            f"algo.{name}: this step size comes to 0 before nine tenths of the budget are spent,"
+            f" and then nothing more is learnt; with algo.{name}.horizon=null it takes all of it"
+        )
+
+
 def train(
     cfg: Mapping[str, Any],
     algorithm: Algorithm,
@@ -329,6 +338,8 @@ def train(
         run = go_on(cfg, algorithm, game, evaluation, resume, device, files)
     try:
         say(f"run folder: {run.folder}")
+        if resume is None:
+            tell_of_early_ends(run)
         begun(run.folder)
         with Stop() as stop:
             run.loop(stop)
