@@ -27,7 +27,8 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.drawing import Line, canvas, draw, label
 from poker_rl.evaluation.figures import read

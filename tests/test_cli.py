@@ -19,12 +19,12 @@ from commands import TRAIN, code, last_row, runs
 
 import poker_rl
 from poker_rl import cli
-from poker_rl.config.build import CONF, option
 from poker_rl.config.listing import about, annotated, groups
+from poker_rl.config.options import CONF, option
 from poker_rl.runs import job
 from poker_rl.runs.run import Diverged
-from poker_rl.runs.run import train as train_for_real
 from poker_rl.runs.stop import Interrupted
+from poker_rl.runs.train import train as train_for_real
 from poker_rl.storage import checkpoint
 
 pytestmark = pytest.mark.usefixtures("here")

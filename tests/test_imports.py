@@ -30,8 +30,8 @@ BUILDS_ON = {
 
 # Libraries that only these modules may know.
 ONLY_IN = {
-    "hydra": {"config.compose"},
-    "omegaconf": {"config.build", "config.compose"},
+    "hydra": {"config.compose", "config.overrides", "config.sweeps"},
+    "omegaconf": {"config.build", "config.compose", "config.options", "config.sweeps"},
 }
 NEVER_IN = {"games": {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}}
 

@@ -35,7 +35,8 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.compose import compose, opened, split
+    from poker_rl.config.compose import compose, opened
+    from poker_rl.config.sweeps import split
 
     conf = options(given.config_dir)
     with opened(conf):
@@ -60,9 +61,9 @@ def run(arguments: list[str]) -> int:
 
 def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
     """Print all settings with their comments, and what else there is to choose from."""
-    from poker_rl.config.build import plain
     from poker_rl.config.horizons import resolved
     from poker_rl.config.listing import annotated, groups, table
+    from poker_rl.config.options import plain
 
     algo = {name: part for name, part in resolved(plain(asked.settings)).items() if name == "algo"}
     if explain:
@@ -73,7 +74,8 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
 
 def sweep(jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
     """Run every job of a sweep, and tell in the end how each went."""
-    from poker_rl.config.compose import compose, launch, place
+    from poker_rl.config.compose import compose, place
+    from poker_rl.config.sweeps import launch
     from poker_rl.runs.sweep import Summary, halt, halted, halting, jobs_in_words
 
     outputs, name, _ = place(compose(jobs[0]))

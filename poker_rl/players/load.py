@@ -22,8 +22,9 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.build import build_as, folders, option, read
+from poker_rl.config.build import build_as
 from poker_rl.config.classes import class_of
+from poker_rl.config.options import folders, option, read
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player

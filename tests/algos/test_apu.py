@@ -14,8 +14,9 @@ from random_games import game as game_of
 from small_games import kuhn
 
 from poker_rl.algos.apu import APU
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
 from poker_rl.config.horizons import used_up
+from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import values

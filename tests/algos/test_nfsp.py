@@ -14,7 +14,8 @@ from small_games import kuhn
 
 from poker_rl.algos.dqn import DQN
 from poker_rl.algos.nfsp import NFSP
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability, values

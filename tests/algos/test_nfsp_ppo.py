@@ -14,7 +14,8 @@ from givens import given
 from ppo_settings import ppo_settings
 
 from poker_rl.algos.nfsp_ppo import PolicyNFSP
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.game import Game

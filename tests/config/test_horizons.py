@@ -12,10 +12,10 @@ import yaml
 from commands import code, runs
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.config.build import CONF, plain
 from poker_rl.config.compose import compose, opened
 from poker_rl.config.horizons import resolved, used_up
 from poker_rl.config.listing import groups
+from poker_rl.config.options import CONF, plain
 from poker_rl.config.schedules import Constant, Linear, OverInstance
 
 pytestmark = pytest.mark.usefixtures("here")

@@ -10,7 +10,8 @@ import reproduce_apu
 import torch
 from commands import code, runs
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 
 CPU = torch.device("cpu")
 
