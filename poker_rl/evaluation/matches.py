@@ -44,10 +44,13 @@ def play(
     Where the number of seats is drawn, a deal of n seats is played by the first n players.
 
     Args:
+        players: one for each seat.
+        deals: how many deals; each is played once for each rotation.
+        seed: fixes the cards and the players' draws.
         watch: are shown the hands when they are over.
 
     Returns:
-        Means over the rotations, [deals, players] float64; each row sums to zero.
+        Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
 
     Raises:
         ValueError: if a player's action was illegal.
@@ -120,7 +123,12 @@ def against(
     """What `player` wins a hand from `other`, called `name`, in every other seat.
 
     Args:
+        deals: how many deals; each is played with `player` in every seat.
+        seed: fixes the cards and the players' draws.
         watch: are shown the hands, as `play` does.
+
+    Returns:
+        The mean over deals in the game's unit, with half the width of its 95 % interval.
 
     Raises:
         Refused: if there are too few deals for an interval.

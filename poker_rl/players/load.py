@@ -51,10 +51,13 @@ def load_player(
     device: torch.device = CPU,
     conf: Sequence[Path] | None = None,
 ) -> Player:
-    """The one player a user named.
+    """The player that a user named.
 
     Args:
-        spec: see above.
+        spec: as on the command line: a bot such as `uniform`, a YAML file of a bot's settings, or
+            a run folder, with `@DECISIONS` for an earlier snapshot, `:PLAYER` for one of its
+            players and `.K` for one of that player's instances.
+        game: the game it is to play.
         device: where its networks go.
         conf: the folders of the options; None: those that come with the program and the plug-ins.
 

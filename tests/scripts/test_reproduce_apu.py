@@ -1,4 +1,4 @@
-"""The script of the reference work's six-player tables: who meets whom, and in which seats."""
+"""The script of APU's published six-player tables: who meets whom, and in which seats."""
 
 from __future__ import annotations
 
