@@ -40,6 +40,19 @@ def test_rooms_import_what_the_plan_says() -> None:
     assert arrows() == ROOMS
 
 
+def test_hydra_is_imported_late() -> None:
+    """Only names as the command line takes them need it, and importing it takes half a second."""
+    needs = {f"poker_rl.{module}" for module in ONLY_IN["hydra"]}
+    for module, path in modules().items():
+        if module not in ONLY_IN["hydra"]:
+            at_once = {
+                node.module
+                for node in ast.parse(path.read_text()).body
+                if isinstance(node, ast.ImportFrom)
+            }
+            assert not at_once & needs, module
+
+
 def test_no_arrow_runs_up() -> None:
     order = list(ROOMS)
     for room, others in ROOMS.items():
