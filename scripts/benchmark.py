@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config.build import CONF, build, option, plain
+from poker_rl.config.build import build
+from poker_rl.config.options import CONF, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.games.cards import strength
 from poker_rl.games.game import Game, rule

@@ -24,7 +24,8 @@ from typing import Any
 import torch
 
 from poker_rl.algos.load import CPU, build_algorithm
-from poker_rl.config.build import CONF, build_as
+from poker_rl.config.build import build_as
+from poker_rl.config.options import CONF
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.players.load import PLAYER_NAME

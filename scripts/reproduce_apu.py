@@ -1,4 +1,4 @@
-"""The reference work's tables of six-player hold'em: our agents' figures beside the published ones.
+"""The published tables of APU on six-player hold'em, our agents' figures beside them.
 
     python scripts/reproduce_apu.py                            # eight runs of half a minute
     python scripts/reproduce_apu.py --minutes 15 --deals 2000
@@ -9,7 +9,7 @@
 Each experiment is trained by `poker-rl train` until its budget or the time is over. A figure is one
 candidate against five others, each deal played with the candidate in all six seats, with its 95 %
 interval over deals; of an experiment with six actors it is the mean over them, and one that meets
-such an experiment meets five of its actors. The bots of the reference work are unpublished and
+such an experiment meets five of its actors. The bots of the published work are not available and
 these are ours, so its figures are company, not a bar.
 """
 
@@ -27,7 +27,8 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.drawing import Line, canvas, draw, label
 from poker_rl.evaluation.figures import read

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from poker_rl.config.build import CONF, build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import CONF, option
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game
 from poker_rl.games.poker.table import NO_LIMIT_TABLE, RAISE

@@ -19,12 +19,12 @@ from commands import TRAIN, code, last_row, runs
 
 import poker_rl
 from poker_rl import cli
-from poker_rl.config.build import CONF, option
 from poker_rl.config.listing import about, annotated, groups
+from poker_rl.config.options import CONF, option
 from poker_rl.runs import job
 from poker_rl.runs.run import Diverged
-from poker_rl.runs.run import train as train_for_real
 from poker_rl.runs.stop import Interrupted
+from poker_rl.runs.train import train as train_for_real
 from poker_rl.storage import checkpoint
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -569,7 +569,10 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "train algo.steps=1e9",
             "algo.tables: 512 tables and 512,000,000,000 actions an iteration",
         ),
-        ("train algo.instances=1e9", "algo.tables: 512,000,000,000 tables and 8,192,000,000,000 "),
+        (
+            "train algo.instances=1e9",
+            "algo.instances: 512,000,000,000 tables and 8,192,000,000,000 ",
+        ),
         ("train algo.epochs=1e18", "algo.epochs: 1000000000000000000 is not in [1, 1000]"),
         ("train algo.minibatches=8193", "algo.minibatches: 8,193 parts of the 8,192 decisions"),
         ("train algo=dqn algo.tables=1e10", "algo.tables: 10,000,000,000 tables need about"),
@@ -627,6 +630,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train -m seed=range(3,0)", "seed=range(3,0): stands for no value at all"),
         ("train -m seed=range(0,100000000)", "seed=range(0,100000000): a sweep has at most 5,000"),
         ("train -m seed=range(0,1e300)", "seed=range(0,1e300): a sweep has at most 5,000 jobs"),
+        ("train -m seed=range(0,10,0)", "seed=range(0,10,0): by steps of 0 a range never comes to"),
         ("train -m seed=interval(0,1)", "seed=interval(0,1): has no end of values"),
         ("train -m seed=range(0,3000) algo=cfr,ppo", "-m: 3000 x 2 = 6,000 jobs; at most 5,000"),
         ("train -m algo=nope,nap", "algo=nope: no such option; "),

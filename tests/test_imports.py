@@ -33,14 +33,27 @@ BUILDS_ON = {
 
 # Libraries that only these modules may know.
 ONLY_IN = {
-    "hydra": {"config.compose"},
-    "omegaconf": {"config.build", "config.compose"},
+    "hydra": {"config.compose", "config.overrides", "config.sweeps"},
+    "omegaconf": {"config.build", "config.compose", "config.options", "config.sweeps"},
 }
 NEVER_IN = {"games": {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}}
 
 
 def test_rooms_import_what_the_plan_says() -> None:
     assert arrows() == ROOMS
+
+
+def test_hydra_is_imported_late() -> None:
+    """Only names as the command line takes them need it, and importing it takes half a second."""
+    needs = {f"poker_rl.{module}" for module in ONLY_IN["hydra"]}
+    for module, path in modules().items():
+        if module not in ONLY_IN["hydra"]:
+            at_once = {
+                node.module
+                for node in ast.parse(path.read_text()).body
+                if isinstance(node, ast.ImportFrom)
+            }
+            assert not at_once & needs, module
 
 
 def test_no_arrow_runs_up() -> None:

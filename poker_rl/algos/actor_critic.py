@@ -33,11 +33,11 @@ from poker_rl.config.schedules import OverDecisions
 from poker_rl.config.settings import Count, NonNegative, Positive, Probability, Refused
 from poker_rl.learning.advantages import doubly_robust
 from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.average import AveragePolicy, AverageSettings
-from poker_rl.learning.descent import descend
+from poker_rl.learning.average import AverageSettings
+from poker_rl.learning.averages import Averages
+from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.rollout import Batch, Rows
 from poker_rl.nets.dense import masked_log_softmax
-from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import mixed
 
@@ -76,10 +76,13 @@ class ActorCritic(NetworkLearner, Seats):
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
             fused=True,
         )
-        self._weight_average = WeightAverage(self._actor, self.weight_average)
-        self._average = None
-        if self.average is not None:
-            self._average = AveragePolicy(self.average, self._agents, last_scale=self.last_scale)
+        self._averages = Averages(
+            self._agents,
+            self._actor,
+            self.weight_average,
+            self.average,
+            last_scale=self.last_scale,
+        )
         turn, traverser = np.divmod(
             np.arange(self.instances * self.hands), game.seats if given.opponent is None else 1
         )
@@ -98,12 +101,11 @@ class ActorCritic(NetworkLearner, Seats):
         policy = np.concatenate(self._policies)  # [N, A]
         traverses = batch.agent == self._traverser[batch.table]
         metrics = self._fit(batch.alone(np.flatnonzero(traverses)), policy[traverses])
-        self._weight_average.update(self._actor)
-        if self._average is not None:
+        self._averages.weights.update(self._actor)
+        if (average := self._averages.play) is not None:
             others = traverses if traverses.all() else ~traverses
-            self._average.add(batch, others, policy[others], self.progress.iterations + 1)
-            self._average.learn()
-            metrics |= self._average.metrics()
+            iteration = self.progress.iterations + 1
+            metrics |= average.taught(batch, others, policy[others], iteration)
 
         self.progress.hands = self._agents.rollout.hands
         self.progress.decisions += len(batch)
@@ -111,14 +113,9 @@ class ActorCritic(NetworkLearner, Seats):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """The weight average first: it is the one that comes closest to equilibrium."""
+        """See `Averages.players`."""
         critic = self._agents.kept(self._critic, self.reward_scale, of_actions=True)
-        players = self._agents.players(
-            critic, weight_average=self._weight_average.module, current=self._actor
-        )
-        if self._average is not None:
-            players["average"] = self._agents.player(self._average.module)
-        return players
+        return self._averages.players(critic)
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         policy = self._agents.policy(self._actor, rows)
@@ -142,10 +139,7 @@ class ActorCritic(NetworkLearner, Seats):
 
         step = self.progress.decisions
         alpha = self.alpha.value(step)
-        for group, lr in zip(
-            self._optimiser.param_groups, (self.actor_lr, self.critic_lr), strict=True
-        ):
-            group["lr"] = lr.value(step)
+        set_rates(self._optimiser, self.actor_lr.value(step), self.critic_lr.value(step))
         weight = alpha * self._unit / self.reward_scale
         sums = torch.zeros(3, device=self._agents.device)
         every = np.arange(len(batch))
@@ -172,6 +166,5 @@ class ActorCritic(NetworkLearner, Seats):
             "actor": self._actor,
             "critic": self._critic,
             "optimiser": self._optimiser,
-            "weight_average": self._weight_average,
-            "average": self._average,
+            **self._averages.parts(),
         }

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from poker_rl.config.settings import Refused
 from poker_rl.learning.agents import Agents, Given
+from poker_rl.learning.average import AveragePolicy
 from poker_rl.players.player import Player
 
 
@@ -94,6 +95,11 @@ class NetworkLearner(ABC):
     @abstractmethod
     def _parts(self) -> dict[str, Stateful | None]:
         """What else has a state, by name; None where these settings make no such part."""
+
+    def own_steps(self) -> dict[str, int]:
+        """Gradient steps so far that a step size counts by itself, by the key of its setting."""
+        average = self._parts().get("average")
+        return {"average.lr": average.updates} if isinstance(average, AveragePolicy) else {}
 
     def _begin(self, agents: Agents) -> None:
         self.progress, self._agents = Progress(), agents

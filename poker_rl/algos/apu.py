@@ -1,6 +1,7 @@
 """Actor-critic for six players: the actor sees its own cards, the critic all of them.
 
-The reference work's method on six-player limit hold'em, with its four ways of who learns:
+APU and Dual-APU are a published method for six-player limit hold'em (docs/experiments/apu.md). Each
+of its agents is an actor and a critic; there are four ways of who learns:
 
     apu            an actor-critic an agent, one of which learns at a time
     dual_apu       one learner; a copy of its actor, renewed every so often, plays for the others
@@ -44,7 +45,7 @@ from poker_rl.config.schedules import Over, OverOwnSteps, Schedule
 from poker_rl.config.settings import Count, Passes, Positive, Probability, Range, Refused
 from poker_rl.games.poker.hands import Hands
 from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.memory import Circular, Column, Memory
+from poker_rl.learning.hand_memory import HandMemory
 from poker_rl.learning.rollout import ENDED, Batch, Rows
 from poker_rl.learning.soft_targets import Learner
 from poker_rl.nets.dense import masked_log_softmax, masked_softmax, part
@@ -107,18 +108,11 @@ class APU(NetworkLearner):
         self._learners: list[Learner] = []
         at_once = 1 if self.update == "apu" else copies
         for first in range(0, copies, at_once):
-            memory = Memory(
+            memory = HandMemory(
+                self._hands,
+                self._agents,
                 "replay",
                 self.replay,
-                Circular(),
-                {
-                    "hand": Column(torch.uint8, self._hands.width),
-                    "moves": Column(torch.uint8),  # of the hand before the decision
-                    "next": Column(torch.uint8),  # before the next one, or all of them
-                    "reward": Column(torch.float32),
-                },
-                torch.device("cpu"),  # where the rules are
-                self._agents.seed(),
                 copies=at_once,
                 beside=[learner.memory for learner in self._learners],
             )
@@ -153,6 +147,11 @@ class APU(NetworkLearner):
     def players(self) -> dict[str, Player]:
         """The actors, each alone in any seat: six copies where there is one an agent."""
         return {"current": self._agents.each(self._actor)}
+
+    def own_steps(self) -> dict[str, int]:
+        """Those of the learner that has taken the fewest."""
+        fewest = min(learner.updates for learner in self._learners)
+        return {"actor_lr": fewest, "critic_lr": fewest}
 
     @property
     def _learner(self) -> Learner:
@@ -206,35 +205,20 @@ class APU(NetworkLearner):
 
     def _losses(self, learner: Learner) -> Tensor:
         """The critic's loss, the actor's and its entropy on a batch, sums over the copies, [3]."""
-        drawn = learner.memory.sample(self.batch)
-        shape = drawn["reward"].shape  # K, B
-        hand = drawn["hand"].flatten(0, 1).numpy()
-        moves = drawn["moves"].flatten().numpy()
-        both = np.concatenate([moves, drawn["next"].flatten().numpy()])
-        tables = self._hands.tables(np.concatenate([hand, hand]), both)  # now, then next: [2 K B]
-        seen, hidden = self._agents.known(tables.records)
-        action = self._agents.tensor(self._hands.action(hand, moves)).view(*shape, 1)
-        goes_on = self._agents.tensor(tables.records["over"] == 0)[len(hand) :].view(shape)
-        s, s_next = self._halves(seen, shape)  # [K, B, W] each
-        w, w_next = self._halves(np.concatenate([seen, hidden], 1), shape)
-        legal, legal_next = self._halves(tables.legal(), shape)
-        reward = drawn["reward"].to(self._agents.device)
+        now = learner.memory.transitions(self.batch)
         actor, critic, target_actor, target_critic = learner.networks
         with self._agents.clock.networks():
             with torch.no_grad():
-                pi = masked_softmax(target_actor(s_next), legal_next)
-                goal = reward + self.gamma * goes_on * (pi * target_critic(w_next)).sum(2)
-            q = critic(w)  # [K, B, A]
-            error = (q.gather(2, action)[..., 0] - goal).square()
-            log_pi = masked_log_softmax(actor(s), legal)
+                pi = masked_softmax(target_actor(now.seen_next), now.legal_next)
+                after = (pi * target_critic(now.known_next)).sum(2)
+                goal = now.reward + self.gamma * now.goes_on * after
+            q = critic(now.known)  # [K, B, A]
+            error = (q.gather(2, now.action[..., None])[..., 0] - goal).square()
+            log_pi = masked_log_softmax(actor(now.seen), now.legal)
             pi = log_pi.exp()
-            entropy = -(pi * log_pi.masked_fill(~legal, 0.0)).sum(2)
+            entropy = -(pi * log_pi.masked_fill(~now.legal, 0.0)).sum(2)
             parts = torch.stack([error, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
-
-    def _halves(self, rows: np.ndarray, shape: torch.Size) -> tuple[Tensor, Tensor]:
-        now, then = self._agents.tensor(rows).view(2, *shape, -1)
-        return now, then
 
     def _metrics(self, told: list[Tensor], learner: Learner) -> dict[str, float]:
         metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.memory.fill}

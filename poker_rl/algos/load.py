@@ -9,7 +9,6 @@ import torch
 
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.build import build_as, find, takes
-from poker_rl.config.compose import composed
 from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
@@ -37,6 +36,8 @@ def load_algorithm(
         Refused: if there is no such algorithm, a setting can't be accepted, or it does not play
             this game.
     """
+    from poker_rl.config.compose import composed  # late: only names as on a command line need hydra
+
     settings = resolved(composed([f"algo={name}", *overrides]))
     return build_algorithm(settings, game, device, seed)
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.dqn import DQN
 from poker_rl.config.settings import Probability
 from poker_rl.learning.agents import Given
 from poker_rl.learning.average import AveragePolicy, AverageSettings
+from poker_rl.learning.responses import Responses
 from poker_rl.learning.rollout import Batch, Rows
 from poker_rl.players.network import NetworkPlayer
 from poker_rl.players.player import Player
@@ -40,21 +40,14 @@ class NFSP(DQN):
     def __post_init__(self, given: Given) -> None:
         super().__post_init__(given)
         self._average = AveragePolicy(self.average, self._agents, taken=True, beside=[self._memory])
-        self._responds = np.zeros((self.tables, given.game.seats), bool)  # in this hand, by seat
-        self._agents.rollout.dealt = self._draw_modes
-        self._responses: list[np.ndarray] = []  # of the rows of this iteration, [B] bool each
+        self._responds = Responses(self._agents, self.eta)
 
     def players(self) -> dict[str, Player]:
         """The average policy, the one that approaches equilibrium, and the best response to it."""
         return {"average": self._player(self._average.module, NetworkPlayer)} | super().players()
 
-    def _draw_modes(self, tables: np.ndarray) -> None:
-        shape = (len(tables), self._responds.shape[1])
-        self._responds[tables] = self._agents.generator.random(shape) < self.eta
-
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        responds = self._responds[rows.table, rows.seat]
-        self._responses.append(responds)
+        responds = self._responds.at(rows)
         policy = np.empty(rows.mask.shape)
         if responds.any():
             policy[responds] = self._epsilon_greedy(rows.pick(responds))
@@ -65,8 +58,7 @@ class NFSP(DQN):
     def _remember(self, batch: Batch) -> None:
         """Keep the best responses of this iteration's rows too, which are the last of the batch."""
         super()._remember(batch)
-        responds = np.concatenate(self._responses)
-        self._responses.clear()
+        responds = self._responds.taken_out()
         own = len(batch) - len(responds) + np.flatnonzero(responds)
         taken = batch.action[own, None] == np.arange(batch.mask.shape[1])
         self._average.add(batch, own, taken, self.progress.iterations)
@@ -82,12 +74,13 @@ class NFSP(DQN):
 
     def state_dict(self) -> dict[str, Any]:
         """That of `DQN`, the average policy, and who plays which policy in the open hands."""
-        return super().state_dict() | {"responds": torch.from_numpy(self._responds.copy())}
+        # Between two iterations no answers are kept: a checkpoint has the draws alone.
+        return super().state_dict() | {"responds": self._responds.state_dict()["hands"]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         super().load_state_dict(state)
-        self._responds = state["responds"].numpy().copy()
+        self._responds.hands = state["responds"].numpy().copy()
 
     def _parts(self) -> dict[str, Stateful | None]:
         return super()._parts() | {"average": self._average}

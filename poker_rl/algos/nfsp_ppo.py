@@ -15,15 +15,16 @@ Deviation: what the best response did is kept as PPO drew it, exploration includ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
+from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.settings import Probability, Refused
 from poker_rl.learning.agents import Given
+from poker_rl.learning.responses import Responses
 from poker_rl.learning.rollout import OPEN, Batch, Rows
 from poker_rl.players.player import Player
 
@@ -40,25 +41,17 @@ class PolicyNFSP(PPO):
         if self.average is None:
             raise Refused("average: null, but fictitious self-play needs an average network")
         super().__post_init__(given)
-        assert self._average is not None
-        self._averaged = self._average.module
-        tables = self.instances * self.tables
-        self._responds = np.zeros((tables, given.game.seats), bool)  # in this hand, by seat
-        self._agents.rollout.dealt = self._draw_modes
-        self._responses = [np.zeros(0, bool)]  # of the next batch's rows so far, [B] bool each
+        assert self._averages.play is not None
+        self._averaged = self._averages.play.module
+        self._responds = Responses(self._agents, self.eta)
 
     def players(self) -> dict[str, Player]:
         """The average policy, the one that approaches equilibrium, and PPO's."""
         players = super().players()
         return {"average": players.pop("average")} | players
 
-    def _draw_modes(self, tables: np.ndarray) -> None:
-        shape = (len(tables), self._responds.shape[1])
-        self._responds[tables] = self._agents.generator.random(shape) < self.eta
-
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        responds = self._responds[rows.table, rows.seat]
-        self._responses.append(responds)
+        responds = self._responds.at(rows)
         action, log_prob = np.empty(len(responds), np.int64), np.empty(len(responds), np.float32)
         for module, part in ((self._actor, responds), (self._averaged, ~responds)):
             if part.any():
@@ -67,8 +60,8 @@ class PolicyNFSP(PPO):
 
     def _learns(self, batch: Batch) -> np.ndarray:
         """The rows of best responses; those of them that are open begin the next batch."""
-        responds = np.concatenate(self._responses)
-        self._responses = [responds[batch.next == OPEN]]
+        responds = self._responds.taken_out()
+        self._responds.put_back(responds[batch.next == OPEN])
         return responds
 
     def _taught(self, batch: Batch, data: dict[str, Tensor]) -> np.ndarray:
@@ -76,14 +69,5 @@ class PolicyNFSP(PPO):
         taken: np.ndarray = batch.action[:, None] == np.arange(batch.mask.shape[1])
         return taken
 
-    def state_dict(self) -> dict[str, Any]:
-        """That of `PPO`, who plays which policy in the open hands, and their rows so far."""
-        responds = {"hands": self._responds, "rows": np.concatenate(self._responses)}
-        kept = {name: torch.from_numpy(part.copy()) for name, part in responds.items()}
-        return super().state_dict() | {"responds": kept}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        super().load_state_dict(state)
-        self._responds = state["responds"]["hands"].numpy().copy()
-        self._responses = [state["responds"]["rows"].numpy().copy()]
+    def _parts(self) -> dict[str, Stateful | None]:
+        return super()._parts() | {"responds": self._responds}

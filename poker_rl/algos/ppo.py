@@ -42,14 +42,15 @@ from poker_rl.config.settings import (
     Probability,
     Refused,
 )
-from poker_rl.learning.advantages import gae
+from poker_rl.learning.advantages import estimated, normalised
 from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.average import AveragePolicy, AverageSettings
-from poker_rl.learning.descent import descend
+from poker_rl.learning.average import AverageSettings
+from poker_rl.learning.averages import Averages
+from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.minibatches import Inputs
+from poker_rl.learning.references import References
 from poker_rl.learning.rollout import OPEN, Batch, Rows
 from poker_rl.nets.dense import Together, masked_log_softmax, masked_softmax
-from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.player import Player
 
 METRICS = (
@@ -104,7 +105,6 @@ class PPO(NetworkLearner, Seats):
                 f"minibatches: {self.minibatches:,} parts of the {self.tables * self.steps:,}"
                 " decisions of an iteration, tables times steps"
             )
-        self._alike = alike(given.game.kinds) if self.even == "kinds" else None
         self._begin(
             Agents(
                 given,
@@ -121,15 +121,18 @@ class PPO(NetworkLearner, Seats):
         self._optimiser = torch.optim.Adam(
             self._both.parameters(), eps=self.adam_epsilon, fused=True
         )
-        self._weight_average = WeightAverage(self._actor, self.weight_average)
-        self._magnet = WeightAverage(self._actor, 0.0)  # keeps nothing: a copy, when updated
-        self._renewed = 0
+        self._references = References(
+            self._agents, self._actor, by_kind=self.even == "kinds", every=self.magnet_every
+        )
+        self._averages = Averages(
+            self._agents,
+            self._actor,
+            self.weight_average,
+            self.average,
+            last_scale=self.last_scale,
+            taken=self.taken,
+        )
         self._earlier = 0  # iterations of the runs that the average of weights was taken over from
-        self._average = None
-        if self.average is not None:
-            self._average = AveragePolicy(
-                self.average, self._agents, last_scale=self.last_scale, taken=self.taken
-            )
 
     def _iterate(self) -> dict[str, float]:
         """Play `steps` actions at every table and make some epochs over them."""
@@ -139,16 +142,13 @@ class PPO(NetworkLearner, Seats):
             for name in ("lr", "clip", "entropy", "magnet", "last")
             if (schedule := getattr(self, name)) is not None
         }
-        if self.progress.updates >= self._renewed + self.magnet_every:
-            self._magnet.update(self._actor)
-            self._renewed = self.progress.updates
-
+        self._references.renew(self.progress.updates)
         batch = self._agents.rollout.stream(self._act, self.steps)
         seen, known = self._agents.inputs(batch)
         data = self._data(batch, seen, known)
         decided = np.flatnonzero(batch.next != OPEN)
         rows = decided[self._learns(batch)[decided]]
-        self._optimiser.param_groups[0]["lr"] = now["lr"]
+        set_rates(self._optimiser, now["lr"])
         sums, updates = torch.zeros(len(METRICS), device=self._agents.device), 0
         for _ in range(self.epochs):
             for index, weight in self._agents.minibatches(rows, batch.copy[rows], self.minibatches):
@@ -164,14 +164,12 @@ class PPO(NetworkLearner, Seats):
                 updates += 1
         # at first iteration t weighs as t^2, so that the average soon forgets where it began
         t = self._earlier + self.progress.iterations
-        self._weight_average.decay = min(self.weight_average, t / (t + 3))
-        self._weight_average.update(self._actor)
+        self._averages.weights.decay = min(self.weight_average, t / (t + 3))
+        self._averages.weights.update(self._actor)
         metrics: dict[str, float] = {}
-        if self._average is not None:
-            taught = self._taught(batch, data)[rows]
-            self._average.add(batch, rows, taught, self.progress.iterations + 1)
-            self._average.learn()
-            metrics = self._average.metrics()
+        if (average := self._averages.play) is not None:
+            policy = self._taught(batch, data)[rows]
+            metrics = average.taught(batch, rows, policy, self.progress.iterations + 1)
 
         self.progress.updates += updates
         self.progress.hands = self._agents.rollout.hands
@@ -184,14 +182,9 @@ class PPO(NetworkLearner, Seats):
         }
 
     def players(self) -> dict[str, Player]:
-        """The average of the weights, the policy in training, and its average network if any."""
+        """See `Averages.players`."""
         critic = self._agents.kept(self._critic, self.reward_scale, self.gamma, of_actions=False)
-        players = self._agents.players(
-            critic, weight_average=self._weight_average.module, current=self._actor
-        )
-        if self._average is not None:
-            players["average"] = self._agents.player(self._average.module)
-        return players
+        return self._averages.players(critic)
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         return self._agents.sampled(self._actor, rows)
@@ -208,20 +201,16 @@ class PPO(NetworkLearner, Seats):
     def _data(self, batch: Batch, seen: Inputs, known: Inputs) -> dict[str, Tensor]:
         """What the loss needs of each of N decisions, [N] or [N, A]."""
         copy, mask = self._agents.tensor(batch.copy), self._agents.tensor(batch.mask)
-        references = {}
-        if self._alike is not None:
-            number = mask.float() @ self._alike.to(mask.device)
-            references["even"] = -number.clamp(min=1).log()
+        references = self._references.log_policies(
+            seen,
+            copy,
+            mask,
+            magnet=self.magnet is not None,
+            last=self.last is not None or (self.average is not None and not self.taken),
+        )
         with self._agents.clock.networks():
             value = known.all(self._critic, copy)[:, 0]
-            if self.magnet is not None:
-                references["magnet"] = masked_log_softmax(seen.all(self._magnet.module, copy), mask)
-            if self.last is not None or (self._average is not None and not self.taken):
-                references["last"] = masked_log_softmax(seen.all(self._actor, copy), mask)
-        reward = batch.reward / np.float32(self.reward_scale)
-        advantage = self._agents.tensor(
-            gae(reward, value.cpu().numpy(), batch.next, self.gamma, self.gae_lambda)
-        )
+        advantage = estimated(batch, value, self.gamma, self.gae_lambda, self.reward_scale)
         return references | {
             "mask": mask,
             "action": self._agents.tensor(batch.action),
@@ -256,9 +245,7 @@ class PPO(NetworkLearner, Seats):
         ratio = log_ratio.exp()
         advantage = rows["advantage"]
         if self.normalise:
-            advantage = advantage - (weight * advantage).sum(1, keepdim=True)
-            spread = (weight * advantage.square()).sum(1, keepdim=True).sqrt()
-            advantage = advantage / (spread + 1e-8)
+            advantage = normalised(advantage, weight)
         gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
         entropy = -(policy * log_policy).sum(2)
         bonus = entropy + (policy * rows["even"]).sum(2) if "even" in rows else entropy
@@ -283,14 +270,14 @@ class PPO(NetworkLearner, Seats):
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, optimiser, averages, magnet, tables, generator and counters."""
-        state = super().state_dict() | {"renewed": self._renewed}
+        state = super().state_dict() | {"renewed": self._references.renewed}
         # left out where it is 0, as by earlier versions, whose runs go on like any other
         return state | ({"earlier": self._earlier} if self._earlier else {})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         super().load_state_dict(state)
-        self._renewed = state["renewed"]
+        self._references.renewed = state["renewed"]
         self._earlier = state.get("earlier", 0)
 
     def take_over(self, state: dict[str, Any]) -> None:
@@ -302,13 +289,6 @@ class PPO(NetworkLearner, Seats):
         return {
             "networks": self._both,
             "optimiser": self._optimiser,
-            "weight_average": self._weight_average,
-            "magnet": self._magnet,
-            "average": self._average,
+            "magnet": self._references.magnet,
+            **self._averages.parts(),
         }
-
-
-def alike(kinds: np.ndarray) -> Tensor | None:
-    """Which actions are of one kind, [A, A] of 0 and 1; None if no two are."""
-    same = kinds[:, None] == kinds
-    return torch.from_numpy(same.astype(np.float32)) if same.sum() > len(kinds) else None

@@ -17,7 +17,7 @@ once an update, by the mean of its hands, and only after they were used.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.settings import Count, Positive, Probability
 from poker_rl.learning.advantages import gae
 from poker_rl.learning.agents import Agents, Given, Seats
+from poker_rl.learning.descent import Optimiser, descend
 from poker_rl.learning.rollout import ENDED, Rows
 from poker_rl.nets.dense import masked_log_softmax
 from poker_rl.players.player import Player
@@ -49,7 +50,7 @@ class Reinforce(NetworkLearner, Seats):
 
     hands: Count
     baseline: RunningAverage | None
-    optimiser: Literal["sgd", "adam"]
+    optimiser: Optimiser
     lr: Positive
 
     learnt: ClassVar = ("policy",)
@@ -75,9 +76,7 @@ class Reinforce(NetworkLearner, Seats):
             log_policy = masked_log_softmax(logits, self._agents.tensor(batch.mask))
             log_prob = log_policy.gather(1, self._agents.tensor(batch.action)[:, None])[:, 0]
             loss = -(log_prob * self._agents.tensor(advantage)).sum() / self.hands
-            self._optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            self._optimiser.step()
+            descend(loss, self._optimiser)
             entropy = -(log_policy.exp() * log_policy).sum(1).mean()
         if self.baseline is not None:
             self._move(self.baseline.decay, instance, batch.seat, won, batch.next == ENDED)

@@ -35,9 +35,9 @@ from poker_rl.config.schedules import OverInstance
 from poker_rl.config.settings import Count, Passes, Positive, Probability, Refused
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.learning.advantages import gae
+from poker_rl.learning.advantages import estimated
 from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.descent import descend
+from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.rollout import Batch, Rows, joined
 from poker_rl.nets.dense import masked_log_softmax, routed
@@ -84,21 +84,15 @@ class VPG(NetworkLearner, Seats):
         """Play one batch and take `steps` steps of each network on it."""
         step = self.progress.decisions // self.instances
         entropy_weight = self.entropy.value(step)
-        for optimiser, lr in (
-            (self._actor_optimiser, self.actor_lr),
-            (self._critic_optimiser, self.critic_lr),
-        ):
-            optimiser.param_groups[0]["lr"] = lr.value(step)
+        set_rates(self._actor_optimiser, self.actor_lr.value(step))
+        set_rates(self._critic_optimiser, self.critic_lr.value(step))
         batch, hands = self._play()
         seen = Inputs(batch.observation, self._agents.device)
         copy = self._agents.tensor(batch.copy)
         with self._agents.clock.networks(), torch.no_grad():
             value = seen.all(self._critic, copy)[:, 0]  # [N]
             metrics = {} if self._first is None else {"value/first_move": self._value(*self._first)}
-        reward = batch.reward / np.float32(self.reward_scale)
-        advantage = self._agents.tensor(
-            gae(reward, value.cpu().numpy(), batch.next, 1, self.gae_lambda)
-        )
+        advantage = estimated(batch, value, 1, self.gae_lambda, self.reward_scale)
         target = advantage + value
         action, mask = self._agents.tensor(batch.action)[:, None], self._agents.tensor(batch.mask)
         before, weight = self._agents.tensor(batch.log_prob), self._weights(batch.copy)

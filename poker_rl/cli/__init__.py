@@ -99,7 +99,7 @@ def run(arguments: list[str]) -> int:
         say(f"poker-rl {__version__}" if name == "--version" else HELP)
         return 0
     if name not in COMMANDS:
-        from poker_rl.config.build import allowed
+        from poker_rl.config.messages import allowed
 
         raise Refused(f"{name}: no such command; {allowed(name, COMMANDS)}")
     command: int = import_module(f"{__name__}.{name}_command").run(arguments[1:])

@@ -31,7 +31,7 @@ class Arguments(argparse.ArgumentParser):
 
 def options(own: str | None) -> list[Path]:
     """The folders of options, that of the user among them; tells of plug-ins that can't be used."""
-    from poker_rl.config.build import folders
+    from poker_rl.config.options import folders
     from poker_rl.config.plugins import broken
 
     for complaint in broken():
@@ -65,7 +65,7 @@ def asked(
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.build import CONF, overridden
+    from poker_rl.config.options import CONF, overridden
 
     path = CONF / f"{name}.yaml"
     if given.help:

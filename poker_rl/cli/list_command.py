@@ -24,8 +24,8 @@ def run(arguments: list[str]) -> int:
         say(HELP)
         return 0
 
-    from poker_rl.config.build import allowed
     from poker_rl.config.listing import described, groups, origins
+    from poker_rl.config.messages import allowed
 
     conf = options(given.config_dir)
     found = groups(conf)

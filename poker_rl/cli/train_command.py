@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import traceback
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,8 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
 
-    from poker_rl.config.compose import compose, opened, split
+    from poker_rl.config.compose import compose, opened
+    from poker_rl.config.sweeps import split
 
     conf = options(given.config_dir)
     with opened(conf):
@@ -42,7 +44,9 @@ def run(arguments: list[str]) -> int:
         asked = compose(jobs[0], launcher)  # before anything is begun
         if given.help or given.cfg:
             if given.multirun:
-                say(f"# the first of {len(jobs):,} jobs: {' '.join(jobs[0])}")
+                from poker_rl.runs.sweep import jobs_in_words
+
+                say(f"# the first of {jobs_in_words(len(jobs))}: {' '.join(jobs[0])}")
             print_settings(asked, conf, given.help)
             return 0
         if given.multirun:
@@ -57,9 +61,9 @@ def run(arguments: list[str]) -> int:
 
 def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
     """Print all settings with their comments, and what else there is to choose from."""
-    from poker_rl.config.build import plain
     from poker_rl.config.horizons import resolved
     from poker_rl.config.listing import annotated, groups, table
+    from poker_rl.config.options import plain
 
     algo = {name: part for name, part in resolved(plain(asked.settings)).items() if name == "algo"}
     if explain:
@@ -70,20 +74,21 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
 
 def sweep(jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
     """Run every job of a sweep, and tell in the end how each went."""
-    from poker_rl.config.compose import compose, launch, place
-    from poker_rl.runs.sweep import Summary, halt, halted, halting
+    from poker_rl.config.compose import compose, place
+    from poker_rl.config.sweeps import launch
+    from poker_rl.runs.sweep import Summary, halt, halted, halting, jobs_in_words
 
     outputs, name, _ = place(compose(jobs[0]))
     if name is not None:
         demand_names(jobs)
-    say(f"{len(jobs):,} jobs")
+    say(jobs_in_words(len(jobs)))
     with TemporaryDirectory(prefix="poker-rl-") as scratch:
         folder = Path(scratch)
         with Summary(folder, jobs, Path(outputs)) as summary, halting(folder):
             try:
                 launch(jobs, partial(job_of_sweep, folder, jobs, conf), launcher, folder)
             except (KeyboardInterrupt, BrokenPipeError):
-                halt(folder)
+                halt(folder, signal.SIGINT)
             except OSError as error:
                 tell(told(error))
             except Exception:  # a process that was lost
@@ -131,4 +136,4 @@ def job_of_sweep(folder: Path, jobs: list[list[str]], conf: list[Path], number: 
         outcome = attempt(asked, conf, lambda outcome: outcome.leave(folder, number))
     outcome.leave(folder, number)
     if outcome.status == "interrupted":
-        halt(folder)
+        halt(folder, outcome.exit_code - 128)

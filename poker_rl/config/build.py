@@ -1,4 +1,4 @@
-"""Configuration: where the YAML lies, the root settings, and `build`, from a node to its object.
+"""From a node of a config to the object that it names.
 
 A node names a dataclass by `_target_` and holds its fields, no more and no fewer; what is known
 only at run time (the game, the device) is an argument of the call. Unlike Hydra's `instantiate`,
@@ -10,42 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import json
 import math
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
+from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError  # type: ignore[import-untyped]
+from omegaconf import DictConfig
 
 from poker_rl.config.classes import class_of
-from poker_rl.config.plugins import plugins
+from poker_rl.config.messages import allowed, shown
+from poker_rl.config.options import plain
 from poker_rl.config.schedules import Constant, Schedule
-from poker_rl.config.settings import (
-    Count,
-    Natural,
-    NonNegative,
-    Range,
-    Refused,
-    Seed,
-    about,
-    in_memory,
-)
-from poker_rl.config.yaml_text import demand_readable
-
-FILE_NAME = re.compile(r"\w[\w.+=-]{0,59}")  # and no folder above, whatever the system
-PACKAGE = Path(__file__).resolve().parents[1]
-# In a wheel the YAML lies in the package, in a checkout beside it.
-CONF = next(path for path in (PACKAGE / "conf", PACKAGE.parent / "conf") if path.is_dir())
-
-MAPPING = "is not a file of settings, key: value"
+from poker_rl.config.settings import NonNegative, Range, Refused, about, in_memory
 
 SCALARS = {
     bool: "true or false",
@@ -53,35 +30,6 @@ SCALARS = {
     float: "a number",
     str: "text (what looks like a number needs quotes)",
 }
-
-
-@dataclass(kw_only=True, frozen=True)
-class Root:
-    """The settings that belong to no group."""
-
-    seed: Seed
-    device: Literal["auto", "cpu", "cuda"]
-    threads: Count
-    budget: Count
-    budget_unit: Literal["decisions", "hands", "updates", "iterations"]
-    evaluate_every: Count
-    checkpoint_every: Count
-    figures: bool
-    opponent: str | None
-    model_id: Natural | None
-    outputs: str
-    name: str | None
-    resume: str | None
-    warm_start: str | None
-
-    def __post_init__(self) -> None:
-        if not self.outputs:
-            raise Refused("outputs: give a folder, such as outputs=outputs")
-        if self.name is not None and not FILE_NAME.fullmatch(self.name):
-            raise Refused(
-                f"name: {_shown(self.name)} is no name of a folder; allowed: up to 60 letters,"
-                " digits and . _ + - =, a letter, digit or _ first"
-            )
 
 
 def build(node: object, key: str, **runtime: Any) -> Any:
@@ -131,7 +79,7 @@ def _class_and_settings(node: object, key: str) -> tuple[type[Any], dict[str, An
     if isinstance(node, DictConfig):
         node = plain(node)
     if not isinstance(node, Mapping) or "_target_" not in node:
-        raise Refused(f"{key}: {_shown(node)} is not settings with a `_target_`, their class")
+        raise Refused(f"{key}: {shown(node)} is not settings with a `_target_`, their class")
     settings = {name: value for name, value in node.items() if name != "_target_"}
     return find(node["_target_"], f"{key}._target_"), settings
 
@@ -141,7 +89,7 @@ def find(target: object, key: str) -> type[Any]:
     with about(key):
         found = class_of(target)
         if not dataclasses.is_dataclass(found):
-            raise Refused(f"{_shown(target)} has no settings")
+            raise Refused(f"{shown(target)} has no settings")
     return found
 
 
@@ -168,146 +116,6 @@ def convert_fields(
     }
 
 
-def allowed(word: str, options: Iterable[str]) -> str:
-    """What a message says after a wrong word: the right one, if there is a near miss, and all."""
-    options = sorted(options)
-    near = [f"did you mean {match}? " for match in get_close_matches(word, options, n=1)]
-    return "".join(near) + f"allowed: {', '.join(options) or 'none'}"
-
-
-def plain(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
-    """A config as plain values, interpolations resolved.
-
-    Raises:
-        Refused: if an interpolation leads nowhere.
-    """
-    node: Any = config
-    try:
-        settings: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
-    except OmegaConfBaseException as error:
-        raise Refused(f"{error.full_key}: {str(error).splitlines()[0]}") from None
-    return dict(settings)
-
-
-def load(path: Path) -> DictConfig:
-    """A YAML file of settings, its interpolations not resolved.
-
-    Raises:
-        Refused: if it is missing or is not a YAML mapping of a sensible size.
-    """
-    try:
-        demand_readable(path.read_text(encoding="utf-8"))
-        config = OmegaConf.load(path)
-    except Refused as error:
-        raise Refused(f"{path}: {error}") from None
-    except UnicodeDecodeError:
-        raise Refused(f"{path}: is not text") from None
-    except OSError as error:  # without a system's reason: what OmegaConf says of a bare number
-        raise Refused(f"{path}: {error.strerror or MAPPING}") from None
-    except (YAMLError, OmegaConfBaseException) as error:  # a key twice, an interpolation cut off
-        raise Refused(f"{path}: can't be read: {str(error).splitlines()[0]}") from None
-    if not isinstance(config, DictConfig):
-        raise Refused(f"{path}: {MAPPING}")
-    return config
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The same as plain values.
-
-    Raises:
-        Refused: if it is no such file, or an interpolation leads nowhere.
-    """
-    config = load(path)
-    try:
-        return plain(config)
-    except Refused as error:
-        raise Refused(f"{path}: {error}") from None
-
-
-def overridden(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
-    """The settings of a YAML file, some of them given anew as key=value.
-
-    Raises:
-        Refused: if one can't be read.
-    """
-    settings = read(path)
-    for override in overrides:
-        key, equals, value = override.partition("=")
-        try:
-            demand_readable(value)
-            given = OmegaConf.from_dotlist([override])
-        except (OmegaConfBaseException, YAMLError, Refused):
-            raise unreadable(override) from None
-        if not equals or not key:
-            raise unreadable(override)
-        settings |= plain(given)
-    return settings
-
-
-def unreadable(override: str) -> Refused:
-    return Refused(f"{shortened(override)}: can't be read; write key=value or 'key=\"any text\"'")
-
-
-def folders(own: str | None) -> list[Path]:
-    """Where options are looked for, the first one found counts: in a folder of the user's, if one
-    is given, then in what comes with the program, then in the plug-ins.
-
-    So a plug-in that is installed never changes what a name of this program means.
-
-    Raises:
-        Refused: if the folder holds no options, or what would not be read from there.
-    """
-    installed = [CONF, *(plugin.conf for plugin in plugins() if plugin.conf.is_dir())]
-    if own is None:
-        return installed
-    folder = Path(own)
-    if not own or not folder.is_dir():
-        raise Refused(f"--config-dir: {own or 'an empty name'} is not a folder")
-    for root in CONF.glob("*.yaml"):
-        if (folder / root.name).exists():
-            raise Refused(
-                f"--config-dir: {folder / root.name} is of no group and would not be read;"
-                f" root settings can stand in {folder / 'experiment' / 'mine.yaml'}"
-            )
-    if not any(folder.glob("*/*.yaml")):
-        example = folder / "game" / "mine.yaml"
-        raise Refused(f"--config-dir: {folder} holds no options, files such as {example}")
-    return [folder, *installed]
-
-
-def of_the_user(conf: Sequence[Path]) -> list[Path]:
-    """Those of the folders of options that come neither with the program nor with a plug-in."""
-    return list(conf[: conf.index(CONF)])
-
-
-def find_option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> Path:
-    """The file of one option of a group, such as the player `uniform`.
-
-    Args:
-        conf: the folders to look in.
-
-    Raises:
-        Refused: if the group has no such option.
-    """
-    for folder in conf:
-        if (path := folder / group / f"{name}.yaml").is_file():
-            return path
-    options = {path.stem for folder in conf for path in (folder / group).glob("*.yaml")}
-    raise Refused(f"no {group} is called {name}; {allowed(name, options)}; {elsewhere(group)}")
-
-
-def elsewhere(group: str) -> str:
-    """What a message says after the options that there are: where others are looked for."""
-    return f"--config-dir FOLDER adds those in FOLDER/{group}"
-
-
-def option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> dict[str, Any]:
-    """The settings of one option of a group; see `find_option`."""
-    settings = read(find_option(group, name, conf))
-    own: dict[str, Any] = settings.get(group, settings)  # under its key, beside what else it sets
-    return own
-
-
 def annotation_of(target: type[Any], name: str) -> Any:
     """A field's annotation, evaluated where it was written; other fields need not be evaluable."""
     owner = next(c for c in target.__mro__ if name in inspect.get_annotations(c))
@@ -324,7 +132,7 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
         value = _convert(value, args[0], key, runtime)
         for range_ in args[1:]:
             if isinstance(range_, Range) and value not in range_:
-                raise Refused(f"{key}: {_shown(value)} is not in {range_}")
+                raise Refused(f"{key}: {shown(value)} is not in {range_}")
         return value
     if origin in (Union, UnionType):
         if value is None and NoneType in args:
@@ -340,11 +148,11 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
     if origin is Literal:
         if value not in args:
             options = allowed(str(value), map(str, args))
-            raise Refused(f"{key}: {_shown(value)} is no choice; {options}")
+            raise Refused(f"{key}: {shown(value)} is no choice; {options}")
         return value
     if origin in (list, tuple):
         if not isinstance(value, list | tuple):
-            raise Refused(f"{key}: {_shown(value)} is not a list, such as [{_shown(value)}]")
+            raise Refused(f"{key}: {shown(value)} is not a list, such as [{shown(value)}]")
         return origin(_convert(v, args[0], f"{key}[{i}]", runtime) for i, v in enumerate(value))
     if annotation is Schedule and not isinstance(value, Mapping):
         return Constant(start=_convert(value, NonNegative, key, runtime))  # a bare number
@@ -355,15 +163,5 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
     if annotation is int and isinstance(value, float) and value.is_integer():
         value = int(value)  # 1e6 is what people type
     if type(value) is not annotation or (annotation is float and math.isnan(value)):
-        raise Refused(f"{key}: {_shown(value)} is not {SCALARS[annotation]}")
+        raise Refused(f"{key}: {shown(value)} is not {SCALARS[annotation]}")
     return value
-
-
-def _shown(value: object) -> str:
-    """A value as one would write it in YAML, shortened."""
-    return shortened(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def shortened(text: str) -> str:
-    """What the user gave, as a message repeats it: cut at 60 characters."""
-    return text if len(text) <= 60 else f"{text[:60]}…"

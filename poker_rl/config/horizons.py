@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from operator import attrgetter
 from typing import Annotated, Any, TypeGuard, get_args, get_origin
 
 from poker_rl.config.build import annotation_of, find
@@ -34,8 +35,12 @@ def resolved(settings: Mapping[str, Any]) -> dict[str, Any]:
 def used_up(algorithm: Any, budget: int, unit: str) -> Iterator[str]:
     """The step sizes of a learner that are 0 from the end of a budget on, though they were not.
 
-    Those that count steps of a network's own are not known of here.
+    Those that count steps of a network's own, which no budget tells, are looked at as they are now.
     """
+    for key, steps in getattr(algorithm, "own_steps", dict)().items():
+        schedule = attrgetter(key)(algorithm)
+        if schedule.value(0) > 0 == schedule.value(steps):
+            yield key
     for field in fields(algorithm) if is_dataclass(algorithm) else ():
         over = _over(annotation_of(type(algorithm), field.name))
         is_step_size = field.name == "lr" or field.name.endswith("_lr")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
-from poker_rl.config.build import CONF, of_the_user
+from poker_rl.config.options import CONF, of_the_user
 from poker_rl.config.plugins import plugins
 
 # "- " before a key only indents it further; a value may hold a "#", a comment follows a space.

@@ -49,7 +49,10 @@ def in_memory(key: str) -> Iterator[None]:
 
 
 class Range(NamedTuple):
-    """Numbers from `low` to `high`; `open_low` leaves `low` itself out."""
+    """Numbers from `low` to `high`, both among them; `open_low` leaves `low` itself out.
+
+    It stands in a field's annotation, as in `share: Annotated[float, Range(0, 1)]`.
+    """
 
     low: float = -inf
     high: float = inf

@@ -50,12 +50,15 @@ def play(
     Where the number of seats is drawn, a deal of n seats is played by the first n players.
 
     Args:
+        players: one for each seat.
+        deals: how many deals; each is played once for each rotation.
+        seed: fixes the cards and the players' draws.
         watch: are shown the hands when they are over.
         duplicate: whether the hands of a deal have the same cards; else each has its own, and they
             have nothing but the players in common. Then the number of seats must not be drawn.
 
     Returns:
-        Means over the rotations, [deals, players] float64; each row sums to zero.
+        Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
 
     Raises:
         ValueError: if a player's action was illegal.
@@ -121,8 +124,13 @@ def against(
     """What `player` wins a hand from `other`, called `name`, in every other seat.
 
     Args:
+        deals: how many deals; each is played with `player` in every seat.
+        seed: fixes the cards and the players' draws.
         watch: are shown the hands, as `play` does.
         reduce: makes what takes luck out of the results; None: they are told as they are.
+
+    Returns:
+        The mean over deals in the game's unit, with half the width of its 95 % interval.
 
     Raises:
         Refused: if there are too few deals for an interval.

@@ -19,7 +19,7 @@ class Measurement:
 
     value: float
     half_width: float | None  # of the 95 % interval; None if exact
-    unit: str  # "ante", "big blind", "chips a hand"
+    unit: str  # such as "ante/hand", "mbb/hand" or "chips a hand"
     kind: str  # "exact", "lower bound" or "against <player>"
 
     def __str__(self) -> str:

@@ -95,7 +95,7 @@ class Report:
             head += f"{min(own[0, 0], 1 / 3):.3f}"
             rows = [["", *CARDS]]
             for situation, mine, theirs in zip(SITUATIONS, own, member(own), strict=True):
-                pairs = [f"{a:.3f} / {b:.3f}" for a, b in zip(mine, theirs, strict=True)]
+                pairs = [f"{a:z.3f} / {b:z.3f}" for a, b in zip(mine, theirs, strict=True)]
                 rows.append([situation, *pairs])
             parts.append(f"{head}\n{aligned(rows)}")
         if numbers:

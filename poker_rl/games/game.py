@@ -167,7 +167,13 @@ def choose(games, table):
 
 @rule
 def shuffle(table, cards, dealt):
-    """Fill the first `dealt` places of the deck with distinct random cards (Fisher-Yates)."""
+    """Fill the first `dealt` places of a table's deck with distinct random cards (Fisher-Yates).
+
+    Args:
+        table: the record of a table; its random state moves on.
+        cards: how many cards the deck has, numbered from 0; `table.deck` has room for them.
+        dealt: how many of them are drawn, at most `cards`.
+    """
     for i in range(cards):
         table.deck[i] = i
     bits = np.uint64(0)

@@ -15,7 +15,15 @@ from poker_rl.games.game import rule
 
 @rule
 def multiply_out(begin, end, previous, policy, reach):  # type: ignore[no-untyped-def]
-    """Write the chance that a seat makes the moves up to each of its edges; its root must be 1."""
+    """Write the chance that a seat makes the moves up to each of its edges.
+
+    Args:
+        begin: the seat's first information set, `tree.first[seat]`.
+        end: one past its last.
+        previous: `tree.previous`, [I].
+        policy: probabilities of actions, [I, A].
+        reach: written here, [size * A + seats] float64; at the seat's root it has to be 1 already.
+    """
     actions = policy.shape[1]
     for i in range(begin, end):
         above = reach[previous[i]]
@@ -28,6 +36,13 @@ def collect(seat, leaf_edge, leaf_payoffs, reach, earned):  # type: ignore[no-un
     """Write what each of a seat's edges earns at leaves it is the last to lead to, in chips.
 
     A payoff counts with the chance of the deal and of the others' moves, not with the seat's own.
+
+    Args:
+        seat: whose edges these are.
+        leaf_edge: `tree.leaf_edge`, [seats, L].
+        leaf_payoffs: `tree.leaf_payoffs`, [seats, L] chips.
+        reach: what `multiply_out` wrote for every other seat, [size * A + seats].
+        earned: written here, [size * A + seats] float64 chips a hand; 0 at all other edges.
     """
     seats = len(leaf_edge)
     mine, theirs, payoffs = leaf_edge[seat], leaf_edge[(seat + 1) % seats], leaf_payoffs[seat]
@@ -41,7 +56,16 @@ def collect(seat, leaf_edge, leaf_payoffs, reach, earned):  # type: ignore[no-un
 
 @rule
 def respond(begin, end, previous, legal, earned):  # type: ignore[no-untyped-def]
-    """Add up the result of `collect` for a best response: at a seat's root, what it wins a hand."""
+    """Add up the result of `collect` for a seat's best response, from its last moves to its root.
+
+    Args:
+        begin: the seat's first information set, `tree.first[seat]`.
+        end: one past its last.
+        previous: `tree.previous`, [I].
+        legal: `tree.legal`, [I, A] bool.
+        earned: what `collect` wrote, [size * A + seats]; the best result at an information set is
+            added to the edge that leads there. The seat's root is then what it wins, chips a hand.
+    """
     actions = legal.shape[1]
     for i in range(end - 1, begin - 1, -1):
         best = -np.inf

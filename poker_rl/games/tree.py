@@ -201,7 +201,7 @@ def tree_of(game: Game) -> Tree:
     """The game's tree, built once for solver, players and evaluation alike.
 
     Raises:
-        Refused: if the game is too large to enumerate.
+        Refused: if the game is too large to enumerate, or its deals are not equally likely.
     """
     key = repr(game.state())
     if key not in _trees:

@@ -7,9 +7,38 @@ estimate (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057) the va
 from __future__ import annotations
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from poker_rl.games.game import rule as compiled
 from poker_rl.learning.rollout import OPEN, Batch
+
+
+def estimated(
+    batch: Batch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
+) -> Tensor:
+    """The generalised advantages of a batch's decisions, where its values are.
+
+    Args:
+        value: the critic's V, [N], in units of `reward_scale` chips.
+
+    Returns:
+        [N] float32 in the same units; 0 at OPEN rows.
+    """
+    reward = batch.reward / np.float32(reward_scale)
+    advantage = gae(reward, value.cpu().numpy(), batch.next, gamma, gae_lambda)
+    return torch.from_numpy(advantage).to(value.device)
+
+
+def normalised(advantage: Tensor, weight: Tensor) -> Tensor:
+    """Advantages with mean 0 and standard deviation 1 in each copy, [K, B].
+
+    Args:
+        weight: of each row in its copy's mean, [K, B].
+    """
+    centred = advantage - (weight * advantage).sum(1, keepdim=True)
+    spread = (weight * centred.square()).sum(1, keepdim=True).sqrt()
+    return centred / (spread + 1e-8)
 
 
 def gae(

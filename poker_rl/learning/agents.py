@@ -102,12 +102,12 @@ class Agents:
         self._hidden = game.hidden_size if hidden else 0
         table = game.table.itemsize + 16 * game.seats
         decisions = steps if opponent is None else steps / game.seats
-        count = instances * tables
-        what = f"{key}: {count:,} tables"
-        if steps > 1:
-            what += f" and {count * steps:,} actions an iteration"
-        needed = count * (table + decisions * self._row(game.actions))
-        demand(what, int(needed), torch.device("cpu"))  # where the rules are
+        each = tables * (table + decisions * self._row(game.actions))
+        for what, copies in ((key, 1), ("instances", instances)):
+            play = f"{what}: {copies * tables:,} tables"
+            if steps > 1:
+                play += f" and {copies * tables * steps:,} actions an iteration"
+            demand(play, int(copies * each), torch.device("cpu"))  # where the rules are
         # 16 bits tell chips apart to 1/2,048 of a stack
         kept = torch.bool if self._features.bits else torch.float16
         self.column = Column(kept, self._features.size)

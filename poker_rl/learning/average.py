@@ -94,6 +94,11 @@ class AveragePolicy:
             agents.clock,
         )
 
+    @property
+    def updates(self) -> int:
+        """Gradient steps taken."""
+        return self._descent.updates
+
     def add(self, batch: Batch, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
         """Remember some decisions of a batch, by index or mask, and the policy in them [B, A]."""
         copy = batch.copy[rows]
@@ -106,6 +111,14 @@ class AveragePolicy:
         """Some gradient steps on batches of the reservoirs."""
         for _ in range(self.settings.updates):
             self._descent.step()
+
+    def taught(
+        self, batch: Batch, rows: np.ndarray, policy: np.ndarray, iteration: int
+    ) -> dict[str, float]:
+        """Add what `add` takes, learn, and tell the metrics."""
+        self.add(batch, rows, policy, iteration)
+        self.learn()
+        return self.metrics()
 
     def metrics(self) -> dict[str, float]:
         """The mean cross-entropy since the last call; nothing if there was no step."""

@@ -22,19 +22,28 @@ Optimiser = Literal["adam", "sgd"]
 WARM = 3  # steps before a graph is recorded: libraries allocate on first use
 
 
+def set_rates(optimiser: torch.optim.Optimizer, *rates: float) -> None:
+    """Give each group of an optimiser's weights its step size, in the order of the groups."""
+    for group, rate in zip(optimiser.param_groups, rates, strict=True):
+        group["lr"] = rate
+
+
 def descend(
-    loss: Tensor, optimiser: torch.optim.Optimizer, module: nn.Module, gradient_norm: float | None
+    loss: Tensor,
+    optimiser: torch.optim.Optimizer,
+    bounded: nn.Module | None = None,
+    gradient_norm: float | None = None,
 ) -> None:
     """One step of an optimiser down the gradient of a loss.
 
     Args:
-        module: the networks whose gradients are clipped.
-        gradient_norm: largest, of each copy; None: no bound.
+        bounded: the networks whose gradients get a bound, not always all that the optimiser moves.
+        gradient_norm: the bound, of each copy's norm; None: there is none.
     """
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
-    if gradient_norm is not None:
-        clip_gradients(module, gradient_norm)
+    if bounded is not None and gradient_norm is not None:
+        clip_gradients(bounded, gradient_norm)
     optimiser.step()
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.learning.memory import Memory
+from poker_rl.learning.descent import descend, set_rates
+from poker_rl.learning.hand_memory import HandMemory
 
 
 class Learner:
@@ -27,7 +28,7 @@ class Learner:
         updates: gradient steps taken.
     """
 
-    def __init__(self, copies: slice, networks: list[nn.Module], memory: Memory) -> None:
+    def __init__(self, copies: slice, networks: list[nn.Module], memory: HandMemory) -> None:
         self.copies, self.networks, self.memory = copies, networks, memory
         self.updates = 0
         groups = [{"params": list(network.parameters())} for network in networks[:2]]
@@ -42,11 +43,8 @@ class Learner:
 
     def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> None:
         """Take one with step sizes of their own for actor and critic."""
-        for group, lr in zip(self._optimiser.param_groups, (actor_lr, critic_lr), strict=True):
-            group["lr"] = lr
-        self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._optimiser.step()
+        set_rates(self._optimiser, actor_lr, critic_lr)
+        descend(loss, self._optimiser)
         self.updates += 1
 
     @torch.no_grad()

@@ -1,10 +1,11 @@
 """Networks that choose how many chips to raise to by a density over amounts.
 
-No-limit hold'em has an action for each number of chips. Two heads choose among them, as in the
-no-limit extension of the reference work: what to do (fold, call or raise), and how much. The second
-is a mixture of logistic densities over the logarithm of the amount, and each number of chips gets
-the mass that the density puts on its interval (Salimans et al., arXiv:1701.05517, do so for the
-brightness of a pixel). A policy's softmax over legal actions cuts the mass to the legal amounts.
+No-limit hold'em has an action for each number of chips. Two heads choose among them, as in Nielsen
+and Bøgebjerg's attempt at no-limit (docs/experiments/nlhe.md): one says what to do (fold, call or
+raise), the other how much. The second is a mixture of logistic densities over the logarithm of the
+amount, and each number of chips gets the mass that the density puts on its interval (Salimans et
+al., arXiv:1701.05517, do so for the brightness of a pixel). A policy's softmax over legal actions
+cuts the mass to the legal amounts.
 """
 
 from __future__ import annotations
@@ -25,9 +26,14 @@ LEAST_WIDTH = 1e-3  # of a density, on a scale where all amounts lie in [0, 1]
 
 @dataclass(kw_only=True, frozen=True)
 class AmountNet:
-    """A network `body` with heads for the action and the amount; a policy, not values."""
+    """The shape of a policy that chooses an action and an amount: a network `body` with two heads.
 
-    components: Count  # densities in the mixture
+    Args:
+        components: densities in the mixture over amounts.
+        body: the shape of the network that the heads belong to, and of networks of values.
+    """
+
+    components: Count
     body: Net
 
     @property

@@ -1,8 +1,9 @@
 """Networks that read the actions of a hand in their order, K copies of them as in `nets`.
 
-The actor and critic of six-player hold'em in the reference work: what lies on the table goes
-through dense layers, the actions so far through an LSTM (Hochreiter & Schmidhuber 1997), and a
-layer more sees both. Two ablations put a dense layer or zeros in the place of the LSTM.
+What lies on the table goes through dense layers, the actions so far go through an LSTM (Hochreiter
+& Schmidhuber 1997), and one more layer sees both. So do the actor and the critic of APU, a
+published method for six-player hold'em (docs/experiments/apu.md). Two variants show what the LSTM
+is good for: they have a dense layer or zeros in its place.
 """
 
 from __future__ import annotations

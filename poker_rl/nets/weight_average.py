@@ -12,6 +12,10 @@ from torch import nn
 class WeightAverage:
     """Exponential average of a network's weights, which starts at the weights it is given.
 
+    Args:
+        module: the network to begin with, which is copied.
+        decay: what the average keeps of itself at each update, in [0, 1].
+
     Attributes:
         module: the network with the averaged weights.
     """

@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from poker_rl.config.build import FILE_NAME, build_as, convert_fields
+from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.compose import composed
+from poker_rl.config.root import FILE_NAME
 from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.games.game import Game
 from poker_rl.play.address import known_names, listening, shown

@@ -24,8 +24,9 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.build import build_as, folders, option, read
+from poker_rl.config.build import build_as
 from poker_rl.config.classes import class_of
+from poker_rl.config.options import folders, option, read
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.players.greedy import Greedy
@@ -55,10 +56,13 @@ def load_player(
     device: torch.device = CPU,
     conf: Sequence[Path] | None = None,
 ) -> Player:
-    """The one player a user named.
+    """The player that a user named.
 
     Args:
-        spec: see above.
+        spec: as on the command line: a bot such as `uniform`, a YAML file of a bot's settings, or
+            a run folder, with `@DECISIONS` for an earlier snapshot, `:PLAYER` for one of its
+            players and `.K` for one of that player's instances.
+        game: the game it is to play.
         device: where its networks go.
         conf: the folders of the options; None: those that come with the program and the plug-ins.
 

@@ -9,7 +9,15 @@ from poker_rl.games.game import rule as compiled
 
 
 def draw(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """One action a row, [B] int64, from probabilities [B, A] and uniform numbers [B] in [0, 1)."""
+    """Draw one action in each row.
+
+    Args:
+        probabilities: of each action, [B, A]; a row sums to 1.
+        uniform: a number in [0, 1) for each row, [B] float64.
+
+    Returns:
+        actions, [B] int64.
+    """
     action = np.empty(len(probabilities), np.int64)
     _draw(np.ascontiguousarray(probabilities, np.float64), uniform, action)
     return action

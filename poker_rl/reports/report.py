@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from poker_rl.config.build import CONF, convert_fields, read
+from poker_rl.config.build import convert_fields
+from poker_rl.config.options import CONF, read
 from poker_rl.config.settings import Range, Refused, Seed, about
 from poker_rl.reports.compare import Compare, compared
 from poker_rl.reports.groups import head_of

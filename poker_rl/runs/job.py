@@ -15,14 +15,10 @@ import numba
 import torch
 
 from poker_rl.algos.load import build_algorithm
-from poker_rl.config.build import (
-    Root,
-    build_as,
-    convert_fields,
-    of_the_user,
-    plain,
-)
+from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.horizons import resolved
+from poker_rl.config.options import of_the_user, plain
+from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
@@ -30,9 +26,10 @@ from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
 from poker_rl.runs.resume import KEEPS, MAY_CHANGE
-from poker_rl.runs.run import Diverged, train
+from poker_rl.runs.run import Diverged
 from poker_rl.runs.stop import Interrupted
 from poker_rl.runs.sweep import Outcome
+from poker_rl.runs.train import train
 from poker_rl.runs.warm_start import begin_with
 from poker_rl.storage.checkpoint import STATE
 from poker_rl.storage.disk import told

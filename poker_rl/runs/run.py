@@ -9,49 +9,26 @@ the algorithm.
 from __future__ import annotations
 
 import shlex
-import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
-from types import MappingProxyType
 from typing import Any
-
-import torch
 
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.horizons import used_up
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
-from poker_rl.runs.record import Recorder, first_of_each, flatten
-from poker_rl.runs.resume import (
-    KEEPS,
-    MAY_CHANGE,
-    demand_fit,
-    demand_kept,
-    demand_run,
-    differing,
-    kept,
-)
-from poker_rl.runs.stop import Interrupted, Stop
+from poker_rl.runs.record import Recorder, flatten
+from poker_rl.runs.resume import demand_fit, demand_kept, kept
+from poker_rl.runs.stop import Stop
 from poker_rl.storage import checkpoint
-from poker_rl.storage.disk import say
 from poker_rl.storage.folder import (
     METRICS,
-    PLACE,
-    changes,
-    copy_files,
-    describe,
     hparams,
-    label_of,
-    new_folder,
     now,
-    read_folder,
-    session,
-    write_config,
     write_manifest,
 )
 
@@ -234,118 +211,3 @@ class Run:
 def crossed(before: int, after: int, every: int) -> bool:
     """Whether a multiple of `every` was reached on the way from before to after."""
     return after // every > before // every
-
-
-def begin(
-    cfg: Mapping[str, Any],
-    algorithm: Algorithm,
-    game: Game,
-    evaluation: Evaluation,
-    device: torch.device,
-    files: Mapping[str, Path],
-    overrides: Sequence[str],
-) -> Run:
-    """A run in a new folder."""
-    names = cfg["names"]
-    # A resumed run may change some settings, and the name would no longer be true.
-    label = label_of(overrides, MAY_CHANGE | PLACE)
-    folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"], label)
-    try:
-        copy_files(folder, files)
-        write_config(folder, cfg)
-        manifest = describe(cfg["seed"], device)
-        write_manifest(folder, manifest)
-        return Run(cfg, algorithm, game, evaluation, folder, manifest)
-    except OSError:
-        shutil.rmtree(folder, ignore_errors=True)  # no run could go on in it
-        raise
-
-
-def go_on(
-    cfg: Mapping[str, Any],
-    algorithm: Algorithm,
-    game: Game,
-    evaluation: Evaluation,
-    folder: Path,
-    device: torch.device,
-    files: Mapping[str, Path],
-) -> Run:
-    """The run of a folder at its last checkpoint. Nothing is written before all is accepted."""
-    old, manifest = read_folder(folder)
-    if key := differing(kept(cfg), kept(old)):
-        raise Refused(f"{key}: {KEEPS}")
-    demand_run(folder)
-    run = Run(cfg, algorithm, game, evaluation, folder, manifest)
-    try:
-        run.restore(int(old["budget"]))
-        here = session(device)
-        if changed := changes(manifest, old.get("threads"), here, cfg["threads"]):
-            say(
-                f"not as it was: {'; '.join(changed)}. The last bits of what is learnt may differ"
-                " from those of a run that was never stopped"
-            )
-        manifest["resumed"].append({**here, "threads": cfg["threads"], "from": run.saved})
-        manifest |= {"status": "running", "end": None}
-        manifest.pop("error", None)
-        copy_files(folder, files)
-        write_config(folder, cfg)
-        write_manifest(folder, manifest)
-    except BaseException:
-        with suppress(OSError):
-            run.recorder.close()
-        raise
-    return run
-
-
-def train(
-    cfg: Mapping[str, Any],
-    algorithm: Algorithm,
-    game: Game,
-    evaluation: Evaluation,
-    device: torch.device,
-    resume: Path | None = None,
-    files: Mapping[str, Path] = MappingProxyType({}),
-    overrides: Sequence[str] = (),
-    begun: Callable[[Path], None] = lambda folder: None,
-) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
-    """Train in a new run folder, or go on in an old one; the last row and the manifest's
-    "measurements", the unit and kind of each number by tag.
-
-    `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
-    which name the folder, with its `outputs` and `name` and with `overrides`, what the user gave.
-    `files` are copied into it: where to, and where they lie. `begun` is told the folder before
-    anything is learnt.
-
-    Raises:
-        OSError: if the machine fails, see `disk`.
-        Refused: if there is nothing to resume, or the run can't go on.
-        Diverged: if a metric or a weight is no longer a number.
-        Interrupted: at SIGINT, SIGTERM or SIGHUP, after a checkpoint.
-    """
-    cfg = {**cfg, "resume": None}
-    if resume is None:
-        run = begin(cfg, algorithm, game, evaluation, device, files, overrides)
-    else:
-        run = go_on(cfg, algorithm, game, evaluation, resume, device, files)
-    try:
-        say(f"run folder: {run.folder}")
-        begun(run.folder)
-        with Stop() as stop:
-            run.loop(stop)
-            if run.step < run.budget:
-                run.save(run.recorder.state_dict())
-                again = f"poker-rl train resume={shlex.quote(str(run.folder))}"
-                raise Interrupted(stop.number, f"stopped; to go on: {again}")
-            run.finish()
-            run.close("finished")
-    except BaseException as error:
-        # Its output broke off: `poker-rl train … | head`.
-        stopped = isinstance(error, Interrupted | KeyboardInterrupt | BrokenPipeError)
-        with suppress(OSError):  # what failed may fail again, and the first error is told
-            run.close("interrupted" if stopped else "failed", None if stopped else error)
-        raise
-    for place, (tag, one) in enumerate(first_of_each(run.recorder.measurements).items()):
-        say(f"{tag}{' (headline player)' if place == 0 else ''}: {one}")
-    if stop.number:
-        raise Interrupted(stop.number, f"stopped; {run.folder} was finished all the same")
-    return run.last_row, run.manifest["measurements"]

@@ -50,13 +50,19 @@ def file_of(folder: Path, number: int) -> Path:
     return folder / f"{number:06}.json"
 
 
-def halt(folder: Path) -> None:
-    """Have no further job begin, in whatever process."""
-    (folder / HALT).touch()
+def halt(folder: Path, number: int) -> None:
+    """Have no further job begin, in whatever process, because of a signal: the first one counts."""
+    with suppress(FileExistsError), (folder / HALT).open("x") as file:
+        file.write(str(number))
 
 
 def halted(folder: Path) -> bool:
     return (folder / HALT).exists()
+
+
+def jobs_in_words(count: int) -> str:
+    """How many jobs a sweep has."""
+    return "1 job" if count == 1 else f"{count:,} jobs"
 
 
 @contextmanager
@@ -70,7 +76,7 @@ def halting(folder: Path) -> Iterator[None]:
     before: dict[signal.Signals, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:
-        halt(folder)
+        halt(folder, number)
         for other, handler in before.items():
             signal.signal(other, handler)
         children = multiprocessing.active_children()
@@ -140,7 +146,11 @@ class Summary:
         if outcome.status == "running":
             status = "interrupted" if stopped else "failed"
             outcome = replace(outcome, status=status, message="ended without a word")
-        return replace(outcome, exit_code=130 if stopped else 1)
+        return replace(outcome, exit_code=128 + self._signal() if stopped else 1)
+
+    def _signal(self) -> int:
+        """The signal that halted the sweep."""
+        return int((self.folder / HALT).read_text() or signal.SIGINT)
 
     @property
     def begun(self) -> bool:

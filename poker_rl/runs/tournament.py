@@ -25,7 +25,8 @@ import numpy as np
 import yaml  # type: ignore[import-untyped]
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from poker_rl.config.build import build_as, convert_fields, read
+from poker_rl.config.build import build_as, convert_fields
+from poker_rl.config.options import read
 from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.evaluation.matches import FEWEST_DEALS, play
 from poker_rl.evaluation.tournament import Kind, counted, line_ups, results

@@ -12,7 +12,8 @@ from averages import average
 from givens import given
 
 from poker_rl.algos.actor_critic import ActorCritic
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant, Linear, Log
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.poker.limit import Poker

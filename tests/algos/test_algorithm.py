@@ -12,7 +12,8 @@ from ppo_settings import ppo_settings
 from small_games import kuhn
 
 from poker_rl.algos.ppo import PPO
-from poker_rl.config.build import CONF, find, option, takes
+from poker_rl.config.build import find, takes
+from poker_rl.config.options import CONF, option
 from poker_rl.nets.dense import MLP
 
 OPTIONS = sorted(path.stem for path in (CONF / "algo").glob("*.yaml"))

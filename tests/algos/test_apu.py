@@ -14,7 +14,9 @@ from random_games import game as game_of
 from small_games import kuhn
 
 from poker_rl.algos.apu import APU
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.horizons import used_up
+from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import values
@@ -378,6 +380,15 @@ def test_a_weight_of_entropy_keeps_the_actor_from_making_up_its_mind() -> None:
             metrics = learner.learn()
         spread.append(metrics["policy/entropy"])
     assert spread[0] < 0.6 < spread[1] < np.log(3)
+
+
+def test_step_sizes_over_its_own_steps_are_looked_at_as_they_are() -> None:
+    down = Linear(start=1e-3, end=0.0, horizon=4)
+    learner = apu(kuhn(), update="dual_apu_ctrl", actor_lr=down)
+    while learner._learners[0].updates < 4:
+        assert list(used_up(learner, 10**9, "hands")) == []
+        learner.learn()
+    assert list(used_up(learner, 10**9, "hands")) == ["actor_lr"]
 
 
 def test_targets_follow_softly() -> None:

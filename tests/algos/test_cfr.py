@@ -15,7 +15,8 @@ from small_games import kuhn, label, leduc
 from poker_rl.algos.cfr import CFR
 from poker_rl.algos.mccfr import MCCFR, RANDOM
 from poker_rl.algos.solve import equilibrium
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability, nash_conv, values
 from poker_rl.games.tree import tree_of

@@ -14,7 +14,8 @@ from small_games import kuhn
 
 from poker_rl.algos.dqn import DQN
 from poker_rl.algos.nfsp import NFSP
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability, values
@@ -201,7 +202,8 @@ def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response(eta: float
     sd = np.sqrt(eta * (1 - eta) / made * 2)  # at most two decisions of an agent in a hand
     assert abs(kept.sum() / made - eta) <= 4 * sd
     if eta == 0.3:  # agents draw for themselves
-        both = learner._responds.mean(0), (learner._responds[:, 0] & learner._responds[:, 1]).mean()
+        responds = learner._responds.hands
+        both = responds.mean(0), (responds[:, 0] & responds[:, 1]).mean()
         assert both[1] < 0.3
 
 
@@ -236,13 +238,13 @@ def test_one_mode_for_a_whole_hand() -> None:
         hands[tables] += 1
         for table in tables:
             for seat in range(2):
-                now[table, seat] = learner._responds[table, seat]
+                now[table, seat] = learner._responds.hands[table, seat]
 
     learner._agents.rollout.dealt = dealt
     for _ in range(40):
         learner.learn()
         for (table, seat), mode in now.items():
-            assert learner._responds[table, seat] == mode
+            assert learner._responds.hands[table, seat] == mode
     assert hands.min() > 3
 
 

@@ -14,7 +14,8 @@ from givens import given
 from ppo_settings import ppo_settings
 
 from poker_rl.algos.nfsp_ppo import PolicyNFSP
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.game import Game
@@ -65,8 +66,8 @@ def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
         assert len(carried)
         np.testing.assert_array_equal(carried, then[: len(carried)])
     learnt = sum(int(responds[batch.next != OPEN].sum()) for batch, responds in batches)
-    assert learner._average is not None
-    assert learner._average.memory.fewest == learnt > 1000
+    assert learner._averages.play is not None
+    assert learner._averages.play.memory.fewest == learnt > 1000
     assert learner.progress.decisions == sum((b.next != OPEN).sum() for b, _ in batches)
 
 

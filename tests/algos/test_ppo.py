@@ -14,7 +14,8 @@ from ppo_settings import ppo_settings
 from small_games import kuhn
 
 from poker_rl.algos.ppo import PPO
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability, values

@@ -12,7 +12,8 @@ from givens import given
 from small_games import kuhn, leduc
 
 from poker_rl.algos.reinforce import Reinforce, RunningAverage
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.evaluation.equilibrium import bets, distance
 from poker_rl.games.poker.betting import FOLD
 from poker_rl.games.poker.limit import Poker

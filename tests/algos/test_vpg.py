@@ -12,7 +12,8 @@ from givens import given
 from small_games import kuhn, leduc
 
 from poker_rl.algos.vpg import VPG, nth_hand
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability

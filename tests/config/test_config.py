@@ -13,16 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from poker_rl.config.build import (
-    CONF,
-    Root,
-    allowed,
-    build,
-    convert_fields,
-    option,
-    overridden,
-    read,
-)
+from poker_rl.config.build import build, convert_fields
+from poker_rl.config.messages import allowed
+from poker_rl.config.options import CONF, option, overridden, read
+from poker_rl.config.root import Root
 from poker_rl.config.settings import Count, Positive, Probability, Range, Refused
 
 

@@ -12,10 +12,10 @@ import yaml
 from commands import code, runs
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.config.build import CONF, plain
 from poker_rl.config.compose import compose, opened
 from poker_rl.config.horizons import resolved, used_up
 from poker_rl.config.listing import groups
+from poker_rl.config.options import CONF, plain
 from poker_rl.config.schedules import Constant, Linear, OverInstance
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -174,6 +174,32 @@ def test_a_resumed_run_keeps_its_schedules_and_is_refused_where_they_came_to_0(
     assert f"budget=500, or go on in a new run, with warm_start={folder}" in message
     assert "\n" not in message
     assert contents(folder) == before
+
+
+def test_a_new_run_tells_of_a_step_size_that_comes_to_0_far_before_its_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert code(*SHORT) == 0
+    assert code(*SHORT, "algo.lr.horizon=230") == 0
+    assert "algo.lr" not in capsys.readouterr().out
+    assert code(*SHORT, "algo.lr.horizon=100") == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if "algo.lr" in line]
+    assert len(told) == 1
+    assert told[0].startswith("algo.lr: this step size comes to 0 before nine tenths of the budget")
+
+
+def test_a_run_is_refused_where_the_step_size_of_its_average_came_to_0(
+    refused: Callable[..., str],
+) -> None:
+    nfsp = ["train", "game=kuhn", "algo=nfsp", "budget=600", "algo.learn_from=1"]
+    nfsp += ["algo.batch=2", "algo.average.batch=2", "evaluate_every=600", "checkpoint_every=600"]
+    nfsp += ["evaluation.deals=30", "algo.lr=1e-3"]
+    falls = ["algo.average.lr._target_=poker_rl.config.schedules.Linear"]
+    falls += ["+algo.average.lr.end=0.0", "+algo.average.lr.horizon=2"]
+    assert code(*nfsp, *falls) == 0
+    (folder,) = runs()
+    message = refused("train", f"resume={folder}", "budget=1200")
+    assert message.startswith("budget: the step size algo.average.lr of ")
 
 
 def test_a_resumed_run_whose_step_size_is_not_0_keeps_its_schedules() -> None:

@@ -9,7 +9,8 @@ import pytest
 from random_games import LIMIT, definition, drawn, game, play, variants
 from small_games import kuhn, label, leduc
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.drawn_seats import DrawnSeats

@@ -14,7 +14,8 @@ import torch
 from givens import given
 from random_games import NO_LIMIT, Move, game, play, variants
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability, nash_conv
 from poker_rl.games.cards import parse_cards

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from random_games import NAMES, game
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tables import Tables

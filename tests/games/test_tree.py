@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from small_games import kuhn, label, leduc
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, byte_count, row_count, tree_of

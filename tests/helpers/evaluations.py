@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from hydra import compose, initialize_config_dir
 
-from poker_rl.config.build import CONF, build, option, plain
+from poker_rl.config.build import build
+from poker_rl.config.options import CONF, option, plain
 from poker_rl.games.tree import tree_of
 from poker_rl.players.load import load_player
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from random_games import game
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.tables import Tables
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.build import CONF, build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import CONF, option
 from poker_rl.games.cards import RANKS
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting

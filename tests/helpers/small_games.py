@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.games.poker.limit import Poker
 
 RANKS = "6789TJQK"

@@ -15,7 +15,7 @@ import torch
 
 from poker_rl.algos.algorithm import Progress
 from poker_rl.evaluation.measurement import Measurement
-from poker_rl.runs import run
+from poker_rl.runs.train import train as train_run
 
 
 class TinyGame:
@@ -139,7 +139,7 @@ def train(
     algorithm = TinyAlgorithm(cfg["seed"], **algo)
     device = torch.device("cpu")
     game, evaluation = TinyGame(), TinyEvaluation()
-    return run.train(cfg, algorithm, game, evaluation, device, resume, overrides=overrides)  # type: ignore[arg-type]
+    return train_run(cfg, algorithm, game, evaluation, device, resume, overrides=overrides)  # type: ignore[arg-type]
 
 
 def rows(folder: Path) -> list[dict[str, float]]:

@@ -8,7 +8,8 @@ import torch
 from givens import given
 from scipy.stats import logistic
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.learning.agents import Agents, Seats
 from poker_rl.nets.amounts import AmountNet, Amounts

@@ -7,7 +7,8 @@ import pytest
 from holdem_bots import bot, cards, hand
 from random_games import game, play
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.matches import against
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE

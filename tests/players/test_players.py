@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from poker_rl.config.build import CONF, build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import CONF, option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import nash_conv, values
 from poker_rl.games.tables import Tables

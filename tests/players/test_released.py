@@ -11,8 +11,8 @@ import torch
 from big2_tables import BIG2
 from evaluations import HOLDEM, LEDUC, loader
 
-from poker_rl.config.build import CONF, option
 from poker_rl.config.listing import about
+from poker_rl.config.options import CONF, option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.evaluation.matches import against

@@ -10,7 +10,8 @@ from holdem_bots import bot, cards, hand
 from phevaluator import evaluate_cards
 from random_games import game, play
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.matches import against
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE

@@ -21,7 +21,8 @@ import yaml
 
 from poker_rl.config.settings import Refused
 from poker_rl.runs import stop
-from poker_rl.runs.run import Diverged, Interrupted, crossed
+from poker_rl.runs.run import Diverged, crossed
+from poker_rl.runs.stop import Interrupted
 from poker_rl.storage import checkpoint
 from poker_rl.storage.folder import read_folder
 

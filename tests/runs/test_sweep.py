@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -143,6 +144,17 @@ def test_an_interrupted_sweep(
     assert [row["status"] for row in summary()] == ["finished", "interrupted", *["not run"] * 3]
     assert [row["folder"] for row in summary()] == ["", "outputs/x", "", "", ""]
     assert asked == [0, 1, 2]  # the launcher composes no others, which takes minutes for thousands
+
+
+def test_a_signal_between_two_jobs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def one(*given: Any) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(train_command, "job_of_sweep", one)
+    assert code(*TRAIN, "-m", "seed=0") == 143
+    assert capsys.readouterr().out == "1 job\n"
 
 
 def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:

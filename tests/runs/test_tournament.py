@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commands import TRAIN, code, runs
 
-from poker_rl.config.build import option
+from poker_rl.config.options import option
 from poker_rl.runs import tournament
 
 pytestmark = pytest.mark.usefixtures("here")

@@ -1,4 +1,4 @@
-"""The script of the reference work's six-player tables: who meets whom, and in which seats."""
+"""The script of APU's published six-player tables: who meets whom, and in which seats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import reproduce_apu
 import torch
 from commands import code, runs
 
-from poker_rl.config.build import build, option
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 
 CPU = torch.device("cpu")
 

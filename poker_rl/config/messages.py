@@ -1,0 +1,36 @@
+"""Words that messages to the user have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from poker_rl.config.settings import Refused
+
+
+def allowed(word: str, options: Iterable[str]) -> str:
+    """What a message says after a wrong word: the right one, if there is a near miss, and all."""
+    options = sorted(options)
+    near = [f"did you mean {match}? " for match in get_close_matches(word, options, n=1)]
+    return "".join(near) + f"allowed: {', '.join(options) or 'none'}"
+
+
+def unreadable(override: str) -> Refused:
+    """What is said of an override that is none."""
+    return Refused(f"{shortened(override)}: can't be read; write key=value or 'key=\"any text\"'")
+
+
+def elsewhere(group: str) -> str:
+    """What a message says after the options that there are: where others are looked for."""
+    return f"--config-dir FOLDER adds those in FOLDER/{group}"
+
+
+def shown(value: object) -> str:
+    """A value as one would write it in YAML, shortened."""
+    return shortened(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def shortened(text: str) -> str:
+    """What the user gave, as a message repeats it: cut at 60 characters."""
+    return text if len(text) <= 60 else f"{text[:60]}…"

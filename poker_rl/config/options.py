@@ -1,0 +1,149 @@
+"""The YAML: where options lie, which of two with the same name counts, and how a file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped]
+
+from poker_rl.config.messages import allowed, elsewhere, unreadable
+from poker_rl.config.plugins import plugins
+from poker_rl.config.settings import Refused
+from poker_rl.config.yaml_text import demand_readable
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+# In a wheel the YAML lies in the package, in a checkout beside it.
+CONF = next(path for path in (PACKAGE / "conf", PACKAGE.parent / "conf") if path.is_dir())
+
+
+MAPPING = "is not a file of settings, key: value"
+
+
+def plain(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
+    """A config as plain values, interpolations resolved.
+
+    Raises:
+        Refused: if an interpolation leads nowhere.
+    """
+    node: Any = config
+    try:
+        settings: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
+    except OmegaConfBaseException as error:
+        raise Refused(f"{error.full_key}: {str(error).splitlines()[0]}") from None
+    return dict(settings)
+
+
+def load(path: Path) -> DictConfig:
+    """A YAML file of settings, its interpolations not resolved.
+
+    Raises:
+        Refused: if it is missing or is not a YAML mapping of a sensible size.
+    """
+    try:
+        demand_readable(path.read_text(encoding="utf-8"))
+        config = OmegaConf.load(path)
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{path}: is not text") from None
+    except OSError as error:  # without a system's reason: what OmegaConf says of a bare number
+        raise Refused(f"{path}: {error.strerror or MAPPING}") from None
+    except (YAMLError, OmegaConfBaseException) as error:  # a key twice, an interpolation cut off
+        raise Refused(f"{path}: can't be read: {str(error).splitlines()[0]}") from None
+    if not isinstance(config, DictConfig):
+        raise Refused(f"{path}: {MAPPING}")
+    return config
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The same as plain values.
+
+    Raises:
+        Refused: if it is no such file, or an interpolation leads nowhere.
+    """
+    config = load(path)
+    try:
+        return plain(config)
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from None
+
+
+def overridden(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
+    """The settings of a YAML file, some of them given anew as key=value.
+
+    Raises:
+        Refused: if one can't be read.
+    """
+    settings = read(path)
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        try:
+            demand_readable(value)
+            given = OmegaConf.from_dotlist([override])
+        except (OmegaConfBaseException, YAMLError, Refused):
+            raise unreadable(override) from None
+        if not equals or not key:
+            raise unreadable(override)
+        settings |= plain(given)
+    return settings
+
+
+def folders(own: str | None) -> list[Path]:
+    """Where options are looked for, the first one found counts: in a folder of the user's, if one
+    is given, then in what comes with the program, then in the plug-ins.
+
+    So a plug-in that is installed never changes what a name of this program means.
+
+    Raises:
+        Refused: if the folder holds no options, or what would not be read from there.
+    """
+    installed = [CONF, *(plugin.conf for plugin in plugins() if plugin.conf.is_dir())]
+    if own is None:
+        return installed
+    folder = Path(own)
+    if not own or not folder.is_dir():
+        raise Refused(f"--config-dir: {own or 'an empty name'} is not a folder")
+    for root in CONF.glob("*.yaml"):
+        if (folder / root.name).exists():
+            raise Refused(
+                f"--config-dir: {folder / root.name} is of no group and would not be read;"
+                f" root settings can stand in {folder / 'experiment' / 'mine.yaml'}"
+            )
+    if not any(folder.glob("*/*.yaml")):
+        example = folder / "game" / "mine.yaml"
+        raise Refused(f"--config-dir: {folder} holds no options, files such as {example}")
+    return [folder, *installed]
+
+
+def of_the_user(conf: Sequence[Path]) -> list[Path]:
+    """Those of the folders of options that come neither with the program nor with a plug-in."""
+    return list(conf[: conf.index(CONF)])
+
+
+def find_option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> Path:
+    """The file of one option of a group, such as the player `uniform`.
+
+    Args:
+        conf: the folders to look in.
+
+    Raises:
+        Refused: if the group has no such option.
+    """
+    for folder in conf:
+        if (path := folder / group / f"{name}.yaml").is_file():
+            return path
+    options = {path.stem for folder in conf for path in (folder / group).glob("*.yaml")}
+    raise Refused(f"no {group} is called {name}; {allowed(name, options)}; {elsewhere(group)}")
+
+
+def option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> dict[str, Any]:
+    """The settings of one option of a group; see `find_option`."""
+    settings = read(find_option(group, name, conf))
+    own: dict[str, Any] = settings.get(group, settings)  # under its key, beside what else it sets
+    return own

@@ -1,0 +1,108 @@
+"""Sweeps: from overrides with several values to jobs, and jobs to Hydra's launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.callbacks import Callbacks
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import Override, RangeSweep
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext
+from omegaconf import DictConfig
+
+from poker_rl.config.compose import composed_by_hydra
+from poker_rl.config.messages import allowed
+from poker_rl.config.overrides import accepted, loader, parsed
+from poker_rl.config.settings import Refused
+
+# Hydra keeps what it composed, 0.4 MB a job, until the last job has ended: 2 GB of so many.
+MOST_JOBS = 5_000
+
+
+def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """The overrides of the launcher, and those of each job of a sweep over the others.
+
+    Raises:
+        Refused: if one can't be read, stands for no value, or there are more than MOST_JOBS.
+    """
+    launcher, axes = [], {}
+    for override in parsed(overrides):
+        key = override.get_key_element()
+        if override.is_hydra_override():
+            launcher.append(str(override.input_line))
+        elif override.value_type is None:  # ~key
+            axes[key] = [key]
+        elif override.is_sweep_override():
+            axes[key] = [f"{key}={value}" for value in _values(override)]
+        else:
+            axes[key] = [f"{key}={override.get_value_element_as_str()}"]
+    count = prod(map(len, axes.values()))
+    if count > MOST_JOBS:
+        sizes = " x ".join(str(len(values)) for values in axes.values() if len(values) > 1)
+        raise Refused(f"-m: {sizes} = {count:,} jobs; at most {MOST_JOBS:,} are run in a sweep")
+    return launcher, [list(job) for job in product(*axes.values())]
+
+
+def _values(override: Override) -> list[str]:
+    """What a key of a sweep is set to, one after another."""
+    key = override.get_key_element()
+    if not override.is_discrete_sweep():
+        raise Refused(f"{override.input_line}: has no end of values; write {key}=a,b or a range")
+    swept: Any = override.value()
+    if isinstance(swept, RangeSweep):
+        assert swept.start is not None
+        assert swept.stop is not None
+        if not swept.step:
+            raise Refused(f"{override.input_line}: by steps of 0 a range never comes to its end")
+        if not (swept.stop - swept.start) / swept.step <= MOST_JOBS:
+            raise Refused(f"{override.input_line}: a sweep has at most {MOST_JOBS:,} jobs")
+    values = list(override.sweep_string_iterator())
+    if not values:
+        options = loader().get_group_options(override.key_or_group)
+        what = f"; {allowed('', options)}" if options else ""
+        raise Refused(f"{override.input_line}: stands for no value at all{what}")
+    return values
+
+
+def launch(
+    jobs: Sequence[Sequence[str]],
+    task: Callable[[int], None],
+    launcher: Sequence[str],
+    folder: Path,
+) -> None:
+    """Run jobs by Hydra's launcher, which may use other processes or machines.
+
+    Hydra itself would end the sweep at a job that can't be composed, so it is given the first for
+    each. What a job is asked to do is composed by the task, when its turn comes.
+
+    Args:
+        jobs: the overrides of each; the first is known to compose.
+        task: a module's function, given the number of the job.
+        launcher: the overrides of the launcher, known to compose too.
+        folder: what Hydra may write to.
+    """
+    config = composed_by_hydra(jobs[0], [*launcher, f"hydra.sweep.dir='{folder}'"])
+    one = Plugins.instance().instantiate_launcher(
+        hydra_context=HydraContext(loader(), Callbacks()),
+        task_function=Task(task),
+        config=config,
+    )
+    first = [accepted(override) for override in parsed(jobs[0])]
+    for done in one.launch([first] * len(jobs), initial_job_idx=0):
+        _ = done.return_value  # raises what the job raised
+
+
+@dataclass(frozen=True)
+class Task:
+    """Calls a task in a launcher's job, perhaps in a process of its own."""
+
+    task: Callable[[int], None]
+
+    def __call__(self, settings: DictConfig) -> None:
+        self.task(HydraConfig.get().job.num)

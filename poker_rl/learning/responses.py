@@ -1,0 +1,63 @@
+"""Who plays its best response: in fictitious self-play every agent draws that for each hand.
+
+As in arXiv:1603.01121, Algorithm 1: with chance eta an agent plays its best response in the whole
+hand, else its average policy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.rollout import Rows
+
+
+class Responses:
+    """The draws of the hands being played, and what they were at the rows asked about since.
+
+    Args:
+        agents: who plays; the draws come from their generator.
+        eta: chance of the best response, in [0, 1].
+
+    Attributes:
+        hands: whether each seat plays its best response in the table's hand, [tables, seats] bool.
+    """
+
+    def __init__(self, agents: Agents, eta: float) -> None:
+        self.hands: np.ndarray = np.zeros(agents.rollout.agent.shape, bool)
+        self._generator, self._eta = agents.generator, eta
+        self._rows = [np.zeros(0, bool)]  # of rows that were asked about, [B] bool each
+        agents.rollout.dealt = self._draw
+
+    def _draw(self, tables: np.ndarray) -> None:
+        shape = (len(tables), self.hands.shape[1])
+        self.hands[tables] = self._generator.random(shape) < self._eta
+
+    def at(self, rows: Rows) -> np.ndarray:
+        """Whether the best response plays, [B] bool; the answer is kept for `taken_out`."""
+        responds: np.ndarray = self.hands[rows.table, rows.seat]
+        self._rows.append(responds)
+        return responds
+
+    def taken_out(self) -> np.ndarray:
+        """The answers kept, in order of time, [N] bool; none is kept any longer."""
+        responds = np.concatenate(self._rows)
+        self.put_back(responds[:0])
+        return responds
+
+    def put_back(self, responds: np.ndarray) -> None:
+        """Keep these answers [N], of rows that begin the next batch, ahead of those to come."""
+        self._rows = [responds]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The draws of open hands and the answers kept."""
+        parts = {"hands": self.hands, "rows": np.concatenate(self._rows)}
+        return {name: torch.from_numpy(part.copy()) for name, part in parts.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.hands = state["hands"].numpy().copy()
+        self.put_back(state["rows"].numpy().copy())
