@@ -25,7 +25,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl train [key=value …]                  train in a new folder outputs/<game>/<algo>/<run>
   poker-rl evaluate run=FOLDER [key=value …]    measure what a run has learnt, play matches
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
-  poker-rl play [key=value …]                   sit down against what was trained, in a browser
+  poker-rl play [key=value …]                   play yourself, in a browser or in a terminal
   poker-rl compare RUN… [key=value …]           figures and curves of several runs, over their seeds
   poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
   poker-rl advise game=NAME player=PLAYER hand=CARDS …   what a player would do in a position

@@ -1,4 +1,4 @@
-"""`poker-rl play`: a table to sit down at, on a page in the browser."""
+"""`poker-rl play`: a table to sit down at, on a page in the browser or in a terminal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ HELP = """\
 poker-rl play [key=value …]                             a table against a player that comes along
 poker-rl play run=FOLDER [against=[PLAYER,…]]           against what a run has learnt
 poker-rl play game=NAME against=[PLAYER,…]              an opponent for each other seat
+poker-rl play ui=terminal [key=value …]                 by keys, where the command is given
 
 Prints the address of a page on which you play by mouse or by keys. After the hand it shows the
 cards and chances of everybody, and how good your own decisions were. Finished hands are kept; the
@@ -26,7 +27,7 @@ A PLAYER is named as for `poker-rl evaluate`:
 
 
 def run(arguments: list[str]) -> int:
-    """Serve the page until it is stopped; the exit code."""
+    """Play until the person leaves or the page is stopped; the exit code."""
     read = asked("play", HELP, arguments, ("game",))
     if read is not None:
         from poker_rl.play.play import play

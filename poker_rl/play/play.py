@@ -1,4 +1,4 @@
-"""What `poker-rl play` does once settings are read: a table, and the page to sit at it."""
+"""What `poker-rl play` does once settings are read: a table, and a page or a terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from poker_rl.config.build import build_as, convert_fields
-from poker_rl.config.compose import composed
 from poker_rl.config.root import FILE_NAME
 from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.games.game import Game
@@ -26,7 +25,10 @@ from poker_rl.players.player import Player
 from poker_rl.runs.job import loader, prepare, settings_of
 from poker_rl.storage.disk import at, demand_file, demand_folder, say
 
-PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
+PACKAGES = {
+    "page": ("itsdangerous", "jinja2", "starlette", "uvicorn"),
+    "terminal": ("rich",),
+}
 KEY = "key"  # the file of the cookies' key, in the folder of all sessions
 
 
@@ -34,6 +36,7 @@ KEY = "key"  # the file of the cookies' key, in the folder of all sessions
 class Play:
     """The settings of `poker-rl play`."""
 
+    ui: Literal["page", "terminal"]
     game: str
     run: str | None
     against: list[str]
@@ -50,23 +53,25 @@ class Play:
 
 
 def play(settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> None:
-    """Serve the page until it is stopped.
+    """Play in the terminal, or serve the page until it is stopped.
 
     Args:
         chosen: the settings of `game` if it was given, None otherwise.
         conf: the folders of the options.
 
     Raises:
-        Refused: if any setting can't be accepted, or packages of the page are missing.
+        Refused: if any setting can't be accepted, or packages are missing.
     """
     asked = Play(**convert_fields(Play, settings, "", {}))
-    if any(find_spec(name) is None for name in PACKAGES):
-        raise Refused("the page needs more packages: pip install 'poker-rl[play]'")
+    if any(find_spec(name) is None for name in PACKAGES[asked.ui]):
+        raise Refused(f"the {asked.ui} needs more packages: pip install 'poker-rl[play]'")
+    if asked.ui == "terminal":
+        in_terminal(asked, table_of(asked, chosen, conf))
+        return
     listener = listening(asked.host, asked.port, asked.public)
     table = table_of(asked, chosen, conf)
-    folder = Path(asked.outputs) / table.game.name
     with listener:
-        serve(asked, listener, table, folder)
+        serve(asked, listener, table, Path(asked.outputs) / table.game.name)
 
 
 def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> Table:
@@ -83,6 +88,8 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     elif chosen is not None:
         cfg = chosen
     else:
+        from poker_rl.config.compose import composed
+
         cfg = composed([f"game={asked.game if kept is None else kept['game']['name']}"], conf)
     device = prepare("cpu", 1, asked.seed or 0)  # a decision at a time is fastest there
     game: Game = build_as(Game, cfg["game"], "game")
@@ -140,6 +147,22 @@ def begun(journal: Path) -> dict[str, Any]:
         except (OSError, ValueError, KeyError, TypeError):
             raise Refused(f"{journal} is no file of a session") from None
     return table
+
+
+def in_terminal(asked: Play, table: Table) -> None:
+    """Play a session until its person leaves."""
+    from poker_rl.play.terminal import sit_down
+
+    folder = Path(asked.outputs) / table.game.name
+    demand_folder(folder)
+    if asked.session is None:
+        session = Session.new(table, folder, asked.seed)
+        file = folder / f"{session.name}.jsonl"
+    else:
+        file = Path(asked.session)
+        session = Session.resumed(file, table)
+    threading.Thread(target=warm_up, args=(table,), daemon=True).start()
+    sit_down(session, file)
 
 
 def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:

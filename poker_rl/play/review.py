@@ -8,6 +8,7 @@ there on, less what this one does, with the best moves after it.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import asdict
 from typing import Any
 
@@ -97,6 +98,7 @@ def listed(
 
 
 _solutions: dict[str, tuple[Tree, Player, np.ndarray] | None] = {}
+_solving = threading.Lock()  # several sessions may ask at once, in threads of their own
 
 
 def solution(game: Game) -> tuple[Tree, Player, np.ndarray] | None:
@@ -105,11 +107,12 @@ def solution(game: Game) -> tuple[Tree, Player, np.ndarray] | None:
     Solved once for each game; None for a game that is too large.
     """
     key = repr(game.state())
-    if key not in _solutions:
-        player = equilibrium(game)
-        if player is None:
-            _solutions[key] = None
-        else:
-            tree = tree_of(game)
-            _solutions[key] = tree, player, losses(tree, player.probabilities(tree.records))
+    with _solving:
+        if key not in _solutions:
+            player = equilibrium(game)
+            if player is None:
+                _solutions[key] = None
+            else:
+                tree = tree_of(game)
+                _solutions[key] = tree, player, losses(tree, player.probabilities(tree.records))
     return _solutions[key]

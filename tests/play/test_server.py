@@ -345,6 +345,7 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
         (["port=70000"], "port: 70000 is not in [0, 65535]"),
         (["sessions=0"], "sessions: 0 is not in"),
         (["table=kuhn"], "table: "),
+        (["ui=window"], "ui: "),
     ],
 )
 @pytest.mark.usefixtures("here")
@@ -366,7 +367,9 @@ def test_a_port_in_use_is_refused(refused: Any) -> None:
 @pytest.mark.usefixtures("here")
 def test_missing_packages_are_named(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play, "find_spec", lambda name: None)
-    assert "pip install 'poker-rl[play]'" in refused("play", "game=kuhn", "port=0")
+    for ui in ("page", "terminal"):
+        said = refused("play", "game=kuhn", "port=0", f"ui={ui}")
+        assert f"the {ui} needs more packages: pip install 'poker-rl[play]'" in said
 
 
 def test_a_public_address_has_a_token(tmp_path: Path) -> None:

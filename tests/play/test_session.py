@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from random_games import NAMES, game
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import losses
 from poker_rl.games.tree import tree_of
+from poker_rl.play import review
 from poker_rl.play.journal import Journal
 from poker_rl.play.session import NotAllowed, Session, Stale
 from poker_rl.play.table import Dealt, Seated, Table
@@ -179,6 +181,7 @@ def test_drawn_seats_always_have_the_person() -> None:
 
 KILLED = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
@@ -348,6 +351,13 @@ def test_a_review_of_kuhn_poker() -> None:
                     graded.add((name, action))
             line += action[0]
     assert {("0 Q", "raise"), ("1 K r", "fold"), ("0 J cr", "call")} <= graded
+
+
+def test_several_may_ask_for_the_first_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(review, "_solutions", {})
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(review.solution, [game("kuhn")] * 4))
+    assert all(one is not None and one is found[0] for one in found)
 
 
 def test_places_in_big_2() -> None:

@@ -1,0 +1,294 @@
+"""Hands played in a terminal by keys, in lines without one; and the terminal afterwards."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from servers import against
+from terminals import Person, terminal
+
+from poker_rl.play.keys import keys_of, keys_of_line
+from poker_rl.play.screen import card
+from poker_rl.play.session import Session
+from poker_rl.play.terminal import sit_down
+
+TABLES = {  # quick opponents; what they do does not matter here
+    "kuhn": ["uniform"],
+    "leduc": ["call"],
+    "limit_holdem": ["call"],
+    "limit_holdem_9p": ["call", "fold", "call", "uniform", "call", "fold", "call", "call"],
+    "nolimit_holdem": ["call"],
+    "nolimit_leduc_sizes": ["call"],
+    "big2": ["lowest", "uniform", "lowest"],
+}
+
+
+def at_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+    session: Session,
+    folder: Path,
+    columns: int,
+    person: Callable[[Person], None],
+) -> str:
+    """Somebody plays a session in a terminal of so many columns; all that was written to it."""
+    with terminal(columns) as (master, slave), ThreadPoolExecutor(1) as other:
+        before = termios.tcgetattr(slave)
+        sat = Person(master)
+
+        def sits() -> None:
+            try:
+                person(sat)
+            except BaseException:
+                sat.type("\x04")  # nobody is there any more
+                raise
+
+        with open(slave, closefd=False) as keys, open(slave, "w", closefd=False) as out:
+            monkeypatch.setattr(sys, "stdin", keys)
+            monkeypatch.setattr(sys, "stdout", out)
+            monkeypatch.setenv("TERM", "xterm-256color")
+            monkeypatch.delenv("COLORTERM", raising=False)
+            sitting = other.submit(sits)
+            sit_down(session, folder / f"{session.name}.jsonl")
+            monkeypatch.undo()
+        sitting.result()
+        assert termios.tcgetattr(slave) == before
+        return sat.read_to_end()
+
+
+def finished(person: Person, screen: str) -> str:
+    """Play a hand to its end by keys: the adviser's cards, or what costs least but a fold."""
+    for _ in range(100):
+        if "[Space]" in screen:
+            return screen
+        if "[Enter]" in screen:
+            person.press("h")
+            screen = person.press("\r")
+        else:
+            screen = person.press("p" if "[P]" in screen else "c")
+    raise AssertionError("the hand does not end")
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+@pytest.mark.parametrize("game", TABLES)
+def test_a_whole_hand(
+    game: str, columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.new(against(game, *TABLES[game]), tmp_path, 3)
+    seen: list[str] = []
+
+    def plays(person: Person) -> None:
+        screen = finished(person, person.see())
+        seen.append(screen)
+        assert re.search("You (win|lose|come out)", screen)
+        assert "hand 2" not in screen
+        seen.append(person.press("v"))
+        assert "Decision 1 of" in seen[-1]
+        seen.append(person.press("\x1b[C"))
+        assert re.search("Decision (1 of 1|2 of)", seen[-1])
+        seen.append(person.press("s"))
+        assert re.search(r"(Hands|Games) +1\n", seen[-1])
+        assert person.press("\x1b") != seen[-1]
+        seen.append(person.press("?"))
+        assert "leave; finished hands are kept" in seen[-1]
+        person.press("?")
+        assert re.search("(hand|game) 2", person.press(" "))
+        assert "Q once more" in person.press("q")
+        person.type("q")
+
+    written = at_terminal(monkeypatch, session, tmp_path, columns, plays)
+    for screen in seen:
+        lines = screen.split("\n")
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= columns
+    assert "\x1b[1;38;5;" in written  # cards have colours
+    (file,) = tmp_path.iterdir()
+    assert written.endswith(f"Go on with: poker-rl play ui=terminal session={file}\r\n")
+    hands = [line for line in map(json.loads, file.read_text().splitlines()) if "hand" in line]
+    assert len(hands) == 1
+
+
+def test_amounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session.new(against("nolimit_holdem", "call"), tmp_path, 3)
+    low, high = (session.view()["amounts"][key] for key in ("low", "high"))
+
+    def plays(person: Person) -> None:
+        person.see()
+        assert f"to {low + 2} " in person.press("\x1b[C")
+        assert f"to {low + 1} " in person.press("\x1b[1;2D")
+        assert f"to {high} " in person.press("5")
+        assert "to … " in person.press("\x1b")
+        assert f"to {low}_" in person.press("r")
+        for key in "999":
+            screen = person.press(key)
+        assert "to 999_" in screen
+        assert f"a whole number of chips from {low} to {high}" in person.press("\r")
+        for key in "\x7f\x7f\x7f1":
+            screen = person.press(key)
+        assert "to 1_" in screen
+        assert "you: Raise to 12" in person.press("2") + person.press("\r")
+        person.type("qq")
+
+    at_terminal(monkeypatch, session, tmp_path, 80, plays)
+
+
+def test_cards_are_chosen_by_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two cards that are no pair are refused; H and the arrows walk through the legal plays."""
+    session = Session.new(against("big2", "lowest", "lowest", "lowest"), tmp_path, 3)
+    view = session.view()
+    plays_ = [move["label"] for move in view["moves"] if move["cards"]]
+    own = view["scene"]["places"][view["ring"][0]["seat"]]["cards"]
+
+    def label(screen: str) -> str:
+        found = re.search(r"\[Enter\] (.*)", screen)
+        assert found is not None
+        letters = found[1].translate(str.maketrans("♠♥♦♣", "shdc")).replace("10", "T")
+        return letters.strip()
+
+    def plays(person: Person) -> None:
+        assert label(person.see()) == "Choose cards"
+        walked = [label(person.press("h"))]
+        walked += [label(person.press(key)) for key in ["h", "\x1b[C"] * len(plays_)]
+        assert set(walked) == set(plays_)
+        assert label(person.press("\x1b[D")) == walked[-2]
+        assert label(person.press("\x1b")) == "Choose cards"
+        person.press("1")
+        assert label(person.press("0")) == "No legal play"
+        assert "no legal play; H shows" in person.press("\r")
+        person.press("0")
+        person.press("1")
+        single = person.press("b")
+        assert label(single) == f"Single {own[11]}"
+        assert f"you: {label(single)}" in person.press("\r").translate(
+            str.maketrans("♠♥♦♣", "shdc")
+        ).replace("10", "T")
+        person.type("qq")
+
+    at_terminal(monkeypatch, session, tmp_path, 80, plays)
+
+
+def test_keys_typed_before_the_table_is_seen_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.new(against("limit_holdem", "call"), tmp_path, 3)
+
+    def plays(person: Person) -> None:
+        person.see()
+        assert "flop" in person.press("ccc")
+        person.type("qq")
+
+    at_terminal(monkeypatch, session, tmp_path, 80, plays)
+
+
+def in_lines(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    session: Session,
+    lines: str,
+) -> str:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    sit_down(session, Path("a file"))
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.endswith("Go on with: poker-rl play ui=terminal 'session=a file'\n")
+    return out
+
+
+def test_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session.new(against("nolimit_holdem", "call"), None, 3)
+    lines = "r 3\nescape\nx\nr 12 r\nh\nc\nc\nc\n\n"
+    out = in_lines(monkeypatch, capsys, session, lines)
+    assert "from 4 to 200" in out
+    assert "X does nothing here; ? tells what keys do." in out
+    assert "you: Raise to 12 · call: Call 10" in out
+    assert re.search("call would\n +Check +100 %", out)
+    assert re.search("You (win|lose|come out)", out)
+    assert session.view()["hand"] == 2
+    assert session.stats()["hands"] == 1
+
+
+def test_where_nothing_but_ascii_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.new(against("nolimit_holdem", "call"), None, 3)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("h\nc\nc\nc\nc\nc\nv\ns\n"))
+    with (tmp_path / "out").open("w", encoding="ascii") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        sit_down(session, tmp_path / "session.jsonl")
+    text = (tmp_path / "out").read_text()
+    assert re.search(r" [2-9TJQKA]0?[shdc] ", text)
+    assert "?" not in text.replace("[?]", "").replace("? tells", "")
+
+
+def test_no_colour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session.new(against("kuhn", "call"), None, 3)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def plays(person: Person) -> None:
+        person.see()
+        person.type("qq")
+
+    written = at_terminal(monkeypatch, session, tmp_path, 80, plays)
+    assert re.search(r"\x1b\[1m", written)
+    assert not re.search(r"\x1b\[(\d+;)*[34]8?[;m]", written)
+
+
+def test_suits_differ_in_shape_and_in_colour() -> None:
+    cards = [card(f"A{suit}") for suit in "shdc"]
+    assert len({one.plain for one in cards}) == 4
+    assert len({str(one.style) for one in cards}) == 4
+
+
+def test_keys_of_what_a_terminal_sends() -> None:
+    assert keys_of("F\r\x7f \x1b[A\x1bOD\x1b[1;2C\x1b[3~ü\x1b") == [
+        *["f", "enter", "backspace", "space", "up", "left", "shift right", "ü", "escape"]
+    ]
+    assert keys_of_line("r 12 enter") == ["r", "1", "2", "enter"]
+    assert keys_of_line("\n") == ["enter"]
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM", "a connection that is gone"])
+def test_the_terminal_is_as_before(how: str, tmp_path: Path) -> None:
+    with terminal(80) as (master, slave):
+        before = termios.tcgetattr(slave)
+        command = [sys.executable, "-c", "from poker_rl import cli; cli.main()", "play"]
+        program = subprocess.Popen(
+            [*command, "ui=terminal", "game=kuhn", "against=[call]"],
+            cwd=tmp_path,
+            env=os.environ | {"TERM": "xterm"},
+            stdin=slave,
+            stdout=slave,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        person = Person(master)
+        person.see()
+        assert termios.tcgetattr(slave) != before
+        if how == "Ctrl-C":
+            person.type("\x03")
+        elif how == "SIGTERM":
+            program.send_signal(signal.SIGTERM)
+        else:
+            os.close(master)
+        _, complaints = program.communicate(timeout=60)
+        assert complaints == b""
+        if how == "a connection that is gone":
+            assert program.returncode == 128 + signal.SIGHUP
+        else:
+            assert program.returncode == {"Ctrl-C": 130, "SIGTERM": 143}[how]
+            assert person.read_to_end().count("\x1b[?25h\x1b[?1049l") == 1
+            assert termios.tcgetattr(slave) == before
