@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.config.build import build_as
-from poker_rl.config.compose import composed
 from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused, about
 from poker_rl.evaluation.columns import number
@@ -178,6 +177,8 @@ def defaults(run: Trained, conf: Sequence[Path]) -> dict[str, Any] | None:
 
     Horizons are those of the run's own budget.
     """
+    from poker_rl.config.compose import composed  # with Hydra, which takes a while to import
+
     names = run.cfg["names"]
     budget = {key: run.cfg.get(key) for key in ("budget", "budget_unit")}
     try:
