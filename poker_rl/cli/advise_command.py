@@ -5,20 +5,21 @@ from __future__ import annotations
 from poker_rl.cli.arguments import asked
 
 HELP = """\
-poker-rl advise game=NAME player=PLAYER hand=CARDS [key=value …]
+poker-rl advise run=FOLDER hand=CARDS [key=value …]              what a run has learnt
+poker-rl advise game=NAME player=PLAYER hand=CARDS [key=value …]  any player of any game
 
 The chances that a player gives each legal action in a position of a game of poker, what it expects
 to win if it has learnt that, in hold'em what it would do there with every starting hand, and in
 Kuhn poker and Leduc hold'em the chances of an equilibrium beside its own:
 
   poker-rl advise game=limit_holdem player=sklansky hand=AsKd board=Qs7h2c actions="r c / b r"
-  poker-rl advise game=kuhn player=outputs/kuhn/ppo/TIME hand=K actions="c r"
+  poker-rl advise run=outputs/kuhn/ppo/TIME hand=K actions="c r"
   poker-rl advise game=nolimit_holdem player=FOLDER hand=AhAd actions=r6 figure=aces.png
 
 Whose hand it is follows from the actions: the seat that is to act holds the cards. docs/advise.md
 defines how cards and actions are written.
 
-  game=NAME, game.KEY=VALUE  as `poker-rl train` takes them
+  game=NAME, game.KEY=VALUE  as `poker-rl train` takes them, if there is no run
   --config-dir FOLDER        options of your own, in files such as FOLDER/player/mine.yaml"""
 
 

@@ -65,8 +65,11 @@ def listed(numbers: Mapping[str, str]) -> str:
 
 
 def number(value: float, half_width: float | None = None) -> str:
-    """Four digits, or as many decimals as the interval has."""
-    if half_width is None or half_width == 0:
-        return f"{value if abs(value) > 1e-12 else 0:.4g}"
+    """Four digits, or as many decimals as the interval has, if it is more than rounding errors."""
+    rounding = (
+        1e-12 if half_width is None else 1e-9
+    )  # of sums over a tree; over the hands of a match
+    if half_width is None or half_width < rounding:
+        return f"{value if abs(value) > rounding else 0:.4g}"
     decimals = max(0, 1 - int(np.floor(np.log10(half_width))))
     return f"{value:.{decimals}f} ± {half_width:.{decimals}f}"

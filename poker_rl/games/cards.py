@@ -56,7 +56,9 @@ def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
     parts = [packed[i : i + width] for i in range(0, len(packed), width)]
     for part in parts:
         if part not in names:
-            raise Refused(f"{part!r} in {text!r} is not one of {' '.join(names)}")
+            some = f"a rank of {ranks} and a suit of {suits}, as in {card_name(0, ranks, suits)}"
+            allowed = some if len(suits) > 1 else f"one of {' '.join(ranks)}"
+            raise Refused(f"{part!r} in {text!r} is no card; a card is {allowed}")
     return [names[part] for part in parts]
 
 

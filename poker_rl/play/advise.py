@@ -13,16 +13,16 @@ from typing import Any, Literal
 import numpy as np
 
 from poker_rl.algos.solve import equilibrium
-from poker_rl.config.build import build_as, convert_fields
-from poker_rl.config.settings import Count, Refused, about
+from poker_rl.config.build import convert_fields
+from poker_rl.config.settings import Count, Natural, Refused, about
 from poker_rl.evaluation.grid import Grid, grid_of, has_grid, seat_name, text
-from poker_rl.games.game import Game
 from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, position, raises
 from poker_rl.games.poker.table import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.load import load_player, told
 from poker_rl.players.player import Player, finite
 from poker_rl.runs.job import prepare
+from poker_rl.runs.named import game_and_player
 from poker_rl.storage.disk import make_room, say
 
 BAR = 30  # characters that a chance of 1 is long
@@ -33,6 +33,8 @@ FEW = 10  # raises, told one by one
 class Settings:
     """The settings of `poker-rl advise`."""
 
+    run: str | None
+    checkpoint: Natural | None
     player: str | None
     seats: Count | None
     hand: str | None
@@ -155,23 +157,18 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
     """Print what a player does at a table, and draw it if asked for.
 
     Args:
-        chosen: the settings of the game.
+        chosen: the settings of `game`, None if they are those of a run.
         conf: the folders of the options.
 
     Raises:
         Refused: if any setting can't be accepted.
     """
     asked = Settings(**convert_fields(Settings, given, "", {}))
-    if chosen is None:
-        raise Refused("game: missing; give game=NAME, such as game=limit_holdem")
-    game: Game = build_as(Game, chosen["game"], "game")
+    game, spec = game_and_player(asked.run, asked.checkpoint, asked.player, chosen)
     if not isinstance(game, AnyPoker):
         raise Refused(f"game: advice is given in games of poker, and {game.name} is none")
-    for key in ("player", "hand"):
-        if getattr(asked, key) is None:
-            raise Refused(f"{key}: missing; give {key}=…, see poker-rl advise --help")
-    assert asked.player is not None
-    assert asked.hand is not None
+    if asked.hand is None:
+        raise Refused("hand: missing; give hand=…, see poker-rl advise --help")
     records = position(game, asked.seats, asked.hand, asked.board, asked.actions)
     if asked.figure is not None:
         with about("figure"):
@@ -180,8 +177,8 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
             if not asked.figure.endswith(".png"):
                 raise Refused(f"{asked.figure} does not end in .png")
     device = prepare(asked.device, asked.threads, seed=0)
-    with about("player"):
-        player, name = load_player(asked.player, game, device, conf), told(asked.player)
+    with about("player" if asked.run is None else "run"):
+        player, name = load_player(spec, game, device, conf), told(spec)
     if asked.figure is not None:
         with about("figure"):
             make_room(Path(asked.figure), asked.overwrite)

@@ -162,6 +162,11 @@ def parse(spec: str) -> tuple[Path, str | None, int | None, bool]:
         path = kept[decisions]
     elif path.is_dir():
         path = newest(path)
+    elif name is not None and NAME.fullmatch(place) and not path.exists():
+        raise Refused(
+            f"{spec}: there is no run folder or snapshot {place}, and behind a name of conf/player"
+            f" goes nothing but {GREEDY}"
+        )
     return path, name, None if copy is None else int(copy), greedy is not None
 
 

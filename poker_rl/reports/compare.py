@@ -16,7 +16,7 @@ from poker_rl.reports.groups import grouped
 from poker_rl.reports.picture import draw, save
 from poker_rl.reports.table import Figures
 from poker_rl.reports.trained import AXES, Trained, found, read_run
-from poker_rl.storage.disk import demand_file, make_folder, say
+from poker_rl.storage.disk import make_room, say
 from poker_rl.storage.folder import write_text
 
 TEXTS, PICTURES = (".md", ".csv", ".json"), (".png", ".svg")
@@ -31,6 +31,7 @@ class Compare:
     x: Literal["decisions", "hands", "updates", "iterations", "seconds"]
     unfinished: bool
     out: str | None
+    overwrite: bool
 
     def __post_init__(self) -> None:
         if self.tags == []:
@@ -46,15 +47,14 @@ def compare(words: Sequence[str], settings: Mapping[str, Any]) -> None:
     """Print the figures of the runs that the words name, and write them or their curves.
 
     Raises:
-        Refused: if a run can't be read, lacks the axis, or no run has a tag.
+        Refused: if a run can't be read, lacks the axis, no run has a tag, or the file is there.
     """
     asked = Compare(**convert_fields(Compare, settings, "", {}))
     runs = [read_run(folder) for folder in found(words)]
     tables = list(compared(runs, asked))
     if asked.out is not None:
-        demand_file(Path(asked.out))
         with about("out"):
-            make_folder(Path(asked.out).parent)
+            make_room(Path(asked.out), asked.overwrite)
     say("\n\n\n".join(table.text() for table in tables))
     if asked.out is not None:
         write(tables, Path(asked.out))

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from poker_rl.config.build import build_as, convert_fields
+from poker_rl.config.build import convert_fields
 from poker_rl.config.settings import Count, Natural, Range, Refused, Seed, about
 from poker_rl.evaluation.evaluation import MOST_NODES
 from poker_rl.evaluation.matches import play
@@ -25,7 +25,8 @@ from poker_rl.games.tree import Tree, row_count, tree_of
 from poker_rl.players.load import load_player, told
 from poker_rl.players.player import Player, finite
 from poker_rl.reports.openspiel import action_of, infoset_name, twin
-from poker_rl.runs.job import prepare, settings_of
+from poker_rl.runs.job import prepare
+from poker_rl.runs.named import game_and_player
 from poker_rl.storage.disk import make_room, say
 from poker_rl.storage.folder import write_text
 
@@ -61,7 +62,7 @@ def export(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
         Refused: if any setting can't be accepted; then nothing is written.
     """
     asked = Export(**convert_fields(Export, given, "", {}))
-    game, spec = game_and_player(asked, chosen)
+    game, spec = game_and_player(asked.run, asked.checkpoint, asked.player, chosen)
     if asked.hands is None and asked.policy is None:
         raise Refused("hands, policy: give hands=1000 out=FILE.phhs, or policy=FILE.csv, or both")
     if (asked.hands is None) != (asked.out is None):
@@ -100,31 +101,6 @@ def export(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
             Path(asked.out), phhs(game, (player, other), (name, others), asked.hands, asked.seed)
         )
         say(f"{asked.out}: {asked.hands} hands of {name} against {others}")
-
-
-def game_and_player(asked: Export, chosen: Mapping[str, Any] | None) -> tuple[Game, str]:
-    """The game, and its player as `load_player` takes it.
-
-    Raises:
-        Refused: if they are not named, or twice.
-    """
-    if asked.run is not None:
-        if chosen is not None:
-            raise Refused("game: is that of the run; give run=FOLDER or game=NAME, not both")
-        cfg = settings_of(Path(asked.run), "run")
-        spec = asked.run if asked.checkpoint is None else f"{asked.run}@{asked.checkpoint}"
-        if asked.player is not None:
-            spec += f":{asked.player}"
-    else:
-        if chosen is None:
-            raise Refused("run: missing; give run=FOLDER, or game=NAME player=NAME")
-        if asked.player is None:
-            raise Refused("player: missing; give player=NAME or player=FOLDER")
-        if asked.checkpoint is not None:
-            raise Refused("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
-        cfg, spec = dict(chosen), asked.player
-    game: Game = build_as(Game, cfg["game"], "game")
-    return game, spec
 
 
 def phhs(

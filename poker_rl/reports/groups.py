@@ -55,7 +55,9 @@ def grouped(runs: Sequence[Trained]) -> list[Group]:
     """Groups in the order in which their first runs come; all runs are of one game."""
     by_settings: dict[str, list[Trained]] = {}
     for run in runs:
-        same = json.dumps(flat(run.cfg), sort_keys=True, default=str)
+        # Runs of earlier versions lack settings that are new; null leaves those out, too.
+        told = {key: value for key, value in flat(run.cfg).items() if value is not None}
+        same = json.dumps(told, sort_keys=True, default=str)
         by_settings.setdefault(same, []).append(run)
     parts = list(by_settings.values())
     settings = [flat(part[0].cfg) for part in parts]
@@ -100,7 +102,8 @@ def differing(settings: Sequence[Flat]) -> list[str]:
 
 
 def _comparable(settings: Flat, key: str) -> str:
-    value, budget = settings.get(key, ABSENT), settings.get("budget")
+    value: Any = settings.get(key)  # what is absent is as null
+    budget = settings.get("budget")
     follows = key.endswith(".horizon") and isinstance(value, float) and value > 1
     if follows and isinstance(budget, int) and budget > 0:
         share = value / budget

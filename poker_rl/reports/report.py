@@ -16,7 +16,7 @@ from poker_rl.reports.html import Markup, drawing, element, joined, table
 from poker_rl.reports.picture import draw
 from poker_rl.reports.pieces import section
 from poker_rl.reports.trained import Trained, found, read_run
-from poker_rl.storage.disk import demand_file, make_folder, say
+from poker_rl.storage.disk import make_room, say
 from poker_rl.storage.folder import write_text
 
 STYLE = Path(__file__).with_name("page.css")
@@ -31,6 +31,7 @@ class Asked:
     """The settings of `poker-rl report`."""
 
     out: str | None
+    overwrite: bool
     hands: Annotated[int, Range(0, MOST_HANDS)]
     seed: Seed
 
@@ -46,16 +47,15 @@ def report(words: Sequence[str], settings: Mapping[str, Any], conf: Sequence[Pat
         conf: the folders of the options, which say what settings are by default.
 
     Raises:
-        Refused: if a run or a player of it can't be read.
+        Refused: if a run or a player of it can't be read, or the page is there already.
     """
     asked = Asked(**convert_fields(Asked, settings, "", {}))
     runs = [read_run(folder) for folder in found(words)]
     if asked.out is None and len(runs) > 1:
         raise Refused(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
     out = runs[0].folder / NAME if asked.out is None else Path(asked.out)
-    demand_file(out)
     with about("out"):
-        make_folder(out.parent)
+        make_room(out, asked.overwrite)
     write_text(out, page(runs, asked.hands, asked.seed, conf))
     say(f"written: {out}")
 

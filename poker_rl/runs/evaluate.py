@@ -68,7 +68,7 @@ def evaluate(
         show(asked)
         return
     if asked.run is None and chosen is None:
-        raise Refused("run: missing; give run=FOLDER, or game=NAME player=NAME")
+        raise Refused("run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]")
     device = prepare(asked.device, asked.threads, asked.seed)
     cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
     assert cfg is not None

@@ -260,8 +260,6 @@ def settings_of(folder: Path, key: str) -> dict[str, Any]:
     for part in NEEDED:
         if not isinstance(settings.get(part), dict):
             raise Refused(f"{key}: {folder / CONFIG} has no {part}")
-    # What runs of earlier versions did, which lack these settings.
-    settings["evaluation"] = {"reduce": "none", "control": None} | settings["evaluation"]
     return settings
 
 

@@ -42,6 +42,8 @@ FIGURES = "figures"
 LABEL_CHARACTERS = 80  # of a folder's name, before the time
 # Root settings that tell where a run is, not what it is.
 PLACE = {"outputs", "name", "resume"}
+# How runs of earlier versions were measured, which lack these settings of `evaluation`.
+BEFORE = {"reduce": "none", "control": None}
 PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
 
 
@@ -133,6 +135,8 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         and all(isinstance(one, dict) for one in manifest["resumed"])
     ):
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
+    if isinstance(cfg.get("evaluation"), dict):
+        cfg["evaluation"] = BEFORE | cfg["evaluation"]
     return cfg, manifest
 
 

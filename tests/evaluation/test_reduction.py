@@ -8,6 +8,7 @@ from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, evaluation, load
 from test_matches import exactly
 
 from poker_rl.config.settings import Refused
+from poker_rl.evaluation.columns import number
 from poker_rl.evaluation.matches import against, half_width, play
 from poker_rl.evaluation.reduction import fitted, reduction
 from poker_rl.games import load_game
@@ -96,3 +97,10 @@ def test_an_evaluation_reduces_its_matches():
 def test_a_reduction_that_a_game_has_not_is_refused(game, reduce, why):
     with pytest.raises(Refused, match=why):
         evaluation(load_game(game), opponents=[], reduce=reduce)
+
+
+def test_rounding_errors_are_no_result():
+    """Of `call` and `raise` in limit hold'em AIVAT leaves 0, but for the last digit of sums."""
+    assert number(5.1e-16, 1.9e-16) == number(2.5e-14, 3.1e-14) == "0"
+    assert number(2.0, 3.1e-14) == "2"
+    assert number(1.2e-10) == "1.2e-10", "an exploitability may be as small"

@@ -75,7 +75,13 @@ def test_ways_to_write_a_position(name, hand, board, actions, told):
         (LIMIT, "", "", "", "hand: '' is 0 cards; limit_holdem deals 2"),
         (LIMIT, "As", "", "", "hand: 'As' is 1 card; limit_holdem deals 2"),
         (LIMIT, "AsAs", "", "", "hand: As is there twice"),
-        (LIMIT, "AsKx", "", "", "hand: 'Kx' in 'AsKx' is not one of 2c"),
+        (
+            LIMIT,
+            "AsKx",
+            "",
+            "",
+            "hand: 'Kx' in 'AsKx' is no card; a card is a rank of 23456789TJQKA and a suit of cdhs",
+        ),
         (LIMIT, "AsKd", "Qs7h", "rc", "board: 'Qs7h' is 2 cards; after these actions there are 3"),
         (
             LIMIT,

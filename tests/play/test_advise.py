@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import code
+from commands import TRAIN, code, runs
 from random_games import game
 
 from poker_rl.algos.load import load_algorithm
@@ -116,13 +116,27 @@ def test_a_figure_is_kept_and_not_replaced_unasked(capsys, refused):
     told(capsys, *arguments, "overwrite=true")
 
 
+def test_a_run_is_asked_about_its_own_game(capsys, refused):
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    asked = ["hand=J", "actions=b", "json=true"]
+    advice = json.loads(told(capsys, f"run={folder}", *asked))
+    assert (advice["game"], advice["infoset"]) == ("kuhn", "1 J r")
+    assert advice["player"].endswith(":average")
+    by_name = told(capsys, "game=kuhn", f"player={folder}:current", *asked)
+    assert told(capsys, f"run={folder}", "player=current", *asked) == by_name
+    assert refused("advise", f"run={folder}", "game=kuhn", *asked).startswith("game: is that of")
+    assert "has no player call" in refused("advise", f"run={folder}", "player=call", *asked)
+
+
 HAND = ["player=uniform", "hand=AsKd"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (HAND, "game: missing"),
+        (HAND, "run: missing; give run=FOLDER, or game=NAME player=NAME"),
+        (["game=limit_holdem", *HAND, "checkpoint=3"], "checkpoint: is of a run"),
         (["game=limit_holdem", "hand=AsKd"], "player: missing"),
         (["game=limit_holdem", "player=uniform"], "hand: missing"),
         (["game=big2", *HAND], "game: advice is given in games of poker, and big2 is none"),

@@ -302,6 +302,9 @@ def test_greedy_takes_the_action_that_is_taken_most_often(tmp_path):
     for spec in ("nobody:greedy", f"{tmp_path}:nobody:greedy"):
         with pytest.raises(Refused, match="nobody"):
             load(spec, LEDUC)
+    for spec in ("uniform:greed", "uniform:greedy:greedy"):
+        with pytest.raises(Refused, match="behind a name of conf/player goes nothing but :greedy"):
+            load(spec, LEDUC)
 
 
 def test_greedy_raises_where_raises_of_all_sizes_together_come_first():

@@ -227,6 +227,35 @@ def test_files_have_what_the_screen_has(capsys):
     assert "| x\\|y | 1 | average | 0.5 (1 seed) | 100 | 10.0 |" in text
 
 
+def test_a_file_is_not_replaced_unasked(capsys, refused):
+    folder = run_folder("r/a", [row(0, 1)])
+    Path("a.md").write_text("mine")
+    assert refused("compare", "r", "out=a.md") == (
+        "out: a.md is there already; give another name, or overwrite=true"
+    )
+    assert Path("a.md").read_text() == "mine"
+    said(capsys, "r", "out=a.md", "overwrite=true")
+    assert Path("a.md").read_text().startswith("## kuhn")
+    (folder / "report.html").write_text("mine")
+    assert "report.html is there already" in refused("report", "r")
+    assert (folder / "report.html").read_text() == "mine"
+
+
+def test_runs_of_earlier_versions_are_of_the_same_group():
+    """They lack settings that are new, and did what these now are by default."""
+    measured = {"deals": 30}
+    run_folder("r/a", [row(0, 1)], evaluation=measured)
+    now = {**measured, "reduce": "none", "control": None}
+    run_folder("r/b", [row(0, 1)], seed=1, evaluation=now, warm_start=None)
+    run_folder("r/c", [row(0, 1)], evaluation={**now, "reduce": "aivat"}, warm_start="r/a")
+    groups = grouped([read_run(Path(f"r/{name}")) for name in "abc"])
+    assert [len(group.runs) for group in groups] == [2, 1]
+    assert [group.label for group in groups] == [
+        "evaluation.reduce=none warm_start=-",
+        "evaluation.reduce=aivat warm_start=r/a",
+    ]
+
+
 @pytest.mark.parametrize("x", ["hands", "seconds"])
 def test_curves_are_drawn_over_the_axis_asked_for(x, capsys, monkeypatch):
     from poker_rl.reports import picture

@@ -70,9 +70,7 @@ def variant_of(game: AnyPoker, seats: int | None) -> int:
         if seats is None or not game.fewest_seats <= seats <= game.most_seats:
             given = "missing" if seats is None else f"{seats}"
             least, most = game.fewest_seats, game.most_seats
-            raise Refused(
-                f"seats: {given}; {game.name} is played by {least} to {most}, seats={most}"
-            )
+            raise Refused(f"seats: {given}; {game.name} is played by {least} to {most}")
         return seats - game.fewest_seats
     if seats not in (None, game.seats):
         raise Refused(f"seats: {seats}; {game.name} is played by {game.seats}")
