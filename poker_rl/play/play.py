@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,13 +23,14 @@ from poker_rl.play.table import Seated, Table
 from poker_rl.players.load import told
 from poker_rl.players.player import Player
 from poker_rl.runs.job import loader, prepare, settings_of
-from poker_rl.storage.disk import at, demand_file, demand_folder, say
+from poker_rl.storage.disk import at, demand_file, demand_folder, replaced, say
 
 PACKAGES = {
     "page": ("itsdangerous", "jinja2", "starlette", "uvicorn"),
     "terminal": ("rich",),
 }
 KEY = "key"  # the file of the cookies' key, in the folder of all sessions
+SHORTEST_KEY = 32  # bytes
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -182,6 +183,8 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
     def back(name: str) -> Session:
         return Session.resumed(folder / f"{name}.jsonl", table)
 
+    # Who plays another game or others in between finds the session of each table again.
+    digest = sha256(json.dumps(table.state(), sort_keys=True).encode()).hexdigest()[:8]
     sittings = Sittings(new, back, asked.sessions)
     for session in waiting:  # its owner's cookie finds it; the first one without a cookie gets it
         sittings.add(session)
@@ -189,7 +192,7 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
         table.game.name.replace("_", " "),
         sittings,
         key_in(Path(asked.outputs)),
-        f"poker_rl_{port}",
+        f"poker_rl_{port}_{digest}",
         prefix,
     )
     app = application(server, known_names(asked.host, asked.names, asked.public))
@@ -199,6 +202,7 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        ws="none",
         timeout_keep_alive=75,  # seconds; people think for longer than the default of 5
     )
     say(
@@ -224,17 +228,19 @@ def warm_up(table: Table) -> None:
 def key_in(folder: Path) -> str:
     """The key of the cookies, drawn at the first start and kept, so that sessions outlive a server.
 
+    A file that is too short for one, as a crash at the first start may leave it, is written anew.
+
     Raises:
         OSError: naming the file, if it can't be kept.
     """
     path = folder / KEY
     demand_folder(folder)
+    demand_file(path)
     with at(path):
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return path.read_text()
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(32))
+        if path.exists() and len(kept := path.read_bytes()) >= SHORTEST_KEY:
+            return kept.decode("latin-1")
+        with replaced(path) as beside:
+            beside.touch(0o600)
+            beside.write_text(secrets.token_urlsafe(SHORTEST_KEY))
         return path.read_text()
