@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from commands import code
 from servers import against, play_on, started, stopped
 from starlette.testclient import TestClient
 
@@ -395,15 +399,6 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
-        (["game=big2", "against=[uniform,lowest]"], "against: 2 opponents; big2 needs 3,"),
-        (["game=kuhn", "against=[you]"], "against: "),
-        (["game=kuhn", "against=[nobody]"], "against: "),
-        (["game=kuhn", "adviser=nobody"], "adviser: "),
-        (["game=kuhn", "against=[big2_ppo]"], "against: "),
-        (["run=nowhere"], "run: "),
-        (["run=nowhere", "game=kuhn"], "game: is that of the run"),
-        (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
         (["host=0.0.0.0", "game=kuhn"], "host: 0.0.0.0 may be reached by others"),
         (['host="::"', "game=kuhn"], "host: :: may be reached by others"),
         (["host=192.0.2.1", "public=true"], "host: 192.0.2.1 is no address of this machine"),
@@ -420,6 +415,54 @@ def test_refused(refused: Any, arguments: list[str], told: str) -> None:
     assert said.startswith(told)
     assert len(said.splitlines()) == 1
     assert not Path("outputs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
+        (["game=big2", "against=[uniform,lowest]"], "against: 2 opponents; big2 needs 3,"),
+        (["game=kuhn", "against=[you]"], "against: "),
+        (["game=kuhn", "against=[nobody]"], "against: "),
+        (["game=kuhn", "adviser=nobody"], "adviser: "),
+        (["game=kuhn", "against=[big2_ppo]"], "against: "),
+        (["run=nowhere"], "run: "),
+        (["run=nowhere", "game=kuhn"], "game: is that of the run"),
+        (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_refused_after_the_address(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    """Who sits at the table is read while the browser is opened."""
+    assert code("play", *arguments, "port=0") == 2
+    out, err = capsys.readouterr()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\n", out)
+    assert err.startswith(f"poker-rl: {told}")
+    assert len(err.splitlines()) == 1
+    assert not Path("outputs").exists()
+
+
+FIRST = """
+import sys
+from poker_rl import cli
+from poker_rl.play import play
+def table_of(*_):
+    print({"torch", "numba"} & set(sys.modules))
+    sys.exit(0)
+play.table_of = table_of
+cli.run(["play", "port=0"])
+"""
+
+
+def test_the_address_comes_before_what_takes_seconds() -> None:
+    out = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
+    ).stdout
+    address, imported = out.splitlines()
+    assert address.startswith("http://127.0.0.1:")
+    assert imported == "set()"
 
 
 @pytest.mark.usefixtures("here")

@@ -10,7 +10,7 @@ const WAIT = 650; // milliseconds that a move of an opponent is shown
 const LONGEST = 2600; // milliseconds for all moves until it is one's own turn
 
 let view = null; // what the server told last
-let shown = null; // whose hand is on the table: its ring, and what each place won, if it is over
+let dealt = null; // whose hand is on the table: its ring, and what each place won, if it is over
 let picked = new Set(); // own cards that are chosen, by name
 let amount = null; // the bet or raise that is set
 let suggested = []; // moves with cards in the order in which H walks through them
@@ -127,7 +127,7 @@ async function unfold(next, told = true) {
   const fresh = next.hand !== view?.hand || next.session.id !== view.session.id;
   const inMoves = $("moves").contains(document.activeElement);
   view = next;
-  shown = { ring: view.ring, won: view.result?.won ?? null };
+  dealt = { ring: view.ring, won: view.result?.won ?? null };
   picked = new Set();
   suggested = [];
   amount = view.amounts?.low ?? null;
@@ -177,7 +177,7 @@ function line(text, kind = "") {
 /** The view as it stands: the table, what there is to do, what is known of the hand. */
 function show() {
   const over = view.phase === "over";
-  draw(over ? view.result.shown : view.scene, null);
+  draw(over ? { ...view.result.shown, words: view.scene.words } : view.scene, null);
   $("turn").textContent = situation();
   drawMoves();
   drawStats(view.stats);
@@ -187,7 +187,7 @@ function show() {
 // The table.
 
 function draw(scene, event) {
-  const { ring } = shown;
+  const { ring } = dealt;
   $("table").className = `table seats-${ring.length}${ring.length > 6 ? " many" : ""}`;
   $("street").textContent = scene.street;
   $("board").replaceChildren(...scene.board.map((code) => card(code)));
@@ -203,19 +203,19 @@ function draw(scene, event) {
 
 function situation() {
   if (view.phase === "act") return "Your turn";
-  const won = shown.won[0];
+  const won = dealt.won[0];
   if (won === 0) return "You come out even";
   return `You ${won > 0 ? "win" : "lose"} ${counted(Math.abs(won))}`;
 }
 
 /** A seat of the ring: its box, and between it and the middle the chips in front of it. */
 function seat(scene, place, i, event) {
-  const count = shown.ring.length;
+  const count = dealt.ring.length;
   const angle = Math.PI / 2 + (2 * Math.PI * i) / count;
   const bent = (value) => Math.sign(value) * Math.abs(value) ** 0.7; // towards the corners
   const state = scene.places[place.seat];
   const acting = event ? event.seat === place.seat : scene.to_act === place.seat;
-  const won = !event && shown.won ? shown.won[i] : null;
+  const won = !event && dealt.won ? dealt.won[i] : null;
   const marks = [
     state?.folded ? "folded" : "",
     acting && place.seat !== null ? "acting" : "",
@@ -420,7 +420,7 @@ async function showReview(hand) {
   const { ok, answer } = await ask(`review/${hand}`);
   if (!ok || view.turn !== asked || view.phase !== "over") return;
   const { steps, before, after } = answer;
-  shown = answer;
+  dealt = answer;
   const body = make("div", {});
   const slide = make("input", { type: "range", min: 0, max: steps.length, value: steps.length, "aria-label": "Replay" });
   const turn = () => {
@@ -430,7 +430,7 @@ async function showReview(hand) {
     body.replaceChildren(...(step ? judged(step, at, steps.length) : [graded(steps)]));
     if (step) draw(step.scene, { seat: step.seat, label: step.label });
     else {
-      draw(answer.shown, null);
+      draw(answer.hand === view.hand ? { ...answer.shown, words: view.scene.words } : answer.shown, null);
       $("turn").textContent = situation();
     }
   };
@@ -463,7 +463,7 @@ async function showReview(hand) {
 }
 
 function judged(step, at, count) {
-  const place = shown.ring[step.ring];
+  const place = dealt.ring[step.ring];
   const who = place.you ? "You" : place.name;
   const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${pretty(step.label)}`)];
   const whose = place.you ? view.session.adviser : place.name;
@@ -535,7 +535,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey || $("help").open) return;
   const key = event.key.toLowerCase();
   const target = event.target;
-  const typing = target.matches("input[type=number], textarea");
+  const typing = target.matches("input[type=number]");
   if (busy && (key === " " || key === "enter")) {
     event.preventDefault();
     return hurry();
