@@ -106,8 +106,9 @@ def memory(process: int) -> str:
 
 async def run(address: str, process: int, args: argparse.Namespace) -> bool:
     """Print all figures; whether actions are answered within the bar."""
-    print(f"{memory(process)}, before the first session")
     people = [Person(address, seed) for seed in range(args.sessions)]
+    await people[0].client.get("")  # is answered when everything is loaded
+    print(f"{memory(process)}, before the first session")
     begun = time.perf_counter()
     await asyncio.gather(*(person.post("begin") for person in people))
     print(f"{args.sessions} sessions opened in {time.perf_counter() - begun:.1f} s")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -69,6 +69,30 @@ def grid_of(game: AnyPoker, player: Player, record: np.void, board: list[int], t
     legal = tables.legal()[0]
     mean = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     return Grid(title, mean, (bool(legal[FOLD]), bool(legal[CALL]), bool(legal[RAISE:].any())))
+
+
+def grid_here(game: AnyPoker, player: Player, record: np.void) -> Grid:
+    """The same with the board of the table itself; the title says whose decision it is."""
+    played = at_table(game, int(record["variant"]))
+    _, cards, line = (*played.infoset_name(record).split(" "), "")[:3]
+    board = cards.partition("|")[2]
+    first = played.seats * played.hole_cards
+    shown = record["deck"][first : first + len(board) // 2].tolist()
+    title = seat_name(played, int(record["to_act"]))
+    title += f", board {board}" * bool(board) + f", after {line}" * bool(line)
+    return grid_of(game, player, record, shown, title)
+
+
+def plain(grid: Grid, ranks: str) -> dict[str, Any]:
+    """For JSON, which has no NaN: None in cells that the board leaves no hand of.
+
+    Args:
+        ranks: of the game, the lowest first.
+    """
+    chances = [
+        [None if np.isnan(hand[0]) else hand for hand in row] for row in grid.chances.tolist()
+    ]
+    return {"ranks": ranks[::-1], "kinds": ["fold", "call", "raise"], "chances": chances}
 
 
 def hand_name(row: int, column: int, ranks: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from poker_rl.algos.solve import equilibrium
 from poker_rl.config.build import convert_fields
 from poker_rl.config.settings import Count, Natural, Refused, about
-from poker_rl.evaluation.grid import Grid, grid_of, has_grid, seat_name, text
+from poker_rl.evaluation.grid import Grid, grid_here, has_grid, plain, seat_name, text
 from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, position, raises
 from poker_rl.games.poker.table import CALL, FOLD
 from poker_rl.games.tables import Tables
@@ -79,15 +79,7 @@ class Advice:
         """For JSON."""
         grid = None
         if self.grid is not None:
-            chances = self.grid.chances.tolist()
-            grid = {
-                "ranks": self.game.ranks[::-1],
-                "kinds": ["fold", "call", "raise"],
-                # JSON has no NaN: null where the board leaves none of the hands.
-                "chances": [
-                    [None if np.isnan(hand[0]) else hand for hand in row] for row in chances
-                ],
-            }
+            grid = plain(self.grid, self.game.ranks)
         return {
             "game": self.game.name,
             "player": self.player,
@@ -224,14 +216,5 @@ def advice_of(game: AnyPoker, player: Player, name: str, records: np.ndarray, gr
         )
     values = player.values(records)
     value = None if values is None else float(values[0])
-    hands = None
-    if grid and has_grid(game):
-        played = at_table(game, int(records["variant"][0]))
-        _, cards, line = (*played.infoset_name(records[0]).split(" "), "")[:3]
-        board = cards.partition("|")[2]
-        first = played.seats * played.hole_cards
-        shown = records["deck"][0, first : first + len(board) // 2].tolist()
-        title = f"{seat_name(played, int(records['to_act'][0]))}"
-        title += f", board {board}" * bool(board) + f", after {line}" * bool(line)
-        hands = grid_of(game, player, records[0], shown, title)
+    hands = grid_here(game, player, records[0]) if grid and has_grid(game) else None
     return Advice(game, name, records[0], tuple(choices), value, hands)

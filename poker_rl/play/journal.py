@@ -6,8 +6,9 @@
 
 `ring` says who had each seat, as places round the table, the person being place 0; `won` is in
 chips and by place; a last key, `lucky`, is what the person won less what luck gave, null where that
-is not known. A line is on the disk when `append` returns. A hand that was dealt and has no line of
-its own was left unfinished.
+is not known. Lines are on the disk when `append` returns. A hand that was dealt and has no line of
+its own was left unfinished. A last line without its end was torn by a crash; the next `append`
+writes in its place.
 """
 
 from __future__ import annotations
@@ -36,15 +37,31 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(exist_ok=False)
         journal = cls(path)
-        journal.append(head)
-        sync(path.parent)
+        try:
+            journal.append(head)
+            sync(path.parent)
+        except OSError:
+            with suppress(OSError):
+                path.unlink()
+            raise
         return journal
 
-    def append(self, line: dict[str, Any]) -> None:
-        """Write a line and wait until it is on the disk; of a line that fails nothing is left."""
+    def append(self, *lines: dict[str, Any]) -> None:
+        """Write lines and wait until they are on the disk; if that fails, nothing of them is left.
+
+        Raises:
+            OSError: naming the file.
+        """
         with at(self.path), self.path.open("r+b", buffering=0) as file:
             end = file.seek(0, os.SEEK_END)
-            data = json.dumps(line).encode() + b"\n"
+            if end:
+                file.seek(end - 1)
+                if file.read(1) != b"\n":
+                    file.seek(0)
+                    end = file.readall().rfind(b"\n") + 1
+                    file.truncate(end)
+                file.seek(end)
+            data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
             try:
                 while data:
                     data = data[file.write(data) :]
@@ -55,19 +72,16 @@ class Journal:
                 raise
 
     def read(self) -> tuple[list[dict[str, Any]], bool]:
-        """All lines, and whether the last one was torn, which is cut off the file then.
+        """All whole lines, and whether one that was torn follows them.
 
         Raises:
             Refused: if there is no such file.
         """
         if not self.path.is_file():
             raise Refused(f"{self.path} is not a file")
-        with at(self.path), self.path.open("r+b") as file:
-            data = file.read()
-            whole = data.rfind(b"\n") + 1
-            torn = whole < len(data)
-            if torn:
-                file.truncate(whole)
+        with at(self.path):
+            data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
         lines = []
         for number, line in enumerate(data[:whole].splitlines(), 1):
             try:
@@ -77,4 +91,4 @@ class Journal:
             if not isinstance(read, dict):
                 raise Refused(f"{self.path}: line {number} is no line of a session")
             lines.append(read)
-        return lines, torn
+        return lines, whole < len(data)

@@ -1,35 +1,41 @@
-"""What `poker-rl play` does once settings are read: a table, and a page or a terminal."""
+"""What `poker-rl play` does once settings are read: a table, and a page or a terminal.
+
+The page's address is printed first, and what takes seconds to import is imported after it: the
+browser that is opened meanwhile waits for its answer.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.root import FILE_NAME
 from poker_rl.config.settings import Count, Range, Refused, Seed, about
-from poker_rl.games.game import Game
 from poker_rl.play.address import known_names, listening, shown
-from poker_rl.play.session import Session
-from poker_rl.play.table import Seated, Table
-from poker_rl.players.load import told
-from poker_rl.players.player import Player
-from poker_rl.runs.job import loader, prepare, settings_of
-from poker_rl.storage.disk import at, demand_file, demand_folder, say
+from poker_rl.storage.disk import at, demand_file, demand_folder, replaced, say
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from poker_rl.play.session import Session
+    from poker_rl.play.table import Table
+    from poker_rl.players.player import Player
 
 PACKAGES = {
     "page": ("itsdangerous", "jinja2", "starlette", "uvicorn"),
     "terminal": ("rich",),
 }
 KEY = "key"  # the file of the cookies' key, in the folder of all sessions
+SHORTEST_KEY = 32  # bytes
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -68,10 +74,11 @@ def play(settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Seque
     if asked.ui == "terminal":
         in_terminal(asked, table_of(asked, chosen, conf))
         return
-    listener = listening(asked.host, asked.port, asked.public)
-    table = table_of(asked, chosen, conf)
-    with listener:
-        serve(asked, listener, table, Path(asked.outputs) / table.game.name)
+    with listening(asked.host, asked.port, asked.public) as listener:
+        prefix = f"/{secrets.token_urlsafe(24)}" if asked.public else ""
+        say(shown(asked.host, listener.getsockname()[1], prefix))
+        table = table_of(asked, chosen, conf)
+        serve(asked, listener, prefix, table, Path(asked.outputs) / table.game.name)
 
 
 def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> Table:
@@ -80,6 +87,11 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     Raises:
         Refused: if a seat has no player, or a player can't play this game.
     """
+    from poker_rl.games.game import Game
+    from poker_rl.play.table import Seated, Table
+    from poker_rl.players.load import told
+    from poker_rl.runs.job import loader, prepare, settings_of
+
     if asked.run is not None and chosen is not None:
         raise Refused("game: is that of the run; give run=FOLDER or game=NAME, not both")
     kept = None if asked.session is None else begun(Path(asked.session))
@@ -151,6 +163,7 @@ def begun(journal: Path) -> dict[str, Any]:
 
 def in_terminal(asked: Play, table: Table) -> None:
     """Play a session until its person leaves."""
+    from poker_rl.play.session import Session
     from poker_rl.play.terminal import sit_down
 
     folder = Path(asked.outputs) / table.game.name
@@ -165,15 +178,19 @@ def in_terminal(asked: Play, table: Table) -> None:
     sit_down(session, file)
 
 
-def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
-    """Print the address and answer until stopped."""
+def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path) -> None:
+    """Answer until stopped.
+
+    Args:
+        prefix: of all addresses, which others have to know.
+    """
     import uvicorn
 
     from poker_rl.play.server import Server, Sittings, application
+    from poker_rl.play.session import Session
 
     demand_folder(folder)
     port = listener.getsockname()[1]
-    prefix = f"/{secrets.token_urlsafe(24)}" if asked.public else ""
     waiting = [] if asked.session is None else [Session.resumed(Path(asked.session), table)]
 
     def new() -> Session:
@@ -182,6 +199,8 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
     def back(name: str) -> Session:
         return Session.resumed(folder / f"{name}.jsonl", table)
 
+    # Who plays another game or others in between finds the session of each table again.
+    digest = sha256(json.dumps(table.state(), sort_keys=True).encode()).hexdigest()[:8]
     sittings = Sittings(new, back, asked.sessions)
     for session in waiting:  # its owner's cookie finds it; the first one without a cookie gets it
         sittings.add(session)
@@ -189,7 +208,7 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
         table.game.name.replace("_", " "),
         sittings,
         key_in(Path(asked.outputs)),
-        f"poker_rl_{port}",
+        f"poker_rl_{port}_{digest}",
         prefix,
     )
     app = application(server, known_names(asked.host, asked.names, asked.public))
@@ -199,12 +218,12 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        ws="none",
         timeout_keep_alive=75,  # seconds; people think for longer than the default of 5
     )
     say(
         f"{table.game.name} against {', '.join(table.names()[1:])}\n"
-        f"{shown(asked.host, port, prefix)}\n"
-        f"Open it in a browser; Ctrl-C ends it. Finished hands are kept in {folder}"
+        f"Open the address in a browser; Ctrl-C ends it. Finished hands are kept in {folder}"
     )
     threading.Thread(target=warm_up, args=(table,), daemon=True).start()
     with suppress(KeyboardInterrupt):
@@ -213,6 +232,8 @@ def serve(asked: Play, listener: Any, table: Table, folder: Path) -> None:
 
 def warm_up(table: Table) -> None:
     """Play a hand, so that what is compiled or solved once is so before somebody waits for it."""
+    from poker_rl.play.session import Session
+
     session = Session.new(table, None, 0)
     view = session.view()
     while view["phase"] == "act":
@@ -224,17 +245,19 @@ def warm_up(table: Table) -> None:
 def key_in(folder: Path) -> str:
     """The key of the cookies, drawn at the first start and kept, so that sessions outlive a server.
 
+    A file that is too short for one, as a crash at the first start may leave it, is written anew.
+
     Raises:
         OSError: naming the file, if it can't be kept.
     """
     path = folder / KEY
     demand_folder(folder)
+    demand_file(path)
     with at(path):
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return path.read_text()
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(32))
+        if path.exists() and len(kept := path.read_bytes()) >= SHORTEST_KEY:
+            return kept.decode("latin-1")
+        with replaced(path) as beside:
+            beside.touch(0o600)
+            beside.write_text(secrets.token_urlsafe(SHORTEST_KEY))
         return path.read_text()

@@ -1,15 +1,15 @@
 """A finished hand again, decision by decision: what the players' policies were, and how good moves.
 
 A move of the person is graded in two ways. Its share is the chance that the adviser gives it; one
-of less than `MISTAKE` is called a mistake, as trainers do. Its loss is what it costs against an
-equilibrium, where the game is small enough to be solved: what the best move earns on average from
-there on, less what this one does, with the best moves after it.
+of less than `MISTAKE` is called a mistake, as trainers do. Its loss is what the best move earns on
+average from there on, less what this one does: against an equilibrium, with the best moves after
+it, where the game is small enough to be solved; elsewhere as the adviser's own values of actions
+estimate it, if it has learnt any.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from poker_rl.evaluation.exploitability import losses
 from poker_rl.evaluation.matches import unit_of
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree, tree_of
-from poker_rl.play.table import YOU, Dealt, Step
+from poker_rl.play.table import YOU, Dealt, Step, Table
+from poker_rl.play.view import plain_scene
 from poker_rl.players.player import Player, finite
 
 MISTAKE = 0.035  # share of the adviser's play
@@ -41,14 +42,15 @@ def _step(hand: Dealt, step: Step) -> dict[str, Any]:
         "seat": step.seat,
         "ring": place,
         "label": step.move.label,
-        "scene": asdict(table.game.scene(step.record[0], None)),
+        "scene": plain_scene(table.game.scene(step.record[0], None)),
         "chances": None if chances is None else listed(table.game, step.record, chances, taken),
         "chosen": step.move.label,
-        "grade": _grade(table.game, step, chances) if place == YOU else None,
+        "grade": _grade(table, step, chances) if place == YOU else None,
     }
 
 
-def _grade(game: Game, step: Step, chances: np.ndarray | None) -> dict[str, Any]:
+def _grade(table: Table, step: Step, chances: np.ndarray | None) -> dict[str, Any]:
+    game = table.game
     share = None if chances is None else share_of(game, step, chances)
     solved = solution(game)
     grade = {
@@ -58,7 +60,7 @@ def _grade(game: Game, step: Step, chances: np.ndarray | None) -> dict[str, Any]
         "equilibrium": None,
     }
     if solved is None:
-        return grade
+        return grade | {"loss": None if table.adviser is None else _estimated(table, step)}
     tree, player, lost = solved
     loss = lost[tree.infoset_of(step.record)[0], step.move.action]
     best = chances_of(game, player, step.record)
@@ -66,6 +68,16 @@ def _grade(game: Game, step: Step, chances: np.ndarray | None) -> dict[str, Any]
         "loss": None if np.isnan(loss) else float(loss) * unit_of(game)[0],
         "equilibrium": listed(game, step.record, best, step.move.action),
     }
+
+
+def _estimated(table: Table, step: Step) -> float | None:
+    """What a move costs by the adviser's own values of actions, if it has any."""
+    assert table.adviser is not None
+    values = table.adviser.player.action_values(step.record.copy())
+    if values is None or np.isnan(values[0, step.move.action]):
+        return None
+    lost = float(np.nanmax(values[0]) - values[0, step.move.action])
+    return lost * unit_of(table.game)[0]
 
 
 def share_of(game: Game, step: Step, chances: np.ndarray) -> float:

@@ -33,6 +33,11 @@ from poker_rl.play.session import NotAllowed, Session, Stale
 from poker_rl.storage.disk import told
 
 PAGES = Path(__file__).parent / "pages"
+USUAL = {  # what starlette says of such requests itself
+    "Not Found": "There is no such page.",
+    "Method Not Allowed": "This address is not asked in that way.",
+}
+DIGITS = 9  # of the number of a hand; nobody plays more of them
 
 
 @dataclass
@@ -41,6 +46,7 @@ class Seat:
 
     session: Session | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    requests: int = 0  # that are at work on it or wait to be; as long as there are any it is kept
 
 
 class Sittings:
@@ -67,7 +73,8 @@ class Sittings:
 
     def add(self, session: Session) -> None:
         """Keep a session in memory."""
-        self._seat(session.name).session = session
+        with self._kept(session.name) as seat:
+            seat.session = session
 
     @contextmanager
     def at(self, name: str) -> Iterator[Session]:
@@ -76,25 +83,28 @@ class Sittings:
         Raises:
             Refused: if there is none.
         """
-        seat = self._seat(name)
-        with seat.lock:
+        with self._kept(name) as seat, seat.lock:
             if seat.session is None:
-                try:
-                    seat.session = self._back(name)
-                except BaseException:
-                    self._seats.pop(name, None)
-                    raise
+                seat.session = self._back(name)
             yield seat.session
 
-    def _seat(self, name: str) -> Seat:
+    @contextmanager
+    def _kept(self, name: str) -> Iterator[Seat]:
+        """The one seat of this name, which stays the only one while a request is at it."""
         with self._lock:
             seat = self._seats.setdefault(name, Seat())
             self._seats.move_to_end(name)
-            idle = [one for one, other in self._seats.items() if not other.lock.locked()]
+            seat.requests += 1
+            idle = [one for one, other in self._seats.items() if not other.requests]
             for one in idle[: max(0, len(self._seats) - self._most)]:
-                if one != name:
-                    del self._seats[one]
-            return seat
+                del self._seats[one]
+        try:
+            yield seat
+        finally:
+            with self._lock:
+                seat.requests -= 1
+                if seat.session is None and not seat.requests:
+                    del self._seats[name]
 
     def __len__(self) -> int:
         return len(self._seats)
@@ -127,14 +137,16 @@ class Server:
             Route("/", self._index),
             Route("/view", self._get(lambda session, _: session.view())),
             Route("/stats", self._get(lambda session, _: session.stats())),
-            Route("/review/{hand:int}", self._get(lambda session, hand: session.review(hand))),
-            Route("/text/{hand:int}", self._get(lambda session, hand: session.text(hand))),
+            Route("/review/{hand}", self._get(lambda session, hand: session.review(hand))),
+            Route("/text/{hand}", self._get(lambda session, hand: session.text(hand))),
+            Route("/phh/{hand}", self._get(lambda session, hand: session.phh(hand))),
             Route("/begin", self._begin, methods=["POST"]),
             Route("/act", self._post(_act), methods=["POST"]),
             Route(
                 "/next", self._post(lambda s, asked: s.next_hand(_turn(asked))), methods=["POST"]
             ),
             Route("/hint", self._post(lambda s, asked: s.hint(_turn(asked))), methods=["POST"]),
+            Route("/grid", self._post(lambda s, asked: s.grid(_turn(asked))), methods=["POST"]),
             Mount("/static", StaticFiles(directory=PAGES)),
         ]
 
@@ -164,7 +176,7 @@ class Server:
         """An endpoint that reads from the visitor's session."""
 
         async def endpoint(request: Request) -> Response:
-            hand = request.path_params.get("hand", 0)
+            hand = _hand(request.path_params.get("hand", "0"))
             return await self._answered(request, lambda session: answer(session, hand))
 
         return endpoint
@@ -208,8 +220,10 @@ def application(server: Server, hosts: frozenset[str]) -> Guard:
         hosts: the names that a request's Host may have, without a port.
     """
     handlers: dict[Any, Any] = {
-        HTTPException: lambda _, error: _told(error.status_code, error.detail),
-        Refused: lambda _, error: _told(404, str(error)),
+        HTTPException: lambda _, error: _told(
+            error.status_code, USUAL.get(error.detail, error.detail)
+        ),
+        Refused: lambda _, error: _told(410, str(error)),
         NotAllowed: lambda _, error: _told(422, str(error)),
         OSError: lambda _, error: _told(503, told(error)),
         Exception: lambda *_: _told(500, "The server has a fault; its terminal tells more."),
@@ -242,6 +256,13 @@ async def _body(request: Request) -> dict[str, Any]:
     if not isinstance(asked, dict):
         raise HTTPException(400, "The body has to be a JSON object.")
     return asked
+
+
+def _hand(text: str) -> int:
+    """The number of a hand in an address."""
+    if not (text.isdecimal() and text.isascii() and len(text) <= DIGITS):
+        raise HTTPException(404, "Hands are numbered from 1.")
+    return int(text)
 
 
 def _turn(asked: dict[str, Any]) -> int:

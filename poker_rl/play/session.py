@@ -3,9 +3,10 @@
 Nobody who only holds a view can learn from it what is hidden: it is made of scenes, each built for
 the person's seat. The session is not safe for several threads at once; who serves it holds a lock.
 
-Each request either changes the session and its file, or neither. A hand that was not finished when
-the program ended is not gone on with: it is counted as abandoned and for nothing else, since its
-cards would be known, and the next one has cards of its own.
+Each request either changes the session and its file, or neither. To come back to a session
+changes nothing yet: what is dealt then is written down with the first move. A hand that was not
+finished when the program ended is not gone on with: it is counted as abandoned and for nothing
+else, since its cards would be known, and the next one has cards of its own.
 """
 
 from __future__ import annotations
@@ -19,15 +20,19 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.settings import Refused
+from poker_rl.evaluation.grid import grid_here, has_grid, plain
 from poker_rl.evaluation.matches import unit_of
+from poker_rl.games.game import Game
 from poker_rl.games.hand import Hand
+from poker_rl.games.poker.notation import AnyPoker
+from poker_rl.games.poker.phh import demand_phh, phh
 from poker_rl.games.scene import Amounts, Move
 from poker_rl.play.journal import Journal
 from poker_rl.play.review import FEW, chances_of, listed, reviewed
 from poker_rl.play.statistics import Statistics
-from poker_rl.play.table import YOU, Dealt, Table, deal, final, played_again
+from poker_rl.play.table import YOU, Dealt, Seated, Table, deal, final, played_again
 from poker_rl.play.text import text_of
-from poker_rl.play.view import hand_seen
+from poker_rl.play.view import hand_seen, plain_scene, ring_seen
 
 MOST_DECISIONS = 1000  # more than a person has in a hand: what a turn's number grows by with a hand
 
@@ -66,9 +71,11 @@ class Session:
         self._seed, self._journal = seed, journal
         _, self._unit = unit_of(table.game)
         self._names = table.names()
+        self._has_phh = has_phh(table.game)
         self._statistics = Statistics(table.game, self._names)
         self._finished: dict[int, Finished] = {}
         self._dealt = 0  # hands so far, abandoned ones too
+        self._unwritten: tuple[dict[str, Any], ...] = ()  # lines that go before the next one
 
     @classmethod
     def new(cls, table: Table, folder: Path | None = None, seed: int | None = None) -> Session:
@@ -106,7 +113,7 @@ class Session:
             theirs = theirs if isinstance(theirs, dict) else {}
             key = next(key for key in ours if theirs.get(key) != ours[key])
             raise Refused(f"{file} is of a table with another {key}")
-        session = cls(table, seed, name, journal)
+        session = cls(table, seed, name, None)
         for number, line in enumerate(lines[1:], 2):
             try:
                 session._read(line)
@@ -121,6 +128,7 @@ class Session:
             session._show(hand, len(hand.steps), decisions)
         else:
             session._deal()
+        session._journal = journal
         return session
 
     def _read(self, line: Mapping[str, Any]) -> None:
@@ -167,11 +175,17 @@ class Session:
                 }
             )
             self._keep(hand.number, finished, hand.record)
+        else:
+            self._write()
         self._show(hand, seen, decisions)
 
-    def _write(self, line: dict[str, Any]) -> None:
-        if self._journal is not None:
-            self._journal.append(line)
+    def _write(self, *lines: dict[str, Any]) -> None:
+        """Add lines to the file, after those that wait for it."""
+        lines = (*self._unwritten, *lines)
+        if self._journal is not None and lines:
+            self._journal.append(*lines)
+            lines = ()
+        self._unwritten = lines
 
     def _show(self, hand: Dealt, seen: int, decisions: int) -> None:
         """Take this hand, of whose moves the person has seen the first `seen`."""
@@ -193,6 +207,9 @@ class Session:
                 "seats": game.seats,
                 "hand_word": game.hand,
                 "adviser": adviser and adviser.name,
+                "notice": self.notice,
+                "phh": self._has_phh,
+                "grid": has_grid(game),
             },
             "turn": self.turn,
             **hand_seen(self._hand, self._seen, self._names),
@@ -228,32 +245,64 @@ class Session:
         return self.view()
 
     def hint(self, turn: int) -> dict[str, Any]:
-        """What the adviser would do now: `{"adviser": name, "chances": [...]}`.
+        """What the adviser would do now, as plain values.
+
+        Its name, its chances, and what it expects to win in the whole hand in the unit of the
+        statistics; None if it has no critic.
 
         Raises:
             Stale: if the view that it was asked from is not the present one.
             NotAllowed: if the hand is over, or there is no adviser.
         """
-        self._demand(turn)
-        adviser, hand = self.table.adviser, self._hand
-        if adviser is None:
-            raise NotAllowed("Nobody gives advice at this table.")
-        if hand.over:
-            raise NotAllowed(f"The {self.table.game.hand} is over.")
-        chances = chances_of(self.table.game, adviser.player, hand.record)
+        adviser, record = self._adviser(turn), self._hand.record
+        chances = chances_of(self.table.game, adviser.player, record)
+        values = adviser.player.values(record.copy())
         return {
             "adviser": adviser.name,
-            "chances": listed(self.table.game, hand.record, chances),
+            "chances": listed(self.table.game, record, chances),
+            "value": None if values is None else float(values[0]) * unit_of(self.table.game)[0],
         }
+
+    def grid(self, turn: int) -> dict[str, Any]:
+        """What the adviser would do now with every starting hand of hold'em, as `plain` has it.
+
+        Raises:
+            Stale: if the view that it was asked from is not the present one.
+            NotAllowed: if the hand is over, there is no adviser, or the game is not hold'em.
+        """
+        adviser, game = self._adviser(turn), self.table.game
+        if not (has_grid(game) and isinstance(game, AnyPoker)):
+            raise NotAllowed("Only hold'em has a grid of starting hands.")
+        grid = grid_here(game, adviser.player, self._hand.record[0])
+        return {"adviser": adviser.name, **plain(grid, game.ranks)}
+
+    def _adviser(self, turn: int) -> Seated:
+        """Who is asked for advice on the decision of this view."""
+        self._demand(turn)
+        if self.table.adviser is None:
+            raise NotAllowed("Nobody gives advice at this table.")
+        if self._hand.over:
+            raise NotAllowed(f"The {self.table.game.hand} is over.")
+        return self.table.adviser
 
     def review(self, number: int) -> dict[str, Any]:
         """A finished hand, decision by decision, with all cards face up and moves graded.
+
+        `before` and `after` are the numbers of the finished hands next to it, or None.
 
         Raises:
             NotAllowed: if there is no such hand.
         """
         hand = self._again(number)
-        return {"hand": number, "won": hand.won(), "steps": reviewed(hand)}
+        return {
+            "hand": number,
+            "before": max((one for one in self._finished if one < number), default=None),
+            "after": min((one for one in self._finished if one > number), default=None),
+            "won": hand.won(),
+            "ring": ring_seen(hand, self._names),
+            "shown": plain_scene(self.table.game.scene(hand.record[0], None)),
+            "steps": reviewed(hand),
+        }
 
     def text(self, number: int) -> str:
         """A finished hand as people write one down.
@@ -262,6 +311,18 @@ class Session:
             NotAllowed: if there is no such hand.
         """
         return text_of(self._again(number), self._names)
+
+    def phh(self, number: int) -> str:
+        """A finished hand of hold'em as a PHH file, which PokerKit reads.
+
+        Raises:
+            NotAllowed: if there is no such hand, or PHH does not have this game.
+        """
+        hand = self._again(number)
+        try:
+            return phh(self.table.game, hand.hand, [self._names[place] for place in hand.ring])
+        except Refused as error:
+            raise NotAllowed(f"{error}.") from None
 
     def stats(self) -> dict[str, Any]:
         """The session in numbers, as `Statistics.told` has them."""
@@ -309,3 +370,12 @@ def action_of(amounts: Amounts | None, to: object) -> int:
             f"You may bet or raise to a whole number of chips from {amounts.low} to {amounts.high}."
         )
     return amounts.action + to - amounts.low
+
+
+def has_phh(game: Game) -> bool:
+    """Whether its hands can be written as PHH."""
+    try:
+        demand_phh(game)
+    except Refused:
+        return False
+    return True

@@ -7,11 +7,10 @@ all cards shown, as its `result`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from poker_rl.evaluation.matches import unit_of
-from poker_rl.games.scene import Move
+from poker_rl.games.scene import Move, Scene
 from poker_rl.play.table import YOU, Dealt
 
 KEYS = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
@@ -25,19 +24,16 @@ def hand_seen(hand: Dealt, since: int, names: Sequence[str]) -> dict[str, Any]:
         names: round the table, the person's first.
     """
     game, record = hand.table.game, hand.record[0]
-    seats = {place: seat for seat, place in enumerate(hand.ring)}
     amounts = None if hand.over else game.amounts(record)
     return {
         "hand": hand.number,
         "phase": "over" if hand.over else "act",
-        "ring": [
-            {"name": name, "you": place == YOU, "seat": seats.get(place)}
-            for place, name in enumerate(names)
-        ],
-        "scene": asdict(game.scene(record, hand.yours)),
+        "ring": ring_seen(hand, names),
+        "scene": plain_scene(game.scene(record, hand.yours)),
         "moves": [] if hand.over else [told(move) for move in game.moves(record)],
         "amounts": amounts
         and {"low": amounts.low, "high": amounts.high, "unit_chips": game.unit_chips},
+        "past": [{"seat": step.seat, "label": step.move.label} for step in hand.steps[:since]],
         "events": _events(hand, since),
         "result": _result(hand) if hand.over else None,
     }
@@ -51,7 +47,7 @@ def _events(hand: Dealt, since: int) -> list[dict[str, Any]]:
             "seat": step.seat,
             "move": step.move.name,
             "label": step.move.label,
-            "scene": asdict(hand.table.game.scene(after[0], hand.yours)),
+            "scene": plain_scene(hand.table.game.scene(after[0], hand.yours)),
         }
         for step, after in zip(hand.steps[since:], records[since + 1 :], strict=True)
     ]
@@ -59,12 +55,26 @@ def _events(hand: Dealt, since: int) -> list[dict[str, Any]]:
 
 def _result(hand: Dealt) -> dict[str, Any]:
     game, won = hand.table.game, hand.won()
-    shown = asdict(game.scene(hand.record[0], None))
+    shown = plain_scene(game.scene(hand.record[0], None))
     return {"won": won, "units": won[YOU] * unit_of(game)[0], "shown": shown}
+
+
+def ring_seen(hand: Dealt, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Who sits round the table, the person first, and in which seat; None for who sits out."""
+    seats = {place: seat for seat, place in enumerate(hand.ring)}
+    return [
+        {"name": name, "you": place == YOU, "seat": seats.get(place)}
+        for place, name in enumerate(names)
+    ]
+
+
+def plain_scene(scene: Scene) -> dict[str, Any]:
+    """A scene as plain values. `dataclasses.asdict` would take a quarter of a whole request."""
+    return {**vars(scene), "places": [vars(place) for place in scene.places]}
 
 
 def told(move: Move) -> dict[str, Any]:
     """A move as plain values, with what its button says and the key that stands for it."""
     size = SIZE_KEYS.index(move.size) + 1 if move.size in SIZE_KEYS else None
     key = KEYS.get(move.kind, "") if size is None else str(size)
-    return {**asdict(move), "key": key, "label": move.label}
+    return {**vars(move), "key": key, "label": move.label}

@@ -218,6 +218,53 @@ def test_a_hand_is_replayed_and_copied(sit: Any) -> None:
     expect(page.get_by_role("textbox")).to_have_value(re.compile(r"\S"))
 
 
+def test_an_earlier_hand_is_looked_at(sit: Any) -> None:
+    page = sit("limit_holdem", 360)
+    boards = []
+    for _ in range(2):
+        while not settled(page):
+            by_keys(page)
+        expect(page.locator("#review")).to_be_visible()
+        boards.append(page.locator("#own").inner_text() + page.locator("#board").inner_text())
+        if len(boards) == 1:
+            page.keyboard.press(" ")
+            expect(page.locator("#log")).to_contain_text("Hand 2")
+    page.get_by_role("button", name="Earlier hand").click()
+    expect(page.locator("#review-title")).to_have_text("Hand 1", ignore_case=True)
+    assert page.locator("#own").inner_text() + page.locator("#board").inner_text() == boards[0]
+    page.get_by_role("button", name="Copy as PHH").click()
+    expect(page.get_by_role("textbox")).to_have_value(re.compile('variant = "FT"'))
+    page.keyboard.press(" ")  # the button pressed by the mouse has not kept the focus
+    expect(page.locator("#log")).to_contain_text("Hand 3")
+    page.reload()
+    expect(page.locator("#log")).to_contain_text("Hand 3")
+
+
+def test_a_hint_has_a_grid(sit: Any) -> None:
+    page = sit("limit_holdem", 360)
+    while settled(page):
+        page.keyboard.press(" ")
+    page.keyboard.press("h")
+    page.get_by_text("With every starting hand").click()
+    expect(page.locator(".hands td")).to_have_count(169)
+    expect(page.locator(".hands td").first).to_have_text("AA")
+    expect(page.locator(".hands td").nth(1)).to_have_text("AKs")
+    sticking_out = (
+        "[...document.querySelectorAll('.hands td')].some((c) => c.scrollWidth > c.clientWidth)"
+    )
+    assert not page.evaluate(sticking_out)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_a_table_that_cant_be_read_is_left_alone(sit: Any) -> None:
+    page = sit("kuhn", 360)
+    before = page.context.cookies()
+    page.route("**/view", lambda route: route.fulfill(status=503, json={"error": "Disk full."}))
+    page.reload()
+    expect(page.locator("#wait")).to_contain_text("Disk full.")
+    assert page.context.cookies() == before
+
+
 def test_focus_is_seen_and_help_opens(sit: Any) -> None:
     page = sit("kuhn", 1280)
     page.keyboard.press("Tab")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,9 +15,11 @@ from typing import Any
 
 import httpx
 import pytest
+from commands import code
 from servers import against, play_on, started, stopped
 from starlette.testclient import TestClient
 
+from poker_rl.config.settings import Refused
 from poker_rl.play import play
 from poker_rl.play.address import known_names, listening
 from poker_rl.play.guard import TOLD
@@ -51,6 +56,12 @@ def visit(kuhn: Table, tmp_path: Path) -> Callable[..., TestClient]:
         return client
 
     return new
+
+
+def name_of(client: httpx.Client) -> str:
+    """The session that a visitor's cookie leads to."""
+    content = client.cookies["table"].rpartition(".")[0]
+    return str(json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4))))
 
 
 def finish(client: httpx.Client) -> dict[str, Any]:
@@ -114,7 +125,7 @@ def test_the_cookie_is_signed_and_holds_an_id_alone(visit: Any) -> None:
     value = client.cookies["table"]
     name = answer.json()["session"]["id"]
     content = value.rpartition(".")[0]
-    assert json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4))) == name
+    assert name_of(client) == name
     client.cookies.clear()
     for forged in ("", name, content, f"{value}x"):
         answer = client.get("view", headers={"cookie": f"table={forged}"})
@@ -132,6 +143,24 @@ def test_get_changes_nothing(visit: Any, tmp_path: Path) -> None:
         assert client.get(path).status_code == 405
     assert client.get("view").json() == before
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
+
+
+def test_to_come_back_changes_nothing(visit: Any, tmp_path: Path) -> None:
+    """To a session that made room before its first hand was over, and whose last line is torn."""
+    client, others = visit(), [visit(), visit()]
+    assert len(others) == len(client.sittings)
+    (file,) = (path for path in tmp_path.iterdir() if name_of(client) in path.name)
+    with file.open("a") as torn:
+        torn.write('{"hand": 1, "var')
+    kept = file.read_bytes()
+    view = client.get("view").json()
+    assert file.read_bytes() == kept
+    assert (view["hand"], view["stats"]["abandoned"]) == (2, 1)
+    assert "torn" in view["session"]["notice"]
+    body = {"turn": view["turn"], "action": view["moves"][0]["action"]}
+    client.post("act", json=body)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert lines[1:3] == [{"dealt": 1}, {"dealt": 2}]
 
 
 def test_every_answer_tells_the_browser_to_be_careful(visit: Any) -> None:
@@ -212,10 +241,14 @@ def test_a_bad_request_is_a_sentence_and_changes_nothing(
     assert client.get("view").json() == before
 
 
-@pytest.mark.parametrize("path", ["review/1", "text/1", "review/2", "text/99"])
-def test_an_unfinished_hand_is_not_told(visit: Any, path: str) -> None:
-    answer = visit().get(path)
-    assert (answer.status_code, list(answer.json())) == (422, ["error"])
+@pytest.mark.parametrize("kind", ["review", "text", "phh"])
+@pytest.mark.parametrize(
+    ("hand", "status"), [("1", 422), ("99", 422), ("9" * 5000, 404), ("x", 404)]
+)
+def test_an_unfinished_hand_is_not_told(visit: Any, kind: str, hand: str, status: int) -> None:
+    answer = visit().get(f"{kind}/{hand}")
+    assert (answer.status_code, list(answer.json())) == (status, ["error"])
+    assert answer.json()["error"].endswith(".")
 
 
 def test_a_body_that_is_not_json_is_turned_away(visit: Any) -> None:
@@ -317,6 +350,42 @@ def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
     assert (now["hand"], now["phase"]) == (3, "over")  # the fourth was not finished
 
 
+def test_a_session_being_asked_for_keeps_its_place(kuhn: Table, tmp_path: Path) -> None:
+    """However many others come: two sessions of one file would both write to it."""
+    sittings = Sittings(
+        lambda: Session.new(kuhn, tmp_path, 1),
+        lambda name: Session.resumed(tmp_path / f"{name}.jsonl", kuhn),
+        most=1,
+    )
+    name = sittings.begin().name
+    with sittings._kept(name):  # a request that has not come to its turn yet
+        others = [sittings.begin() for _ in range(3)]
+        with sittings.at(name) as first:
+            pass
+    with sittings.at(others[0].name), sittings.at(name) as again:
+        assert again is not first  # nobody was at it: it made room, and was read back
+    with pytest.raises(Refused), sittings.at("nobody"):
+        pass
+    assert len(sittings) <= 2
+
+
+def test_a_session_with_a_damaged_file_is_left_alone(visit: Any, tmp_path: Path) -> None:
+    client = visit()
+    others = [visit(), visit()]
+    for path in tmp_path.iterdir():
+        path.write_text("damaged\n")
+    answer = client.get("view")
+    assert len(others) == 2
+    assert answer.status_code == 410  # and no 404, at which the page would begin another session
+    assert "line 1 is no line of a session" in answer.json()["error"]
+
+
+def test_a_key_that_a_crash_cut_short_signs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "key").touch()
+    assert len(key_in(tmp_path)) >= 32
+    assert (tmp_path / "key").read_text() == key_in(tmp_path)
+
+
 def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
     key = key_in(tmp_path / "new")
     assert len(key) >= 32
@@ -330,15 +399,6 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
-        (["game=big2", "against=[uniform,lowest]"], "against: 2 opponents; big2 needs 3,"),
-        (["game=kuhn", "against=[you]"], "against: "),
-        (["game=kuhn", "against=[nobody]"], "against: "),
-        (["game=kuhn", "adviser=nobody"], "adviser: "),
-        (["game=kuhn", "against=[big2_ppo]"], "against: "),
-        (["run=nowhere"], "run: "),
-        (["run=nowhere", "game=kuhn"], "game: is that of the run"),
-        (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
         (["host=0.0.0.0", "game=kuhn"], "host: 0.0.0.0 may be reached by others"),
         (['host="::"', "game=kuhn"], "host: :: may be reached by others"),
         (["host=192.0.2.1", "public=true"], "host: 192.0.2.1 is no address of this machine"),
@@ -355,6 +415,54 @@ def test_refused(refused: Any, arguments: list[str], told: str) -> None:
     assert said.startswith(told)
     assert len(said.splitlines()) == 1
     assert not Path("outputs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
+        (["game=big2", "against=[uniform,lowest]"], "against: 2 opponents; big2 needs 3,"),
+        (["game=kuhn", "against=[you]"], "against: "),
+        (["game=kuhn", "against=[nobody]"], "against: "),
+        (["game=kuhn", "adviser=nobody"], "adviser: "),
+        (["game=kuhn", "against=[big2_ppo]"], "against: "),
+        (["run=nowhere"], "run: "),
+        (["run=nowhere", "game=kuhn"], "game: is that of the run"),
+        (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_refused_after_the_address(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    """Who sits at the table is read while the browser is opened."""
+    assert code("play", *arguments, "port=0") == 2
+    out, err = capsys.readouterr()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\n", out)
+    assert err.startswith(f"poker-rl: {told}")
+    assert len(err.splitlines()) == 1
+    assert not Path("outputs").exists()
+
+
+FIRST = """
+import sys
+from poker_rl import cli
+from poker_rl.play import play
+def table_of(*_):
+    print({"torch", "numba"} & set(sys.modules))
+    sys.exit(0)
+play.table_of = table_of
+cli.run(["play", "port=0"])
+"""
+
+
+def test_the_address_comes_before_what_takes_seconds() -> None:
+    out = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
+    ).stdout
+    address, imported = out.splitlines()
+    assert address.startswith("http://127.0.0.1:")
+    assert imported == "set()"
 
 
 @pytest.mark.usefixtures("here")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -168,6 +169,74 @@ def test_a_hint_is_the_advisers_policy() -> None:
     assert [(one["label"], one["chance"]) for one in chances] == [("Check", 0.0), ("Bet 2", 1.0)]
 
 
+def test_hints_have_values_and_grids() -> None:
+    """A grid is of the board and what happened alone, and its cell of one's own hand fits."""
+    session = Session.new(table("limit_holdem", "call", "lhe_ppo"), None, 1)
+    view = session.view()
+    for _ in range(2):
+        hint, grid = session.hint(view["turn"]), session.grid(view["turn"])
+        hand = session._hand
+        for record in hidden_changed(hand):
+            session._hand = replace(hand, record=record)
+            assert (session.hint(view["turn"]), session.grid(view["turn"])) == (hint, grid)
+        session._hand = hand
+        assert abs(hint["value"]) < 48_000  # mbb; a hand takes 48 big blinds at most
+        assert len(grid["chances"]) == 13
+        assert sum(grid["chances"][0][0]) == pytest.approx(1)
+        view = session.act(view["turn"], 1)
+    assert Session.new(table("leduc", "call", "raise"), None, 1).hint(1000)["value"] is None
+    with pytest.raises(NotAllowed, match="Only hold'em"):
+        Session.new(table("leduc", "call", "raise"), None, 1).grid(1000)
+
+
+def test_a_hand_as_phh() -> None:
+    session = Session.new(table("nolimit_holdem_6p", "call"), None, 1)
+    (end,) = play(session, 1)
+    assert end["session"]["phh"]
+    fields = tomllib.loads(session.phh(1))
+    shares = [
+        b - a for a, b in zip(fields["starting_stacks"], fields["finishing_stacks"], strict=True)
+    ]
+    assert shares == [end["result"]["won"][place] for place in session._hand.ring]
+    assert [fields["players"].index("you")] == [end["ring"][0]["seat"]]
+    kuhn = Session.new(table("kuhn"), None, 1)
+    (end,) = play(kuhn, 1)
+    assert not end["session"]["phh"]
+    with pytest.raises(NotAllowed, match="can't be written as PHH"):
+        kuhn.phh(1)
+
+
+def test_losses_by_an_advisers_values() -> None:
+    """Where no equilibrium is known a move costs what the adviser's own values say."""
+
+    class Valuing:
+        def __init__(self, of: Any) -> None:
+            self.probabilities = of.probabilities
+
+        def action_values(self, records: np.ndarray) -> np.ndarray:
+            return np.array([[np.nan, -1.0, 3.0]])
+
+    played = game("limit_holdem")
+    player = load_player("call", played)
+    adviser = Seated("valuing", Valuing(player))  # type: ignore[arg-type]
+    session = Session.new(Table(played, [Seated("call", player)], adviser), None, 1)
+    view = session.view()
+    while view["phase"] == "act":
+        view = session.act(view["turn"], 1)
+    grades = [step["grade"] for step in session.review(1)["steps"] if step["grade"]]
+    assert grades
+    assert {grade["loss"] for grade in grades} == {4 * 1000 / played.unit_chips}
+
+
+def test_earlier_hands_are_reviewed_with_their_own_ring() -> None:
+    session = Session.new(table("leduc"), None, 7)
+    ends = play(session, 3)
+    reviews = [session.review(number) for number in (1, 2, 3)]
+    assert [(one["before"], one["after"]) for one in reviews] == [(None, 2), (1, 3), (2, None)]
+    for end, one in zip(ends, reviews, strict=True):
+        assert (one["ring"], one["shown"]) == (end["ring"], end["result"]["shown"])
+
+
 def test_drawn_seats_always_have_the_person() -> None:
     ends = play(Session.new(table("limit_holdem_2to9", "call"), None, 5), HANDS)
     counts = {len(view["scene"]["places"]) for view in ends}
@@ -181,7 +250,6 @@ def test_drawn_seats_always_have_the_person() -> None:
 
 KILLED = """
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])

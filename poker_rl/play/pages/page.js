@@ -10,6 +10,7 @@ const WAIT = 650; // milliseconds that a move of an opponent is shown
 const LONGEST = 2600; // milliseconds for all moves until it is one's own turn
 
 let view = null; // what the server told last
+let dealt = null; // whose hand is on the table: its ring, and what each place won, if it is over
 let picked = new Set(); // own cards that are chosen, by name
 let amount = null; // the bet or raise that is set
 let suggested = []; // moves with cards in the order in which H walks through them
@@ -88,7 +89,7 @@ async function ask(path, body) {
   const response = await fetch(path, body && { ...post, body: JSON.stringify(body) });
   const kind = response.headers.get("content-type") ?? "";
   const answer = kind.startsWith("application/json") ? await response.json() : await response.text();
-  return { ok: response.ok, answer };
+  return { ok: response.ok, status: response.status, answer };
 }
 
 async function send(path, body = {}) {
@@ -126,6 +127,7 @@ async function unfold(next, told = true) {
   const fresh = next.hand !== view?.hand || next.session.id !== view.session.id;
   const inMoves = $("moves").contains(document.activeElement);
   view = next;
+  dealt = { ring: view.ring, won: view.result?.won ?? null };
   picked = new Set();
   suggested = [];
   amount = view.amounts?.low ?? null;
@@ -133,19 +135,22 @@ async function unfold(next, told = true) {
   $("review").hidden = true;
   $("wait").hidden = true;
   $("against").textContent = `against ${names(view.ring.slice(1).map((place) => place.name))}`;
-  if (fresh && told) line(`${title(view.session.hand_word)} ${view.hand}`, "new");
+  if (!told) $("log").replaceChildren(); // what it has may be of another tab's past
+  if (fresh || !told) line(`${title(view.session.hand_word)} ${view.hand}`, "new");
+  if (fresh && view.session.notice) line(view.session.notice);
+  for (const past of told ? [] : [...view.past, ...view.events]) line(said(past));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const wait = still ? 0 : Math.min(WAIT, LONGEST / view.events.length);
   $("moves").replaceChildren();
   for (const event of told ? view.events : []) {
     draw(event.scene, event);
-    line(`${placed(event.seat)}: ${pretty(event.label)}`);
+    line(said(event));
     if (wait) await pause(wait);
   }
   show();
   if (inMoves) $("moves").focus();
-  const said = told ? view.events.map((event) => [placed(event.seat), event.label].join(": ")) : [];
-  $("live").textContent = [...said, $("turn").textContent, $("words").textContent].join(". ");
+  const moves = told ? view.events.map((event) => [placed(event.seat), event.label].join(": ")) : [];
+  $("live").textContent = [...moves, $("turn").textContent, $("words").textContent].join(". ");
 }
 
 /** Names with how often they are there; the server tells the same ones apart by a number. */
@@ -160,6 +165,8 @@ function placed(seat) {
   return place?.you ? "You" : (place?.name ?? `Seat ${seat}`);
 }
 
+const said = (event) => `${placed(event.seat)}: ${pretty(event.label)}`;
+
 function line(text, kind = "") {
   const log = $("log");
   log.append(make("li", { class: kind }, text));
@@ -170,7 +177,8 @@ function line(text, kind = "") {
 /** The view as it stands: the table, what there is to do, what is known of the hand. */
 function show() {
   const over = view.phase === "over";
-  draw(over ? view.result.shown : view.scene, null);
+  draw(over ? { ...view.result.shown, words: view.scene.words } : view.scene, null);
+  $("turn").textContent = situation();
   drawMoves();
   drawStats(view.stats);
   if (over) showReview(view.hand);
@@ -179,7 +187,7 @@ function show() {
 // The table.
 
 function draw(scene, event) {
-  const ring = view.ring;
+  const { ring } = dealt;
   $("table").className = `table seats-${ring.length}${ring.length > 6 ? " many" : ""}`;
   $("street").textContent = scene.street;
   $("board").replaceChildren(...scene.board.map((code) => card(code)));
@@ -190,28 +198,28 @@ function draw(scene, event) {
   const me = scene.places[ring[0].seat];
   drawOwn(me ? me.cards : []);
   $("words").textContent = title(scene.words);
-  $("turn").textContent = event ? "" : situation();
+  $("turn").textContent = "";
 }
 
 function situation() {
   if (view.phase === "act") return "Your turn";
-  const won = view.result.won[0];
+  const won = dealt.won[0];
   if (won === 0) return "You come out even";
   return `You ${won > 0 ? "win" : "lose"} ${counted(Math.abs(won))}`;
 }
 
 /** A seat of the ring: its box, and between it and the middle the chips in front of it. */
 function seat(scene, place, i, event) {
-  const count = view.ring.length;
+  const count = dealt.ring.length;
   const angle = Math.PI / 2 + (2 * Math.PI * i) / count;
   const bent = (value) => Math.sign(value) * Math.abs(value) ** 0.7; // towards the corners
   const state = scene.places[place.seat];
   const acting = event ? event.seat === place.seat : scene.to_act === place.seat;
-  const won = !event && view.result ? view.result.won[i] : null;
+  const won = !event && dealt.won ? dealt.won[i] : null;
   const marks = [
     state?.folded ? "folded" : "",
     acting && place.seat !== null ? "acting" : "",
-    won > 0 && view.phase === "over" ? "winner" : "",
+    won > 0 ? "winner" : "",
     place.seat === null ? "out" : "",
     place.you ? "you" : "",
   ];
@@ -227,7 +235,7 @@ function seat(scene, place, i, event) {
     place.seat === null ? make("span", { class: "note" }, "sits out") : null,
     state?.folded ? make("span", { class: "note" }, "folded") : null,
     ...notes.map((note) => make("span", { class: "note" }, note)),
-    won && view.phase === "over" ? make("span", { class: "won" }, signed(won)) : null,
+    won ? make("span", { class: "won" }, signed(won)) : null,
     acting && event ? make("span", { class: "said" }, pretty(event.label)) : null,
   ];
   item.append(make("div", { class: "box" }, ...shown));
@@ -355,8 +363,41 @@ function drawHint(told) {
   $("hint").hidden = false;
   $("hint-title").textContent = `${view.session.adviser} would`;
   $("hint-body").replaceChildren(bars(told.chances));
-  if (told.value !== undefined && told.value !== null)
-    $("hint-body").append(make("p", {}, `It values this at ${signed(told.value, 2)}.`));
+  if (told.value !== null) {
+    const unit = view.stats.unit.split("/")[0];
+    $("hint-body").append(make("p", { class: "more" },
+      `It expects ${signed(told.value, fine(told.value))} ${unit} from the whole ${view.session.hand_word}.`));
+  }
+  if (view.session.grid) {
+    const grid = make("details", {}, make("summary", {}, "With every starting hand"));
+    grid.addEventListener("toggle", async () => {
+      if (!grid.open || grid.children.length > 1) return;
+      const { ok, answer } = await ask("grid", { turn: view.turn });
+      if (grid.children.length === 1) grid.append(ok ? hands(answer) : make("p", {}, answer.error));
+    });
+    $("hint-body").append(grid);
+  }
+}
+
+/** What an adviser does with every starting hand: suited ones above the diagonal, offsuit below. */
+function hands({ ranks, kinds, chances }) {
+  const name = (row, column) => {
+    const [high, low] = row < column ? [row, column] : [column, row];
+    return ranks[high] + ranks[low] + (row === column ? "" : row < column ? "s" : "o");
+  };
+  const cell = (of, row, column) => {
+    const told = kinds.map((kind, i) => `${kind} ${percent(of[i] ?? 0)}`).reverse().join(", ");
+    const one = make("td", { title: `${name(row, column)}: ${of[0] === undefined ? "not left" : told}` }, name(row, column));
+    if (of[0] !== undefined) {
+      one.style.setProperty("--raise", of[2]);
+      one.style.setProperty("--call", of[1] + of[2]);
+    } else one.className = "gone";
+    return one;
+  };
+  const rows = chances.map((of, row) => make("tr", {}, ...of.map((one, column) => cell(one ?? [], row, column))));
+  return make("div", {}, make("table", { class: "hands" }, make("tbody", {}, ...rows)),
+    make("p", { class: "key" }, ...["raise", "call", "fold"].map((kind) =>
+      make("span", { class: kind }, kind === "call" ? "check or call" : kind === "raise" ? "bet or raise" : kind))));
 }
 
 /** Chances as bars, the likeliest first; the one that was chosen is marked. */
@@ -375,9 +416,11 @@ function bars(chances, marked = null) {
 // After the hand.
 
 async function showReview(hand) {
+  const asked = view.turn;
   const { ok, answer } = await ask(`review/${hand}`);
-  if (!ok || view.hand !== hand || view.phase !== "over") return;
-  const steps = answer.steps;
+  if (!ok || view.turn !== asked || view.phase !== "over") return;
+  const { steps, before, after } = answer;
+  dealt = answer;
   const body = make("div", {});
   const slide = make("input", { type: "range", min: 0, max: steps.length, value: steps.length, "aria-label": "Replay" });
   const turn = () => {
@@ -386,7 +429,10 @@ async function showReview(hand) {
     slide.setAttribute("aria-valuetext", step ? `decision ${at + 1} of ${steps.length}` : "the end");
     body.replaceChildren(...(step ? judged(step, at, steps.length) : [graded(steps)]));
     if (step) draw(step.scene, { seat: step.seat, label: step.label });
-    else draw(view.result.shown, null);
+    else {
+      draw(answer.hand === view.hand ? { ...answer.shown, words: view.scene.words } : answer.shown, null);
+      $("turn").textContent = situation();
+    }
   };
   slide.addEventListener("input", turn);
   const move = (by) => () => {
@@ -406,15 +452,18 @@ async function showReview(hand) {
     make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
       button("›", "", move(1), { "aria-label": "On" })),
     body,
-    make("p", { class: "copies" }, button("Copy as text", "", copy("text"), { class: "quiet" })),
+    make("p", { class: "copies" }, button("Copy as text", "", copy("text"), { class: "quiet" }),
+      view.session.phh ? button("Copy as PHH", "", copy("phh"), { class: "quiet" }) : null),
     copied,
+    make("p", { class: "copies" }, ...[["Earlier", before], ["Later", after]].map(([word, other]) =>
+      button(`${word} ${view.session.hand_word}`, "", () => showReview(other), { class: "quiet", disabled: other === null }))),
   );
   $("review").hidden = false;
-  body.replaceChildren(graded(steps));
+  turn();
 }
 
 function judged(step, at, count) {
-  const place = view.ring[step.ring];
+  const place = dealt.ring[step.ring];
   const who = place.you ? "You" : place.name;
   const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${pretty(step.label)}`)];
   const whose = place.you ? view.session.adviser : place.name;
@@ -430,7 +479,7 @@ function verdict(grade) {
   const share = grade.share === null ? [] : [`${percent(grade.share)} of the time`];
   const unit = view.stats.unit.split("/")[0];
   const loss = grade.loss < 0.005 ? "nothing" : `${number(grade.loss ?? 0, fine(grade.loss))} ${unit}`;
-  const cost = grade.loss === null ? [] : [`costs ${loss}`];
+  const cost = grade.loss === null ? [] : [`costs ${grade.equilibrium ? "" : "about "}${loss}`];
   return `${word}: ${[...share, ...cost].join(", ")}`;
 }
 
@@ -486,7 +535,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey || $("help").open) return;
   const key = event.key.toLowerCase();
   const target = event.target;
-  const typing = target.matches("input[type=number], textarea");
+  const typing = target.matches("input[type=number]");
   if (busy && (key === " " || key === "enter")) {
     event.preventDefault();
     return hurry();
@@ -515,6 +564,11 @@ $("table").addEventListener("wheel", (event) => {
   shift(event.deltaY < 0 ? 1 : -1, event.shiftKey);
 }, { passive: false });
 
+// A button that the mouse has pressed gives the focus back, so that Space is the next hand again.
+document.addEventListener("click", (event) => {
+  if (event.detail) event.target.closest("button:not(.card)")?.blur();
+});
+
 $("table").addEventListener("click", () => hurry());
 $("help-button").addEventListener("click", () => $("help").showModal());
 $("fresh").addEventListener("click", () => {
@@ -522,4 +576,17 @@ $("fresh").addEventListener("click", () => {
   send("begin");
 });
 
-ask("view").then(({ ok, answer }) => (ok ? unfold(answer, false) : send("begin")));
+/** Come back to one's table, or to a new one. One that can't be read just now is left alone. */
+async function open() {
+  try {
+    const { ok, status, answer } = await ask("view");
+    if (ok) await unfold(answer, false);
+    else if (status === 404) await send("begin");
+    else $("wait").textContent = `${answer.error} “New session” begins another one.`;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    $("wait").textContent = "The server does not answer. Is it still running?";
+  }
+}
+
+open();
