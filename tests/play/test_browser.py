@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,23 @@ def settled(page: Page) -> bool:
     return page.get_by_role("button", name="Next").count() > 0
 
 
+def overlapping(page: Page) -> list[tuple[str, str]]:
+    """The buttons of the present move that lie over each other."""
+    boxes = [
+        (button.inner_text(), box)
+        for button in page.locator("#moves button").all()
+        if (box := button.bounding_box())
+    ]
+    return [
+        (one, other)
+        for (one, a), (other, b) in combinations(boxes, 2)
+        if a["x"] < b["x"] + b["width"] - 1
+        and b["x"] < a["x"] + a["width"] - 1
+        and a["y"] < b["y"] + b["height"] - 1
+        and b["y"] < a["y"] + a["height"] - 1
+    ]
+
+
 def by_clicks(page: Page) -> None:
     """Make one move with the mouse: a combination of cards, or what costs least but a fold."""
     if page.locator("#play").count():
@@ -139,6 +157,7 @@ def test_a_whole_hand(sit: Any, game: str, move: Callable[[Page], None], width: 
     page = sit(game, width)
     moves = 0
     while not settled(page):
+        assert not overlapping(page)
         move(page)
         moves += 1
         assert moves < 100

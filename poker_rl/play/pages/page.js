@@ -242,7 +242,7 @@ function seat(scene, place, i, event) {
   if (state?.notes.includes("button"))
     item.append(make("span", { class: "button", role: "img", "aria-label": "button" }, "D"));
   if (state?.bet)
-    item.append(make("span", { class: "bet", role: "img", "aria-label": `bet ${state.bet}` }, number(state.bet)));
+    item.append(make("span", { class: "stake", role: "img", "aria-label": `bet ${state.bet}` }, number(state.bet)));
   return item;
 }
 
