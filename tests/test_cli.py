@@ -138,8 +138,14 @@ def test_every_option_builds(choice: str, asked: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("name", groups([CONF])["player"])
 def test_every_player_can_be_the_opponent(name: str, asked: list[dict[str, Any]]) -> None:
-    # These play nothing else.
-    only = {"big2_ppo": "big2", "equilibrium": "kuhn", "lowest": "big2"}
+    only = {  # these play nothing else
+        "big2_ppo": "big2",
+        "equilibrium": "kuhn",
+        "leduc_ac": "leduc",
+        "lhe_6p_ppo": "limit_holdem_6p",
+        "lowest": "big2",
+        "nlhe_nfsp": "nolimit_holdem",
+    }
     game = only.get(name, "limit_holdem")
     assert code("train", "algo=ppo", f"game={game}", f"opponent={name}") == 0
     assert asked[0]["opponent"] == name

@@ -61,6 +61,12 @@ def timeless(view: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in view.items() if key not in ("session", "stats")}
 
 
+def at_once(view: dict[str, Any]) -> dict[str, Any]:
+    """The same view with nothing of the hand told as new."""
+    new = [{"seat": one["seat"], "label": one["label"]} for one in view["events"]]
+    return timeless(view) | {"past": view["past"] + new, "events": []}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_hands_of_every_game(name: str, tmp_path: Path) -> None:
     """Played in one go, and with a restart in the middle: the same hands, and the same figures."""
@@ -70,7 +76,7 @@ def test_hands_of_every_game(name: str, tmp_path: Path) -> None:
     begun = play(first, HANDS // 2)
     (file,) = tmp_path.iterdir()
     second = Session.resumed(file, table(name))
-    assert timeless(second.view()) | {"events": []} == timeless(begun[-1]) | {"events": []}
+    assert at_once(second.view()) == at_once(begun[-1])
     assert second.name == first.name
     again = begun + play(second, HANDS - HANDS // 2 + 1)[1:]
     assert [timeless(view) for view in again] == [timeless(view) for view in ends]
