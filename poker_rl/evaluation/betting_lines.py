@@ -77,7 +77,7 @@ def _street(game: Game, entering: np.ndarray, number: int, most: int) -> tuple[S
         row, action = np.nonzero(tables.legal())
         if first + len(level) + len(row) > most:
             raise Refused(
-                f"exact: {game.name} has more than {MOST_LINES:,} betting lines, too many to walk;"
+                f"{game.name} has more than {MOST_LINES:,} betting lines, too many to walk;"
                 " what fits are limit games and no-limit games of small stacks"
             )
         tables.use(level[live[row]])

@@ -62,7 +62,7 @@ class PublicTree:
 
     def __init__(self, game: Game, merge: bool) -> None:
         if not isinstance(game, PokerGame) or game.seats != 2:
-            raise Refused(f"exact: {game.name} is not poker for two players, which it has to be")
+            raise Refused(f"{game.name} is not poker for two players, which it has to be")
         self.game = game
         self.streets = streets_of(game)
         self._ranges = Ranges(game)
@@ -70,7 +70,7 @@ class PublicTree:
         about = self._about(merge)
         if about > MOST_ROWS:
             raise Refused(
-                f"exact: the public tree of {game.name} has about {about:.1e} public states times"
+                f"the public tree of {game.name} has about {about:.1e} public states times"
                 f" hands, more than {MOST_ROWS:.0e}, the most that is walked; smaller games fit,"
                 " such as flop_holdem"
             )

@@ -47,8 +47,7 @@ class Ranges:
 
     def free(self, board: np.ndarray) -> np.ndarray:
         """Which hands share no card with a board [n], [H] bool."""
-        free: np.ndarray = ~np.isin(self.hands, board).any(1)
-        return free
+        return np.asarray(~np.isin(self.hands, board).any(1))
 
     def ranked(self, board: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The hands that a board [n] leaves, from the weakest to the strongest.

@@ -70,7 +70,7 @@ def test_flops_and_hands_up_to_the_names_of_suits_are_as_many_as_is_known():
 
 
 def test_boards_of_later_streets_stand_for_all():
-    """Each turn after a flop, weighed, is one of 49, and suits that the flop tells apart stay apart."""
+    """Each turn after a flop, weighed, is one of 49."""
     boards = Boards(HOLDEM, Ranges(HOLDEM), merge=True)
     (first,) = boards.after(boards.root, 0)
     for flop in boards.after(first, 1)[::100]:
