@@ -65,8 +65,8 @@ class PublicTree:
             raise Refused(f"{game.name} is not poker for two players, which it has to be")
         self.game = game
         self.streets = streets_of(game)
-        self._ranges = Ranges(game)
-        self._boards = Boards(game, self._ranges, merge)
+        self.ranges = Ranges(game)
+        self.boards = Boards(game, self.ranges, merge)
         about = self._about(merge)
         if about > MOST_ROWS:
             raise Refused(
@@ -82,38 +82,39 @@ class PublicTree:
             boards *= comb(left, size)
             left -= size
             # Of the most boards no suits are alike, so each stands for all renamings.
-            alike = len(self._ranges.cards) if merge else 1
+            alike = len(self.ranges.cards) if merge else 1
             rows += len(street.asked) * boards * comb(left, self.game.hole_cards) / alike
         return rows
 
     def rows(self) -> int:
         """How many tables the player is asked about."""
         return sum(
-            len(self.streets[number].asked) * len(self._representatives(board)[0])
-            for number, board in self._all_boards(0, self._boards.root)
+            len(self.streets[number].asked) * len(self.representatives(board)[0])
+            for number, board in self._all_boards(0, self.boards.root)
         )
 
     def _all_boards(self, number: int, board: Board) -> Iterator[tuple[int, Board]]:
-        for after in self._boards.after(board, number):
+        for after in self.boards.after(board, number):
             yield number, after
             if number + 1 < len(self.streets):
                 yield from self._all_boards(number + 1, after)
 
     def byte_count(self) -> int:
         """Bytes of memory that the walk takes at once, about, the player's own aside."""
-        hands = len(self._ranges.hands)
+        hands = len(self.ranges.hands)
         lines = sum(6 * len(street.parent) + 2 * len(street.leaving) for street in self.streets)
-        chances = max(len(street.asked) for street in self.streets) * self.game.actions
-        return 8 * hands * (lines + 2 * chances) + 3 * ROWS * self.game.table.itemsize
+        asked = max(len(street.asked) for street in self.streets)
+        row = self.game.table.itemsize + 16 * self.game.actions
+        return hands * (8 * lines + asked * row) + 3 * ROWS * self.game.table.itemsize
 
     def sample(self) -> np.ndarray:
         """Tables [B] as the player will be asked, of a board of the last street."""
-        board = self._boards.root
+        board = self.boards.root
         for number in range(len(self.streets)):
-            board = self._boards.after(board, number)[-1]
+            board = self.boards.after(board, number)[-1]
         street = self.streets[-1]
-        kept, _ = self._representatives(board)
-        return self._tables(street, board, kept)[:ROWS]
+        kept, _ = self.representatives(board)
+        return self.tables(street, board, kept)[:ROWS]
 
     def measure(self, player: Player, asked: Callable[[int], object] = lambda rows: None) -> Result:
         """Walk the tree.
@@ -123,32 +124,32 @@ class PublicTree:
             asked: is told of each batch of rows as it is done.
         """
         walk = _Walk(self, player, asked)
-        reach = np.ones((2, 1, len(self._ranges.hands)))
-        worth, value = walk.chance(0, self._boards.root, reach)
+        reach = np.ones((2, 1, len(self.ranges.hands)))
+        worth, value = walk.chance(0, self.boards.root, reach)
         pairs = comb(self.game.cards, self.game.hole_cards)
         pairs *= comb(self.game.cards - self.game.hole_cards, self.game.hole_cards)
         return Result(value / pairs, worth.sum((1, 2)) / pairs)
 
-    def _representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
+    def representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
         """Hands that stand for all that the board's renamings make of them.
 
         Returns:
             their places among the hands, [R], and of each hand the one that stands for it, a place
             in the first array, [H]; -1 for hands that share a card with the board.
         """
-        least = self._ranges.renamed[board.renamings].min(0)
-        free = self._ranges.free(board.cards)
+        least = self.ranges.renamed[board.renamings].min(0)
+        free = self.ranges.free(board.cards)
         kept, place = np.unique(least[free], return_inverse=True)
         of_hand = np.full(len(free), -1)
         of_hand[free] = place
         return kept, of_hand
 
-    def _tables(self, street: Street, board: Board, kept: np.ndarray) -> np.ndarray:
+    def tables(self, street: Street, board: Board, kept: np.ndarray) -> np.ndarray:
         """Tables at which the seat to act holds each of these hands, [D * R].
 
         The other seat and the board to come get any of the cards that are left.
         """
-        game, hands = self.game, self._ranges.hands[kept]
+        game, hands = self.game, self.ranges.hands[kept]
         hole, count = game.hole_cards, len(kept)
         used = np.zeros((count, game.cards), np.bool_)
         used[:, board.cards] = True
@@ -171,7 +172,7 @@ class _Walk:
 
     def __init__(self, tree: PublicTree, player: Player, asked: Callable[[int], object]) -> None:
         self._tree, self._player, self._asked = tree, player, asked
-        self._ranges, self._boards = tree._ranges, tree._boards
+        self._ranges, self._boards = tree.ranges, tree.boards
 
     def chance(self, number: int, before: Board, reach: np.ndarray) -> tuple[np.ndarray, float]:
         """Deal the board of a street in all ways and take the mean.
@@ -233,8 +234,8 @@ class _Walk:
 
     def chances(self, street: Street, board: Board) -> np.ndarray:
         """The policy at each line where somebody acts, [D, A, H]; 0 for hands that cannot be."""
-        kept, of_hand = self._tree._representatives(board)
-        tables = self._tree._tables(street, board, kept)
+        kept, of_hand = self._tree.representatives(board)
+        tables = self._tree.tables(street, board, kept)
         parts = []
         for first in range(0, len(tables), ROWS):
             batch = tables[first : first + ROWS]

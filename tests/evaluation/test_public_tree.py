@@ -17,6 +17,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import best_response_values, values
 from poker_rl.evaluation.public_tree import PublicTree
 from poker_rl.games.cards import strength
+from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.nets.dense import MLP, Size
 from poker_rl.players.features import Features
@@ -80,6 +81,21 @@ def test_merging_suits_changes_nothing(definition):
 def test_a_network_that_sees_the_names_of_suits_is_not_blind_to_them():
     assert not network(FLOP, "observation").blind_to_suits
     assert not network(BOARD_AT_ONCE, "sorted_suits").blind_to_suits
+
+
+@pytest.mark.parametrize(
+    "name", ["all_in", "call", "chen", "fold", "raise", "rules", "sklansky", "tight", "uniform"]
+)
+def test_bots_of_holdem_are_blind_to_the_names_of_suits(name):
+    bot, tables = loader(FLOP)(name), Tables(FLOP, 1000, 0)
+    tables.deal()
+    for action in (1, 1, 2):  # to the flop, and a bet
+        tables.step(np.full(1000, action))
+        chances = bot.probabilities(tables.records)
+        np.testing.assert_array_equal(
+            Renamed(bot, [2, 0, 3, 1]).probabilities(tables.records), chances
+        )
+    assert bot.blind_to_suits
 
 
 class Renamed:
