@@ -357,7 +357,7 @@ def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str])
     assert code("evaluate", "game=leduc", "player=call", *walked, "deals=30") == 0
     out, err = capsys.readouterr()
     # Six lines with 3 hands each before the board, 30 after it with 5 hands on each of 3 boards.
-    assert "call: exact: 468 hands at public states, suits merged; about 1 s and 9 MB" in out
+    assert "call: exact: 468 hands at public states, suits merged; about 1 s and 10 MB" in out
     assert re.search(r"nash_conv +2\.933 +ante/hand +exact", out)
     assert "against/raise" in out
     assert "exact: " in err
@@ -516,11 +516,11 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train --cfg jbo", "argument -c/--cfg: invalid choice: 'jbo'"),
         (
             "train game=khun",
-            "game=khun: no such option; did you mean kuhn? allowed: big2, kuhn, kuhn_3p",
+            "game=khun: no such option; did you mean kuhn? allowed: big2, flop_holdem, kuhn",
         ),
         ("train game=/etc/passwd", "game=/etc/passwd: no such option; allowed: big2"),
         ("train experiment=../config", "experiment=../config: no such option; allowed: ac_leduc"),
-        ("train game=", "game=: no such option; allowed: big2, kuhn"),
+        ("train game=", "game=: no such option; allowed: big2, flop_holdem"),
         ("train game", "game: can't be read; write key=value"),
         ("train game.ranks=[J", "game.ranks=[J: can't be read; write key=value"),
         ("train game=null", "game: missing; give game=…"),
