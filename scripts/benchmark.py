@@ -1,4 +1,4 @@
-"""Speed beside OpenSpiel, RLCard and phevaluator, measured in the same run: `make bench`.
+"""Speed beside OpenSpiel, RLCard, phevaluator and PokerKit, measured in the same run: `make bench`.
 
 Every rate is the best of several short windows, ours and the peers' taken in turn, so that what
 else the machine does strikes all alike. One thread each unless a line says otherwise. A peer that
@@ -20,7 +20,8 @@ import torch
 from poker_rl.config.build import build
 from poker_rl.config.options import CONF, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
-from poker_rl.games.cards import strength
+from poker_rl.evaluation.ranges import Ranges, show_down
+from poker_rl.games.cards import card_name, strength
 from poker_rl.games.game import Game, rule
 from poker_rl.games.poker.betting import deal, legal, payoffs, start, step
 from poker_rl.games.poker.no_limit import NoLimit
@@ -244,6 +245,76 @@ def phevaluator_strength(hands: list[list[int]]) -> Work:
     return counted(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
 
 
+# Showdowns of a range of all hands with another one, on a board of five cards
+
+
+RIVER = np.array([0, 5, 22, 31, 46])
+
+
+@rule
+def all_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
+    """The same as `show_down` by a loop over all pairs of hands, their strengths known."""
+    for one in range(len(hands)):
+        won = 0.0
+        for other in range(len(hands)):
+            shared = False
+            for i in range(2):
+                for j in range(2):
+                    shared |= hands[one, i] == hands[other, j]
+            if not shared and ranks[one] >= 0 and ranks[other] >= 0:
+                won += reach[other] * ((ranks[one] > ranks[other]) - (ranks[one] < ranks[other]))
+        out[one] = won
+
+
+def range_showdowns() -> dict[str, Work]:
+    ranges = Ranges(game("limit_holdem"))  # type: ignore[arg-type]
+    free = ranges.free(RIVER)
+    reach = np.random.default_rng(0).random(len(free)) * free
+    out, ranks = np.empty(len(free)), np.full(len(free), -1, np.int32)
+    order, sorted_ranks = ranges.ranked(RIVER)
+    ranks[order] = sorted_ranks
+    works = {
+        "ours": counted(lambda: show_down(ranges.hands, *ranges.ranked(RIVER), reach, out)),
+        "ours, strengths known": counted(
+            lambda: show_down(ranges.hands, order, sorted_ranks, reach, out)
+        ),
+        "double loop, strengths known": counted(lambda: all_pairs(ranges.hands, ranks, reach, out)),
+    }
+    hands, board = ranges.hands[free].tolist(), RIVER.tolist()
+    if find_spec("phevaluator") is not None:
+        from phevaluator import evaluate_cards
+
+        works["phevaluator and NumPy"] = counted(
+            lambda: by_pairs([-evaluate_cards(*hand, *board) for hand in hands], hands, reach[free])
+        )
+    if find_spec("pokerkit") is not None:
+        from pokerkit import Card, StandardHighHand
+
+        names = ["".join(card_name(c, RANK_NAMES, SUIT_NAMES) for c in hand) for hand in hands]
+        shown = tuple(Card.parse("".join(card_name(c, RANK_NAMES, SUIT_NAMES) for c in board)))
+
+        def pokerkit_ranks() -> list[int]:
+            made = [StandardHighHand.from_game(tuple(Card.parse(name)), shown) for name in names]
+            return [hand.entry.index for hand in made]
+
+        works["PokerKit and NumPy"] = counted(
+            lambda: by_pairs(pokerkit_ranks(), hands, reach[free])
+        )
+    return works
+
+
+RANK_NAMES, SUIT_NAMES = "23456789TJQKA", "cdhs"
+
+
+def by_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
+    """What each hand wins from a range, by a matrix of all pairs."""
+    cards = np.array(hands)
+    shared = (cards[:, None, :, None] == cards[None, :, None, :]).any((2, 3))
+    won = np.sign(np.subtract.outer(ranks, ranks))
+    wins: np.ndarray = np.where(shared, 0, won) @ reach
+    return wins
+
+
 # Solving Leduc
 
 
@@ -386,6 +457,8 @@ def main() -> None:
     if find_spec("phevaluator") is not None:
         works["phevaluator"] = phevaluator_strength(hands.tolist())
     report("Strength of seven cards, hands", works)
+
+    report("Range against range on the river, showdowns", range_showdowns())
 
     leduc = game("leduc")
     tree = tree_of(leduc)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -356,6 +357,29 @@ def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     assert [path.name for path in Path("figures").glob("*/*")] == ["outcomes.png"]
 
 
+def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    """Always calling has NashConv 2.9333 in Leduc; the walk is told of before it begins."""
+    walked = ["evaluation.most_nodes=1", "exact=true", "evaluation.opponents=[raise]"]
+    assert code("evaluate", "game=leduc", "player=call", *walked, "deals=30") == 0
+    out, err = capsys.readouterr()
+    # Six lines with 3 hands each before the board, 30 after it with 5 hands on each of 3 boards.
+    assert "call: exact: 468 hands at public states, suits merged; about 1 s and 10 MB" in out
+    assert re.search(r"nash_conv +2\.933 +ante/hand +exact", out)
+    assert "against/raise" in out
+    assert "exact: " in err
+
+
+def test_train_measures_exactly_at_a_pace_of_its_own() -> None:
+    pace = ["evaluate_every=2", "evaluation.most_nodes=1", "evaluation.exact_every=5"]
+    assert code(*TRAIN, *pace, "algo.iterations_per_step=1") == 0
+    (folder,) = runs()
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["iterations"] for row in rows] == [0, 2, 4, 5, 6, 8, 10]
+    exact = [row["iterations"] for row in rows if "eval/average/exploitability" in row]
+    assert exact == [5, 10]
+    assert rows[-1]["eval/average/exploitability"] == pytest.approx(0.0327, abs=0.001)
+
+
 def test_evaluate_a_mixed_table(capsys: pytest.CaptureFixture[str]) -> None:
     # Whoever folds to every bet loses the ante, wherever the one who always bets has a seat.
     assert code("evaluate", "game=kuhn_3p", "seats=[raise,fold,fold]", "deals=50") == 0
@@ -498,11 +522,11 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train --cfg jbo", "argument -c/--cfg: invalid choice: 'jbo'"),
         (
             "train game=khun",
-            "game=khun: no such option; did you mean kuhn? allowed: big2, kuhn, kuhn_3p",
+            "game=khun: no such option; did you mean kuhn? allowed: big2, flop_holdem, kuhn",
         ),
         ("train game=/etc/passwd", "game=/etc/passwd: no such option; allowed: big2"),
         ("train experiment=../config", "experiment=../config: no such option; allowed: ac_leduc"),
-        ("train game=", "game=: no such option; allowed: big2, kuhn"),
+        ("train game=", "game=: no such option; allowed: big2, flop_holdem"),
         ("train game", "game: can't be read; write key=value"),
         ("train game.ranks=[J", "game.ranks=[J: can't be read; write key=value"),
         ("train game=null", "game: missing; give game=…"),
@@ -653,6 +677,19 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate game=kuhn player=call figures=true", "figures: without a run give out=FOLDER"),
         ("evaluate game=kuhn player=call deals=1e12", "deals: 1000000000000 is not in [30, 1e+07]"),
         ("evaluate game=kuhn_3p seats=[call,raise]", "seats: 2 given, but kuhn_3p has 3 seats"),
+        (
+            "evaluate game=limit_holdem player=call exact=true",
+            "exact: the public tree of limit_holdem has about 1.3e+13 public states times hands",
+        ),
+        (
+            "evaluate game=limit_holdem_3p player=call exact=true",
+            "exact: limit_holdem_3p is not poker for two players",
+        ),
+        (
+            "train game=limit_holdem algo=ppo evaluation.exact_every=1e6",
+            "evaluation.exact_every: the public tree of limit_holdem has about 1.3e+13",
+        ),
+        ("evaluate game=kuhn seats=[call,call] exact=true", "exact: goes without seats"),
         (
             "evaluate game=limit_holdem_2to9 seats=[call,call]",
             "seats: limit_holdem_2to9 draws 2 to 9",

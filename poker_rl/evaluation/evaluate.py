@@ -17,12 +17,14 @@ from poker_rl.config.settings import Refused, about
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.kept import EVALUATIONS, keep
-from poker_rl.evaluation.matches import against, exact, unit_of
+from poker_rl.evaluation.matches import against, unit_of
+from poker_rl.evaluation.matches import exact as exact_values
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.reduction import Make
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
+from poker_rl.evaluation.walked import cost
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
@@ -53,6 +55,7 @@ def evaluate_run(
     deals: int,
     seed: int,
     figures: bool,
+    exact: bool = False,
     out: Path | None = None,
 ) -> Report:
     """Measure the players of a run folder, as `evaluate_players` does.
@@ -67,6 +70,7 @@ def evaluate_run(
             few for figures of a game too large to enumerate, else none.
         deals: of each match.
         figures: draw them too.
+        exact: walk the public tree of a game that is too large to enumerate.
         out: the folder of what is written; None: `evaluations` in the run's.
 
     Raises:
@@ -94,6 +98,7 @@ def evaluate_run(
         seed=seed,
         snapshot=snapshot,
         figures=figures,
+        exact=exact,
         metrics=run / METRICS,
         out=run / EVALUATIONS if out is None else out,
     )
@@ -111,6 +116,7 @@ def evaluate_players(
     past: Sequence[Path] = (),
     snapshot: Path | None = None,
     figures: bool = False,
+    exact: bool = False,
     metrics: Path | None = None,
     out: Path | None = None,
 ) -> Report:
@@ -123,6 +129,7 @@ def evaluate_players(
         past: snapshots at which each player meets itself too.
         snapshot: where the players are from.
         figures: draw them too, into a folder beside the files.
+        exact: walk the public tree of a game that is too large to enumerate.
         metrics: the curves of the run that the players are from.
         out: the folder, made if it is not there; None: nothing is written.
 
@@ -142,12 +149,18 @@ def evaluate_players(
     if figures and metrics is not None:
         with about("figures"):
             read_rows(metrics)  # refused now and not after the matches
+    if exact:
+        with about("exact"):
+            evaluation.demand_exact()
     if out is not None:
         with about("out"):
             make_folder(out)
 
     began = datetime.now()
-    measures = {name: evaluation.measures(one) for name, one in players.items()}
+    if exact and evaluation.tree is None:
+        for name, one in players.items():
+            say(f"{name}: {cost(game, one.instance(0))}")
+    measures = {name: evaluation.measures(one, exact) for name, one in players.items()}
     reduce = evaluation.reduction
     matches = match_all(game, evaluation.tree, players, opponents, deals, seed, reduce)
     for path, name, then in selves:
@@ -222,7 +235,7 @@ def match_all(
             if tree is not None:
                 policies = [one.probabilities(tree.records) for one in (player, opponent)]
                 seats = [policies[0]] + [policies[1]] * (game.seats - 1)
-                truth = float(exact(tree, seats)[0]) * scale
+                truth = float(exact_values(tree, seats)[0]) * scale
             ended, count = OutcomeCount(game), StyleCount(game) if is_holdem(game) else None
             watch = [ended.add] if count is None else [ended.add, count.add]
             won = against(game, player, opponent, other, deals, seed, watch, reduce)

@@ -1,5 +1,7 @@
 """How the players of a run are measured: exactly where the game can be enumerated, else by matches.
 
+Where it is asked for, games of poker with a small public tree are measured exactly too.
+
 Tags are `<player>/<measure>`:
 
     exploitability   NashConv a seat              nash_conv         sum of the seats' gains
@@ -21,13 +23,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from poker_rl.config.settings import Range, about
+from poker_rl.config.settings import Count, Range, Refused, about
 from poker_rl.evaluation import grid
 from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, member
 from poker_rl.evaluation.exploitability import exploitability, gains, values
 from poker_rl.evaluation.matches import Deals, against, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.reduction import Make, Reduce, reduction
+from poker_rl.evaluation.walked import demand_walk, walk
 from poker_rl.games.game import Game
 from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
@@ -63,6 +66,7 @@ class Evaluation:
     deals: Deals
     reduce: Reduce
     control: str | None
+    exact_every: Count | None
     axis: Literal["decisions", "hands", "updates", "iterations"]
     smoothing: Annotated[float, Range(0, 1, open_low=True)]
     game: InitVar[Game]
@@ -76,6 +80,9 @@ class Evaluation:
         with about("opponents"):
             self._opponents = {name: load(name) for name in self.opponents}
         self.reduction = self.reduced(self.reduce, self.control)
+        if self.exact_every is not None:
+            with about("exact_every"):
+                self.demand_exact()
 
     def reduced(self, reduce: Reduce, control: str | None) -> Make | None:
         """What takes luck out of matches.
@@ -87,6 +94,17 @@ class Evaluation:
             player = None if control is None else self._load(control)
         return reduction(reduce, self._game, player)
 
+    def demand_exact(self) -> None:
+        """Refuse to measure exactly what is too large, or a player who has not all seats.
+
+        Raises:
+            Refused: if so.
+        """
+        if self.tree is None:
+            demand_walk(self._game)
+            if self.others is not None:
+                raise Refused("goes without evaluation.others: the player has to have all seats")
+
     @cached_property
     def tree(self) -> Tree | None:
         """The game's tree, None if it has more than `most_nodes` nodes or does not fit."""
@@ -95,13 +113,17 @@ class Evaluation:
         return tree_of(self._game) if fits else None
 
     def evaluate(
-        self, players: Mapping[str, Player], folder: Path | None = None, decisions: int = 0
+        self,
+        players: Mapping[str, Player],
+        folder: Path | None = None,
+        decisions: int = 0,
+        exact: bool = False,
     ) -> Measures:
         """Every measure of every player, by tag; see the protocol."""
         measured = {
             f"{name}/{measure}": one
             for name, player in players.items()
-            for measure, one in self.measures(player).items()
+            for measure, one in self.measures(player, exact).items()
         }
         if self.earlier_self and self.tree is None and folder is not None:
             for snapshot in earlier(folder, decisions // 2 + 1)[-1:]:
@@ -118,10 +140,15 @@ class Evaluation:
                         )
         return measured
 
-    def measures(self, player: Player) -> Measures:
-        """Every measure of a player: of several instances the means and the percentiles."""
+    def measures(self, player: Player, exact: bool = False) -> Measures:
+        """Every measure of a player: of several instances the means and the percentiles.
+
+        Args:
+            exact: walk the public tree of a game that is too large to enumerate.
+        """
         if self.tree is None:
-            sample = [self.play(player.instance(k)) for k in range(player.instances)]
+            each = [player.instance(k) for k in range(player.instances)]
+            sample = [(self.walk(one) if exact else {}) | self.play(one) for one in each]
         else:
             sample = [self.measure(self.tree, each) for each in self.policies(self.tree, player)]
         measured: Measures = {}
@@ -138,6 +165,11 @@ class Evaluation:
             for name, opponent in self._opponents.items()
         }
 
+    def walk(self, player: Player) -> Measures:
+        """Exact measures of a player by a walk of the public tree."""
+        result = walk(self._game, player)
+        return self.told(result.gains, np.array([result.value, -result.value]))
+
     def policies(self, tree: Tree, player: Player) -> np.ndarray:
         """The policies of a player's K instances, [K, I, A], the others in their seats."""
         records = np.tile(tree.records, player.instances)
@@ -150,8 +182,12 @@ class Evaluation:
 
     def measure(self, tree: Tree, policy: np.ndarray) -> Measures:
         """Exact measures of a policy [I, A]."""
+        return self.told(gains(tree, policy), values(tree, policy))
+
+    def told(self, gain: np.ndarray, value: np.ndarray) -> Measures:
+        """What each seat gains by a best response and wins by the policy, [seats] chips."""
         scale, unit = unit_of(self._game)
-        gain, value, seats = gains(tree, policy), values(tree, policy), range(self._game.seats)
+        seats = range(self._game.seats)
         won = {"value": value[0]} | {f"value/seat_{i}": value[i] for i in seats if len(seats) > 2}
         distance = float(gain.sum()) * scale
         kind = "exact" if self.others is None else f"against {self.others}"

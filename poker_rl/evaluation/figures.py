@@ -66,6 +66,9 @@ def of_player(curves: Curves, axis: str, player: str, measure: str) -> Line:
     percent = sorted(int(name[len(tag) + 2 :]) for name in curves if name.startswith(f"{tag}/p"))
     if not percent:
         wide = curves.get(f"{tag}/half_width")
+        there = np.isfinite(curves[tag])  # not all rows need to have it
+        curves = {name: column[there] for name, column in curves.items()}
+        wide = None if wide is None else wide[there]
         y = curves[tag]
         interval = () if wide is None else (("95 % interval", y - wide, y + wide),)
         return Line(name, curves[axis], y, interval, player)

@@ -34,14 +34,23 @@ class Evaluation(Protocol):
     a resumed run has to repeat them.
     """
 
+    @property
+    def exact_every(self) -> int | None:
+        """In units of the budget: when `evaluate` is asked to be exact; None: never."""
+
     def evaluate(
-        self, players: dict[str, Player], folder: Path | None = None, decisions: int = 0
+        self,
+        players: dict[str, Player],
+        folder: Path | None = None,
+        decisions: int = 0,
+        exact: bool = False,
     ) -> Mapping[str, Measurement]:
         """Measurements by tag, the player's name first: "current/exploitability".
 
         Args:
             folder: of the run, with its earlier snapshots, if there is one.
             decisions: made so far.
+            exact: measure exactly what takes minutes too.
         """
 
     def figures(self, players: dict[str, Player], metrics: Path) -> Mapping[str, Figure]:

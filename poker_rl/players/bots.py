@@ -27,6 +27,11 @@ class Bot(Unvalued):
     def __post_init__(self, game: Game) -> None:
         self._tables = Tables(game, 0, 0)
 
+    @property
+    def blind_to_suits(self) -> bool:
+        """False: it may look at anything."""
+        return False
+
     def instance(self, k: int) -> Self:
         """Itself."""
         return self
@@ -49,7 +54,17 @@ class Bot(Unvalued):
 
 
 @dataclass(kw_only=True)
-class Uniform(Bot):
+class SuitBlind(Bot):
+    """A bot to which it is all the same what a suit is called."""
+
+    @property
+    def blind_to_suits(self) -> bool:
+        """True."""
+        return True
+
+
+@dataclass(kw_only=True)
+class Uniform(SuitBlind):
     """Takes each legal action equally often."""
 
     def probabilities(self, records: np.ndarray) -> np.ndarray:
@@ -60,7 +75,7 @@ class Uniform(Bot):
 
 
 @dataclass(kw_only=True)
-class FirstLegal(Bot):
+class FirstLegal(SuitBlind):
     """Takes the first action of `prefer` that is legal; actions left out come last, in their order.
 
     `raise` stands for all raises of a no-limit game, the smallest first.
@@ -92,7 +107,7 @@ class FirstLegal(Bot):
 
 
 @dataclass(kw_only=True)
-class AllIn(Bot):
+class AllIn(SuitBlind):
     """Raises as much as it may: all its chips in no-limit. Calls where it may not raise.
 
     Raises:

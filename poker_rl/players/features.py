@@ -34,6 +34,7 @@ class Features:
         size: width of a row, W.
         bits: whether all of it is 0 or 1.
         steps: number and width of the steps that a row begins with, L x F.
+        blind_to_suits: whether tables that differ in the names of suits alone have the same rows.
 
     Raises:
         Refused: if the game has no such features.
@@ -47,6 +48,9 @@ class Features:
         plain = kind in ("observation", "sorted_suits")
         self.bits = kind == "infoset" or (plain and game.observation_dtype == np.uint8)
         self.steps = (STEPS, game.history_size) if kind == "history" else NO_STEPS
+        # A board on the first street is not told from the own cards when suits are put in order.
+        first = isinstance(game, PokerGame) and game.board_cards[0] > 0
+        self.blind_to_suits = kind == "rank" or (self._renames and not first)
         self._tables = Tables(game, 0, 0)
 
     def __call__(self, records: np.ndarray) -> np.ndarray:

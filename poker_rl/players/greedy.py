@@ -28,6 +28,11 @@ class Greedy(Unvalued):
         """Those of the other player."""
         return self._player.instances
 
+    @property
+    def blind_to_suits(self) -> bool:
+        """As the other player."""
+        return self._player.blind_to_suits
+
     def instance(self, k: int) -> Greedy:
         """One of the copies, alone."""
         return Greedy(self._game, self._player.instance(k))

@@ -15,14 +15,14 @@ from poker_rl.games.cards import RANKS, SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import CALL, FOLD, HOLE, RAISE
-from poker_rl.players.bots import Bot
+from poker_rl.players.bots import SuitBlind
 
 BET = RAISE
 CHOICES = 3  # fold, call, bet
 
 
 @dataclass(kw_only=True)
-class HoldemBot(Bot):
+class HoldemBot(SuitBlind):
     """A bot that knows its two hole cards; a kind of it adds `wishes`, fold, call and bet [B, 3].
 
     Raises:

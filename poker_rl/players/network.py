@@ -93,6 +93,11 @@ class NetworkPlayer:
         self.features = Features(game, net.features)
         self._tables = Tables(game, 0, 0)
 
+    @property
+    def blind_to_suits(self) -> bool:
+        """Whether its networks are shown none of the names of suits."""
+        return self.features.blind_to_suits
+
     def instance(self, k: int) -> NetworkPlayer:
         """One of the copies, alone, with memory of its own."""
         count = member_count(self.game, self.members)

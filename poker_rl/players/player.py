@@ -22,6 +22,13 @@ class Player(Protocol):
     def instances(self) -> int:
         """1, or the number of independent copies trained side by side."""
 
+    @property
+    def blind_to_suits(self) -> bool:
+        """Whether it plays all tables alike that differ in the names of suits alone.
+
+        What is known of one of them then holds for all. False is always right.
+        """
+
     def instance(self, k: int) -> Player:
         """One of the copies, alone."""
 

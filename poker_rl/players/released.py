@@ -32,6 +32,11 @@ class Released(Bot):
         super().__post_init__(game)
         (self._player,) = load_players(RELEASED / self.file, game, torch.device("cpu")).values()
 
+    @property
+    def blind_to_suits(self) -> bool:
+        """As the trained player."""
+        return self._player.blind_to_suits
+
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""
         return self._player.probabilities(records)

@@ -20,6 +20,7 @@ class TablePlayer(Unvalued):
     """
 
     instances = 1
+    blind_to_suits = False
 
     def __init__(self, game: Game, policy: np.ndarray) -> None:
         self.tree, self.policy = tree_of(game), policy

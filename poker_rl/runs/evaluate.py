@@ -40,6 +40,7 @@ class Evaluate:
     reduce: Reduce | None
     control: str | None
     figures: bool
+    exact: bool
     out: str | None
     show: bool
     seed: Seed
@@ -98,7 +99,7 @@ def evaluate(
     if asked.seats:
         evaluate_table(asked, common)
         return
-    common |= {"against": asked.against, "figures": asked.figures}
+    common |= {"against": asked.against, "figures": asked.figures, "exact": asked.exact}
     if asked.run is not None:
         with at_once():
             evaluate_run(
@@ -130,7 +131,7 @@ def evaluate_table(asked: Evaluate, common: Mapping[str, Any]) -> None:
     Raises:
         Refused: if anything is asked for that such a table has not.
     """
-    for key in ("player", "against", "earlier", "figures", "reduce", "control"):
+    for key in ("player", "against", "earlier", "figures", "exact", "reduce", "control"):
         if getattr(asked, key):
             raise Refused(f"{key}: goes without seats, which name the player of every seat")
     order, out = asked.seats, common["out"]

@@ -121,8 +121,10 @@ class Run:
             metrics = self.algorithm.learn()
             self.demand_finite(metrics)
             self.recorder.add(metrics, perf_counter() - started, self.step)
-            if crossed(before, self.step, self.evaluate_every):
-                self.measure()
+            exact = self.evaluation.exact_every
+            now_exact = exact is not None and crossed(before, self.step, exact)
+            if now_exact or crossed(before, self.step, self.evaluate_every):
+                self.measure(now_exact)
             if crossed(before, self.step, self.checkpoint_every):
                 self.save(self.recorder.state_dict())
             idle = idle + 1 if self.step == before else 0
@@ -144,11 +146,11 @@ class Run:
             for name, figure in figures.items():
                 self.recorder.figure(name, figure, origin)
 
-    def measure(self) -> None:
+    def measure(self, exact: bool = False) -> None:
         """Evaluate the players and write a row."""
         started = perf_counter()
         players, decisions = dict(self.algorithm.players()), self.algorithm.progress.decisions
-        measurements = self.evaluation.evaluate(players, self.folder, decisions)
+        measurements = self.evaluation.evaluate(players, self.folder, decisions, exact)
         self.demand_finite(flatten(measurements))
         seconds = perf_counter() - started
         self.last_row = self.recorder.row(self.algorithm.progress, measurements, seconds)

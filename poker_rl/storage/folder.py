@@ -43,7 +43,7 @@ LABEL_CHARACTERS = 80  # of a folder's name, before the time
 # Root settings that tell where a run is, not what it is.
 PLACE = {"outputs", "name", "resume"}
 # How runs of earlier versions were measured, which lack these settings of `evaluation`.
-BEFORE = {"reduce": "none", "control": None}
+BEFORE = {"reduce": "none", "control": None, "exact_every": None}
 PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
 
 

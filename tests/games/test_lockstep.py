@@ -47,6 +47,20 @@ def test_limit_holdem():
     assert told["split pots"] > 50
 
 
+def test_flop_holdem():
+    """With the parameters under which its exploitability has been published (Deep CFR, 2019)."""
+    definition = replace(game("flop_holdem"), blinds=[100, 50], raise_sizes=[100, 100])
+    other = universal_poker(definition)
+    said = {"blind": "100 50", "firstPlayer": "2 1", "raiseSize": "100 100", "maxRaises": "3 3"}
+    assert said.items() <= other.get_parameters().items()
+    assert compare(definition, open_spiel(other), hands=500, seed=1)["showdowns"] > 100
+
+
+@pytest.mark.parametrize("name", ["leduc_5", "leduc_13"])
+def test_leduc_of_more_ranks(name):
+    compare(game(name), open_spiel(universal_poker(game(name))), hands=300, seed=1)
+
+
 @pytest.mark.parametrize("first", range(0, len(DEFINITIONS), 10))
 def test_drawn_definitions(first):
     for seed, definition in enumerate(DEFINITIONS[first : first + 10], first):

@@ -89,8 +89,14 @@ class TinyAlgorithm:
 
 
 class TinyEvaluation:
+    exact_every = None
+
     def evaluate(
-        self, players: Mapping[str, TinyPlayer], folder: Path | None = None, decisions: int = 0
+        self,
+        players: Mapping[str, TinyPlayer],
+        folder: Path | None = None,
+        decisions: int = 0,
+        exact: bool = False,
     ) -> dict[str, Measurement]:
         size = float(players["current"].weight.detach().norm())
         return {

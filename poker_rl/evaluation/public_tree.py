@@ -1,0 +1,295 @@
+"""Exact exploitability by a walk of the public tree: what both seats see, boards and betting lines.
+
+At each public state a player is asked for all hands that it may hold there. The chance that each
+seat comes there with each hand goes down the tree, what each hand wins comes up
+(Johanson et al., "Accelerating best response calculation in large extensive games", 2011). The
+results of a board are given up before the next one, so the memory is that of one board a street.
+
+Boards that differ in the names of suits alone are walked once if the player is blind to suits, and
+so are hands that only a renaming which changes nothing of the board tells apart.
+"""
+
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.betting_lines import Street, streets_of
+from poker_rl.evaluation.boards import Board, Boards
+from poker_rl.evaluation.ranges import Ranges, against_all, show_down
+from poker_rl.games.game import Game, rule
+from poker_rl.games.poker.game import PokerGame
+from poker_rl.players.player import Player, finite
+
+ROWS = 4096  # tables a player is asked at once: what a network makes of them stays in the cache
+MOST_ROWS = 2e9  # in all: hours
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a policy is worth, in chips a hand.
+
+    Attributes:
+        value: what the first seat wins if both seats play the policy.
+        best: what each seat wins with its best response, [2].
+    """
+
+    value: float
+    best: np.ndarray
+
+    @property
+    def gains(self) -> np.ndarray:
+        """What each seat gains by its best response, [2]."""
+        return self.best - [self.value, -self.value]
+
+
+class PublicTree:
+    """The public tree of a game of poker for two, as it is walked for one player.
+
+    Args:
+        merge: whether boards and hands that differ in the names of suits alone are one.
+
+    Raises:
+        Refused: if it is another game, or has too many rows to ask.
+    """
+
+    def __init__(self, game: Game, merge: bool) -> None:
+        if not isinstance(game, PokerGame) or game.seats != 2:
+            raise Refused(f"{game.name} is not poker for two players, which it has to be")
+        self.game = game
+        self.streets = streets_of(game)
+        self.ranges = Ranges(game)
+        self.boards = Boards(game, self.ranges, merge)
+        about = self._about(merge)
+        if about > MOST_ROWS:
+            raise Refused(
+                f"the public tree of {game.name} has about {about:.1e} public states times"
+                f" hands, more than {MOST_ROWS:.0e}, the most that is walked; smaller games fit,"
+                " such as flop_holdem"
+            )
+
+    def _about(self, merge: bool) -> float:
+        """A rough number of rows, known before any board is looked at."""
+        rows, boards, left = 0.0, 1.0, self.game.cards
+        for street, size in zip(self.streets, self.game.board_cards, strict=True):
+            boards *= comb(left, size)
+            left -= size
+            # Of the most boards no suits are alike, so each stands for all renamings.
+            alike = len(self.ranges.cards) if merge else 1
+            rows += len(street.asked) * boards * comb(left, self.game.hole_cards) / alike
+        return rows
+
+    def rows(self) -> int:
+        """How many tables the player is asked about."""
+        return sum(
+            len(self.streets[number].asked) * len(self.representatives(board)[0])
+            for number, board in self._all_boards(0, self.boards.root)
+        )
+
+    def _all_boards(self, number: int, board: Board) -> Iterator[tuple[int, Board]]:
+        for after in self.boards.after(board, number):
+            yield number, after
+            if number + 1 < len(self.streets):
+                yield from self._all_boards(number + 1, after)
+
+    def byte_count(self) -> int:
+        """Bytes of memory that the walk takes at once, about, the player's own aside."""
+        hands = len(self.ranges.hands)
+        lines = sum(6 * len(street.parent) + 2 * len(street.leaving) for street in self.streets)
+        asked = max(len(street.asked) for street in self.streets)
+        row = self.game.table.itemsize + 16 * self.game.actions
+        return hands * (8 * lines + asked * row) + 3 * ROWS * self.game.table.itemsize
+
+    def sample(self) -> np.ndarray:
+        """Tables [B] as the player will be asked, of a board of the last street."""
+        board = self.boards.root
+        for number in range(len(self.streets)):
+            board = self.boards.after(board, number)[-1]
+        street = self.streets[-1]
+        kept, _ = self.representatives(board)
+        return self.tables(street, board, kept)[:ROWS]
+
+    def measure(self, player: Player, asked: Callable[[int], object] = lambda rows: None) -> Result:
+        """Walk the tree.
+
+        Args:
+            player: of one instance.
+            asked: is told of each batch of rows as it is done.
+        """
+        walk = _Walk(self, player, asked)
+        reach = np.ones((2, 1, len(self.ranges.hands)))
+        worth, value = walk.chance(0, self.boards.root, reach)
+        pairs = comb(self.game.cards, self.game.hole_cards)
+        pairs *= comb(self.game.cards - self.game.hole_cards, self.game.hole_cards)
+        return Result(value / pairs, worth.sum((1, 2)) / pairs)
+
+    def representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
+        """Hands that stand for all that the board's renamings make of them.
+
+        Returns:
+            their places among the hands, [R], and of each hand the one that stands for it, a place
+            in the first array, [H]; -1 for hands that share a card with the board.
+        """
+        least = self.ranges.renamed[board.renamings].min(0)
+        free = self.ranges.free(board.cards)
+        kept, place = np.unique(least[free], return_inverse=True)
+        of_hand = np.full(len(free), -1)
+        of_hand[free] = place
+        return kept, of_hand
+
+    def tables(self, street: Street, board: Board, kept: np.ndarray) -> np.ndarray:
+        """Tables at which the seat to act holds each of these hands, [D * R].
+
+        The other seat and the board to come get any of the cards that are left.
+        """
+        game, hands = self.game, self.ranges.hands[kept]
+        hole, count = game.hole_cards, len(kept)
+        used = np.zeros((count, game.cards), np.bool_)
+        used[:, board.cards] = True
+        np.put_along_axis(used, hands.astype(np.int64), True, axis=1)
+        fill = np.argsort(used, axis=1, kind="stable")
+        shown = len(board.cards)
+        later = game.dealt - 2 * hole - shown
+        other, rest = fill[:, :hole], fill[:, hole : hole + later]
+        middle = np.broadcast_to(board.cards, (count, shown))
+        decks = np.stack(
+            [np.hstack([hands, other, middle, rest]), np.hstack([other, hands, middle, rest])]
+        )
+        tables = np.repeat(street.tables, count)
+        tables["deck"][:, : game.dealt] = decks[street.seat[street.asked]].reshape(-1, game.dealt)
+        return tables
+
+
+class _Walk:
+    """One walk of a public tree for one player."""
+
+    def __init__(self, tree: PublicTree, player: Player, asked: Callable[[int], object]) -> None:
+        self._tree, self._player, self._asked = tree, player, asked
+        self._ranges, self._boards = tree.ranges, tree.boards
+
+    def chance(self, number: int, before: Board, reach: np.ndarray) -> tuple[np.ndarray, float]:
+        """Deal the board of a street in all ways and take the mean.
+
+        Args:
+            reach: of each seat at each line that the street begins with, [2, L, H].
+
+        Returns:
+            what each hand wins by a best response of its seat, times the chance that the other seat
+            and the cards come there, [2, L, H]; and what the first seat wins by the policy, times
+            the chance of all.
+        """
+        worth, value = np.zeros(reach.shape), 0.0
+        for board in self._boards.after(before, number):
+            won, own = self.street(number, board, reach)
+            share = board.weight / len(before.renamings)
+            worth += share * won
+            value += board.weight * own
+        if len(before.renamings) > 1:
+            renamed = self._ranges.renamed[before.renamings]
+            worth = np.sum([worth[:, :, names] for names in renamed], axis=0)
+        ways = self._boards.ways(number)
+        return worth / ways, value / ways
+
+    def street(self, number: int, board: Board, reach: np.ndarray) -> tuple[np.ndarray, float]:
+        """Walk the lines of a street with one board; as `chance` returns."""
+        street = self._tree.streets[number]
+        free = self._ranges.free(board.cards)
+        all_reach = np.empty((len(street.parent), 2, len(free)))
+        all_reach[: street.entering] = (reach * free).transpose(1, 0, 2)
+        chances = self.chances(street, board)
+        row = np.cumsum(street.seat >= 0) - 1
+        _descend(
+            street.entering, street.parent, street.action, street.seat, row, chances, all_reach
+        )
+        worth = np.zeros(all_reach.shape)
+        value = 0.0
+        if len(street.ended):
+            order, ranks = np.empty(0, np.int64), np.empty(0, np.int32)
+            if not street.folded.all():
+                order, ranks = self._ranges.ranked(board.cards)
+            value = _settle(
+                self._ranges.hands,
+                order,
+                ranks,
+                street.ended,
+                street.folded,
+                street.paid,
+                all_reach,
+                worth,
+            )
+        if len(street.leaving):
+            below = all_reach[street.leaving].transpose(1, 0, 2)
+            later, own = self.chance(number + 1, board, below)
+            worth[street.leaving] = later.transpose(1, 0, 2)
+            value += own
+        _ascend(street.entering, street.parent, street.seat, worth)
+        return worth[: street.entering].transpose(1, 0, 2) * free, value
+
+    def chances(self, street: Street, board: Board) -> np.ndarray:
+        """The policy at each line where somebody acts, [D, A, H]; 0 for hands that cannot be."""
+        kept, of_hand = self._tree.representatives(board)
+        tables = self._tree.tables(street, board, kept)
+        parts = []
+        for first in range(0, len(tables), ROWS):
+            batch = tables[first : first + ROWS]
+            parts.append(finite(self._player.probabilities(batch)))
+            self._asked(len(batch))
+        actions = self._tree.game.actions
+        by_hand = np.concatenate([*parts, np.zeros((0, actions))]).reshape(-1, len(kept), actions)
+        out = np.zeros((len(by_hand), actions, len(of_hand)))
+        free = of_hand >= 0
+        out[:, :, free] = by_hand[:, of_hand[free]].transpose(0, 2, 1)
+        return out
+
+
+@rule
+def _descend(entering, parent, action, seat, row, chances, reach):
+    """Write the reach [N, 2, H] of all lines after those that a street begins with."""
+    for line in range(entering, len(parent)):
+        above = parent[line]
+        actor = seat[above]
+        policy = chances[row[above], action[line]]
+        for hand in range(reach.shape[2]):
+            reach[line, actor, hand] = reach[above, actor, hand] * policy[hand]
+            reach[line, 1 - actor, hand] = reach[above, 1 - actor, hand]
+
+
+@rule
+def _settle(hands, order, ranks, ended, folded, paid, reach, worth):
+    """Write what each hand wins where hands end, [N, 2, H]; return what the first seat wins."""
+    value = 0.0
+    for i in range(len(ended)):
+        line = ended[i]
+        for seat in range(2):
+            out = worth[line, seat]
+            if folded[i]:
+                against_all(hands, reach[line, 1 - seat], out)
+            else:
+                show_down(hands, order, ranks, reach[line, 1 - seat], out)
+            for hand in range(len(out)):
+                out[hand] *= paid[i, seat]
+        for hand in range(len(hands)):
+            value += reach[line, 0, hand] * worth[line, 0, hand]
+    return value
+
+
+@rule
+def _ascend(entering, parent, seat, worth):
+    """Bring worth [N, 2, H] up: the best for the seat that acts, the sum for the other one."""
+    best = np.zeros(len(parent), np.bool_)  # whether a line has one of its actions' worth already
+    for line in range(len(parent) - 1, entering - 1, -1):
+        above = parent[line]
+        actor = seat[above]
+        for hand in range(worth.shape[2]):
+            won = worth[line, actor, hand]
+            if not best[above] or won > worth[above, actor, hand]:
+                worth[above, actor, hand] = won
+            worth[above, 1 - actor, hand] += worth[line, 1 - actor, hand]
+        best[above] = True

@@ -1,0 +1,70 @@
+"""Walks of the public tree, told of before they begin and with a bar while they last."""
+
+from __future__ import annotations
+
+import sys
+from math import ceil
+from time import perf_counter
+
+from tqdm import tqdm  # type: ignore[import-untyped]
+
+from poker_rl.evaluation.public_tree import PublicTree, Result
+from poker_rl.games.game import Game
+from poker_rl.players.player import Player
+
+SAMPLE_S = 1.0  # seconds for which a player is asked to see how fast it answers
+
+
+def cost(game: Game, player: Player) -> str:
+    """How long the exact value of a player will take and how much memory, for people.
+
+    The player is asked about some of the tables, again and again for a second.
+
+    Args:
+        player: of one instance.
+
+    Raises:
+        Refused: if the game's public tree cannot be walked.
+    """
+    tree = PublicTree(game, player.blind_to_suits)
+    rows, tables = tree.rows(), tree.sample()
+    player.probabilities(tables)  # compiles
+    asked, began = 0, perf_counter()
+    while (seconds := perf_counter() - began) < SAMPLE_S:
+        player.probabilities(tables)
+        asked += len(tables)
+    minutes = seconds / asked * rows / 60
+    time = f"{ceil(minutes)} min" if minutes > 1 else f"{ceil(60 * minutes)} s"
+    suits = "merged" if player.blind_to_suits else "told apart"
+    return (
+        f"exact: {rows:,} hands at public states, suits {suits}; about {time}"
+        f" and {tree.byte_count() / 1e6:,.0f} MB of memory besides the player's own"
+    )
+
+
+def walk(game: Game, player: Player) -> Result:
+    """The exact value of a player of one instance, with a progress bar.
+
+    Raises:
+        Refused: if the game's public tree cannot be walked.
+    """
+    tree = PublicTree(game, player.blind_to_suits)
+    with tqdm(
+        total=tree.rows(),
+        desc="exact",
+        unit=" hands",
+        unit_scale=True,
+        leave=False,
+        dynamic_ncols=True,
+        mininterval=0.1 if sys.stderr.isatty() else 30,  # a log file gets a line now and then
+    ) as bar:
+        return tree.measure(player, bar.update)
+
+
+def demand_walk(game: Game) -> None:
+    """Refuse a game whose public tree cannot be walked for any player.
+
+    Raises:
+        Refused: telling how large it is.
+    """
+    PublicTree(game, merge=True)
