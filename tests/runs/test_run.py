@@ -24,7 +24,7 @@ from poker_rl.runs import stop
 from poker_rl.runs.run import Diverged, crossed
 from poker_rl.runs.stop import Interrupted
 from poker_rl.storage import checkpoint
-from poker_rl.storage.folder import read_folder
+from poker_rl.storage.folder import BEFORE, read_folder
 
 FORK = multiprocessing.get_context("fork")  # saves importing torch for every child
 TRACED = ("run.py", "record.py", "checkpoint.py", "folder.py")
@@ -93,7 +93,9 @@ def test_a_run_leaves_its_folder() -> None:
     folder = tiny.only_folder()
     assert folder.parent == Path("outputs/tiny/fit")
     cfg, manifest = read_folder(folder)
-    assert cfg == tiny.settings()
+    expected = tiny.settings()
+    expected["evaluation"] = BEFORE | expected["evaluation"]
+    assert cfg == expected
     assert manifest["status"] == "finished"
     assert manifest["seed"] == 5
     assert manifest["versions"]["torch"].startswith(torch.__version__.partition("+")[0])
