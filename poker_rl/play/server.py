@@ -29,7 +29,8 @@ from starlette.staticfiles import StaticFiles
 
 from poker_rl.config.settings import Refused
 from poker_rl.play.guard import LARGEST_BODY, Guard
-from poker_rl.play.session import NotAllowed, Session, Stale
+from poker_rl.play.moves import NotAllowed
+from poker_rl.play.session import Session, Stale
 from poker_rl.storage.disk import told
 
 PAGES = Path(__file__).parent / "pages"

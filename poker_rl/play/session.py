@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.settings import Refused
-from poker_rl.evaluation.grid import grid_here, has_grid, plain
+from poker_rl.evaluation.grid import has_grid
 from poker_rl.evaluation.matches import unit_of
 from poker_rl.games.game import Game
 from poker_rl.games.hand import Hand
-from poker_rl.games.poker.notation import AnyPoker
 from poker_rl.games.poker.phh import demand_phh, phh
-from poker_rl.games.scene import Amounts, Move
+from poker_rl.play import advice
 from poker_rl.play.journal import Journal
-from poker_rl.play.review import FEW, chances_of, listed, reviewed
+from poker_rl.play.moves import NotAllowed, move_asked
+from poker_rl.play.review import reviewed
 from poker_rl.play.statistics import Statistics
 from poker_rl.play.table import YOU, Dealt, Seated, Table, deal, final, played_again
 from poker_rl.play.text import text_of
@@ -39,10 +39,6 @@ MOST_DECISIONS = 1000  # more than a person has in a hand: what a turn's number 
 
 class Stale(Exception):
     """A request made of an earlier view: what it asks for has happened, or can't any more."""
-
-
-class NotAllowed(Exception):
-    """A request that the table does not allow now, in a sentence. Nothing has changed."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +222,7 @@ class Session:
         self._demand(turn)
         if self._hand.over:
             raise NotAllowed(f"The {self.table.game.hand} is over.")
-        move = self._move(action)
+        move = move_asked(self.table.game, self._hand.record[0], action)
         hand = self._hand.after(move).to_person()
         self._go_on(hand, len(self._hand.steps), self._decisions + 1)
         return self.view()
@@ -245,23 +241,13 @@ class Session:
         return self.view()
 
     def hint(self, turn: int) -> dict[str, Any]:
-        """What the adviser would do now, as plain values.
-
-        Its name, its chances, and what it expects to win in the whole hand in the unit of the
-        statistics; None if it has no critic.
+        """What the adviser would do now, as `advice.hint` has it.
 
         Raises:
             Stale: if the view that it was asked from is not the present one.
             NotAllowed: if the hand is over, or there is no adviser.
         """
-        adviser, record = self._adviser(turn), self._hand.record
-        chances = chances_of(self.table.game, adviser.player, record)
-        values = adviser.player.values(record.copy())
-        return {
-            "adviser": adviser.name,
-            "chances": listed(self.table.game, record, chances),
-            "value": None if values is None else float(values[0]) * unit_of(self.table.game)[0],
-        }
+        return advice.hint(self.table.game, self._adviser(turn), self._hand.record)
 
     def grid(self, turn: int) -> dict[str, Any]:
         """What the adviser would do now with every starting hand of hold'em, as `plain` has it.
@@ -270,11 +256,7 @@ class Session:
             Stale: if the view that it was asked from is not the present one.
             NotAllowed: if the hand is over, there is no adviser, or the game is not hold'em.
         """
-        adviser, game = self._adviser(turn), self.table.game
-        if not (has_grid(game) and isinstance(game, AnyPoker)):
-            raise NotAllowed("Only hold'em has a grid of starting hands.")
-        grid = grid_here(game, adviser.player, self._hand.record[0])
-        return {"adviser": adviser.name, **plain(grid, game.ranks)}
+        return advice.grid(self.table.game, self._adviser(turn), self._hand.record[0])
 
     def _adviser(self, turn: int) -> Seated:
         """Who is asked for advice on the decision of this view."""
@@ -339,37 +321,6 @@ class Session:
     def _demand(self, turn: int) -> None:
         if turn != self.turn:
             raise Stale("The table has gone on since.")
-
-    def _move(self, action: int | dict[str, int]) -> Move:
-        """The legal move that was asked for."""
-        game, record = self.table.game, self._hand.record[0]
-        amounts = game.amounts(record)
-        number = action_of(amounts, action.get("to")) if isinstance(action, dict) else action
-        legal = game.moves(record)
-        if type(number) is int:
-            for move in legal:
-                if move.action == number:
-                    return move
-            if amounts is not None and 0 <= number - amounts.action <= amounts.high - amounts.low:
-                return game.moves(record, [number])[0]
-        labels = [move.label.lower() for move in legal]
-        allowed = f": {', '.join(labels)}" if len(labels) <= FEW else ""
-        raise NotAllowed(f"That is not one of the moves that you have{allowed}.")
-
-
-def action_of(amounts: Amounts | None, to: object) -> int:
-    """The action that bets or raises to so many chips.
-
-    Raises:
-        NotAllowed: if that is no amount that may be bet.
-    """
-    if amounts is None:
-        raise NotAllowed("You can't choose an amount here.")
-    if type(to) is not int or not amounts.low <= to <= amounts.high:
-        raise NotAllowed(
-            f"You may bet or raise to a whole number of chips from {amounts.low} to {amounts.high}."
-        )
-    return amounts.action + to - amounts.low
 
 
 def has_phh(game: Game) -> bool:

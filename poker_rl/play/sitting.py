@@ -9,7 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from poker_rl.play import screen
-from poker_rl.play.session import NotAllowed, Session
+from poker_rl.play.moves import NotAllowed
+from poker_rl.play.session import Session
 
 LABELS = "1234567890abdegijklmnotuwxyz"  # keys of own cards: none of these does anything else
 DIGITS = 9  # at most in an amount

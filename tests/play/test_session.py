@@ -23,7 +23,8 @@ from poker_rl.evaluation.exploitability import losses
 from poker_rl.games.tree import tree_of
 from poker_rl.play import review
 from poker_rl.play.journal import Journal
-from poker_rl.play.session import NotAllowed, Session, Stale
+from poker_rl.play.moves import NotAllowed
+from poker_rl.play.session import Session, Stale
 from poker_rl.play.table import Dealt, Seated, Table
 from poker_rl.players.load import load_player
 
