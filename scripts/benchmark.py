@@ -20,7 +20,7 @@ import torch
 from poker_rl.config.build import build
 from poker_rl.config.options import CONF, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
-from poker_rl.evaluation.ranges import Ranges, show_down
+from poker_rl.games.public.ranges import Ranges, show_down
 from poker_rl.games.cards import card_name, strength
 from poker_rl.games.game import Game, rule
 from poker_rl.games.poker.betting import deal, legal, payoffs, start, step

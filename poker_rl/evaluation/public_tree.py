@@ -21,9 +21,9 @@ from math import comb
 import numpy as np
 
 from poker_rl.config.settings import Refused
-from poker_rl.evaluation.betting_lines import Street, streets_of
-from poker_rl.evaluation.boards import Board, Boards
-from poker_rl.evaluation.ranges import Ranges, against_all, show_down
+from poker_rl.games.public.betting_lines import Street, streets_of
+from poker_rl.games.public.boards import Board, Boards
+from poker_rl.games.public.ranges import Ranges, against_all, show_down
 from poker_rl.games.game import Game, rule
 from poker_rl.games.poker.game import PokerGame
 from poker_rl.players.player import Player, finite

@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.evaluation.ranges import Ranges
+from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.poker.game import PokerGame
 
 
