@@ -9,8 +9,8 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.public.ranges import Ranges
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,31 @@ class Boards:
             )
             for i in np.flatnonzero(own == keys.min(0))
         ]
+
+    def along(self, cards: np.ndarray) -> list[Board]:
+        """The boards of all streets of a hand with these board cards [n], the last one full."""
+        found, board = [], self.root
+        for size in self._game.board_cards:
+            new = cards[len(board.cards) :][:size]
+            image = np.sort(self._ranges.cards[board.renamings][:, new], axis=1)  # [S, size]
+            same = board.renamings[(image == np.sort(new)).all(1)]
+            board = Board(np.concatenate([board.cards, new]), 1, same)
+            found.append(board)
+        return found
+
+    def representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
+        """Hands that stand for all that the board's renamings make of them.
+
+        Returns:
+            their places among the hands, [R], and of each hand the one that stands for it, a place
+            in the first array, [H]; -1 for hands that share a card with the board.
+        """
+        least = self._ranges.renamed[board.renamings].min(0)
+        free = self._ranges.free(board.cards)
+        kept, place = np.unique(least[free], return_inverse=True)
+        of_hand = np.full(len(free), -1)
+        of_hand[free] = place
+        return kept, of_hand
 
     def ways(self, street: int) -> int:
         """How many boards a street may bring once both hands and the board before it are known."""
