@@ -35,7 +35,7 @@ from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.tables import Tables
 
 GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
-GAMES += ["limit_holdem_2to9", "rhode_island"]
+GAMES += ["limit_holdem_2to9"]
 STACKS = "stacks"
 BATCH = 1000  # hands played here before they are played there
 HANDS_OF_STACKS = 10  # before new ones are drawn

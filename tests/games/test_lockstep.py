@@ -78,6 +78,13 @@ def test_holdem_beside_pokerkit(name):
         assert told["odd chips"] > 0
 
 
+def test_rhode_island_holdem_beside_pokerkit():
+    told = compare(game("rhode_island"), pokerkit, hands=500, seed=2)
+    assert told["hands"] == 500
+    assert told["showdowns"] > 150
+    assert told["split pots"] > 5  # hands of three cards seldom tie
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
     """2,000 hands in all; two seats to nine by turns, with and without `short_bets_reopen`."""
