@@ -108,7 +108,7 @@ def test_the_legend_stands_beside_the_title_and_takes_no_width_from_the_grids():
 
     one = grid(lambda a, b: 51 in (a, b))
     figure = draw([[one, one]], "Starting hands: weight average, 9 seats", DECK)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     (legend,) = figure.legends
     box, title = legend.get_window_extent(), figure._suptitle.get_window_extent()
     right = figure.axes[-1].get_window_extent()
