@@ -103,6 +103,20 @@ def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
     assert figures(kuhn, {"current": load_player("uniform", kuhn)}) == {}
 
 
+def test_the_legend_stands_beside_the_title_and_takes_no_width_from_the_grids():
+    from poker_rl.evaluation.grids import draw
+
+    one = grid(lambda a, b: 51 in (a, b))
+    figure = draw([[one, one]], "Starting hands: weight average, 9 seats", DECK)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box, title = legend.get_window_extent(), figure._suptitle.get_window_extent()
+    right = figure.axes[-1].get_window_extent()
+    assert not box.overlaps(title)
+    assert box.y0 > right.y1
+    assert right.x1 > 0.95 * figure.bbox.width
+
+
 def test_a_cell_is_painted_by_its_chances():
     """Raises are on the left, folds on the right."""
     from poker_rl.evaluation.grids import RESOLUTION, draw
