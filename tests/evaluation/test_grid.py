@@ -111,7 +111,7 @@ def test_situations_on_the_flop(name, line):
     for _, board, record in first:
         assert (definition.line_name(record), len(board), record["live"]) == (line, 3, 2)
     for _, _, record in facing:
-        assert definition.line_name(record).startswith(f"{line}/r")
+        assert definition.line_name(record).startswith(f"{line}r")
         price = record["price"] - first[0][2]["price"]
         assert price == definition.unit_chips
         assert record["to_act"] != first[0][2]["to_act"]
