@@ -125,10 +125,11 @@ def _loops() -> tuple[Any, Any, Any]:
         _scatter: f"({PLACES}, {NUMBERS}, {NUMBERS})",
     }
     config: Any = numba.config
+    njit: Any = numba.njit
     before, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1
     try:
         find, add, scatter = (
-            numba.njit(signature, cache=True, nogil=True, error_model="numpy")(loop)
+            njit(signature, cache=True, nogil=True, error_model="numpy")(loop)
             for loop, signature in compiled.items()
         )
     finally:
