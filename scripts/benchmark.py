@@ -365,22 +365,43 @@ EXAMPLE = {  # OpenSpiel's nfsp_leduc_pytorch.py, which experiment=nfsp_leduc_op
 }
 
 
-def nfsp() -> Work:
+def learner(experiment: str) -> Any:
+    """The learner of an experiment, on one thread of the CPU and in float32."""
     from poker_rl.config.compose import compose, opened
+    from poker_rl.config.horizons import resolved
 
+    torch.set_num_threads(1)
     with opened([CONF]):
-        settings = plain(compose(["experiment=nfsp_leduc_openspiel"]).settings)
+        settings = resolved(plain(compose([f"experiment={experiment}"]).settings))
     parts = {"game": build(settings["game"], "game"), "net": build(settings["net"], "net")}
     given = Given(device=torch.device("cpu"), seed=0, **parts)
-    learner = build(settings["algo"], "algo", given=given)
+    return build(settings["algo"], "algo", given=given)
+
+
+def nfsp() -> Work:
+    ours = learner("nfsp_leduc_openspiel")
 
     def iteration() -> int:
-        before: int = learner.progress.decisions
-        told = learner.learn()
-        return learner.progress.decisions - before if "loss/average" in told else 0
+        before: int = ours.progress.decisions
+        told = ours.learn()
+        return ours.progress.decisions - before if "loss/average" in told else 0
 
     while not iteration():
         pass
+    return iteration
+
+
+def training(experiment: str, counter: str) -> Work:
+    """Iterations of an experiment once it learns, in decisions or updates."""
+    ours = learner(experiment)
+    while not ours.progress.updates:
+        ours.learn()
+
+    def iteration() -> int:
+        before: int = getattr(ours.progress, counter)
+        ours.learn()
+        return int(getattr(ours.progress, counter)) - before
+
     return iteration
 
 
@@ -471,7 +492,13 @@ def main() -> None:
     works = {"ours": counted(solver.learn, CFR_STEP)}
     report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))
 
-    torch.set_num_threads(1)
+    for experiment, counter in (
+        ("ppo_lhe", "decisions"),
+        ("big2_ppo_fast", "decisions"),
+        ("nfsp_2000", "updates"),
+    ):
+        report(f"experiment={experiment}, {counter}", {"ours": training(experiment, counter)})
+
     works = {"ours": nfsp()}
     if open_spiel and find_spec("tree") is not None:  # its NFSP needs dm-tree besides
         works["OpenSpiel PyTorch"] = open_spiel_nfsp()

@@ -198,8 +198,12 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         assert refused("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1", "threads=2"]
+    more.append("precision=medium")
     assert code("train", run, *more) == 0
-    assert "not as it was: threads 1, now 2. The last bits" in capsys.readouterr().out
+    changed = "not as it was: threads 1, now 2; precision highest, now medium. The last bits"
+    assert changed in capsys.readouterr().out
+    assert torch.get_float32_matmul_precision() == "medium"
+    torch.set_float32_matmul_precision("highest")  # of this process
     assert runs() == [folder]
     cfg = yaml.safe_load((folder / "config.yaml").read_text())
     assert (cfg["budget"], cfg["evaluate_every"], cfg["seed"]) == (20, 1, 3)
@@ -230,7 +234,7 @@ def test_a_folder_of_ones_own_name(refused: Any) -> None:
     folder.rename("moved")
     assert code("train", "resume=moved", "budget=30") == 0
     cfg = yaml.safe_load(Path("moved/config.yaml").read_text())
-    for key in ("outputs", "name", "figures", "threads"):
+    for key in ("outputs", "name", "figures", "threads", "precision"):
         del cfg[key]  # as an earlier version would have left it
     Path("moved/config.yaml").write_text(yaml.safe_dump(cfg))
     assert code("train", "resume=moved", "budget=40") == 0
@@ -591,6 +595,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train name=../x", 'name: "../x" is no name of a folder; allowed: up to 60 letters'),
         ("train outputs=", "outputs: give a folder, such as outputs=outputs"),
         ("train -m seed=1,2 name=x", "name: several jobs would be outputs/kuhn/ppo/x; tell them"),
+        ("train precision=low", 'precision: "low"'),
         ("train threads=0", "threads: 0 is not in [1, inf]"),
         ("train threads=1e9", "threads: 1000000000 are more than the cores of this machine, "),
         ("evaluate game=kuhn player=call threads=1e9", "threads: 1000000000 are more than"),

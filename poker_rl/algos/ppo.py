@@ -47,6 +47,7 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.average import AverageSettings
 from poker_rl.learning.averages import Averages
 from poker_rl.learning.descent import descend, set_rates
+from poker_rl.learning.legal import legal_alone
 from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.references import References
 from poker_rl.learning.rollout import OPEN, Batch, Rows
@@ -238,6 +239,7 @@ class PPO(NetworkLearner, Seats):
             now: values of the schedules.
         """
         clip = now["clip"]
+        logits, rows = legal_alone(logits, rows, ("even", "magnet", "last"))
         log_policy = masked_log_softmax(logits, rows["mask"])  # [K, B, A]
         policy = masked_softmax(logits, rows["mask"])  # exp is slow where it underflows
         log_prob = log_policy.gather(2, rows["action"][..., None])[..., 0]  # [K, B]

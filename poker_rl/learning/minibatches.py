@@ -40,7 +40,7 @@ class Inputs:
         """
         copies = copies_of(module)
         if self.place is None or copies * len(self.distinct) >= len(self.rows):
-            return routed(module, self.rows.float(), copy)
+            return routed(module, self.rows, copy)
         if copy is None:
             copy = torch.arange(copies, device=self.rows.device)
             copy = copy.repeat_interleave(len(self.rows) // copies)
@@ -56,7 +56,7 @@ class Inputs:
         if self.place is not None and len(self.distinct) < index.shape[1]:
             out = module(self.distinct.expand(len(index), -1, -1))  # [K, U, out]
             return out.gather(1, self.place[index][..., None].expand(-1, -1, out.shape[2]))
-        out = module(self.rows[index].float())
+        out = module(self.rows[index])
         return out
 
 

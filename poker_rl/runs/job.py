@@ -119,6 +119,7 @@ def start(
     root = Root(**convert_fields(Root, ungrouped, "", {}))
     settings = resolved(settings | asdict(root))
     device = prepare(root.device, root.threads, root.seed)
+    torch.set_float32_matmul_precision(root.precision)
     game: Game = build_as(Game, settings["game"], "game")
     load = loader(game, device, conf, opponents)
     with about("opponent"):

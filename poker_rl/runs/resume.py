@@ -14,8 +14,16 @@ from poker_rl.storage.disk import demand_file, demand_folder
 from poker_rl.storage.folder import CONFIG, FIGURES, MANIFEST, METRICS, PLACE
 
 # What a resumed run may do differently: how long it goes on, what is looked at on the way and drawn
-# at the end, and how many threads it takes.
-MAY_CHANGE = {"budget", "evaluate_every", "checkpoint_every", "evaluation", "figures", "threads"}
+# at the end, how many threads it takes and how exactly they compute.
+MAY_CHANGE = {
+    "budget",
+    "evaluate_every",
+    "checkpoint_every",
+    "evaluation",
+    "figures",
+    "threads",
+    "precision",
+}
 KEEPS = f"a resumed run keeps its settings, only {', '.join(sorted(MAY_CHANGE))} may change"
 
 

@@ -82,7 +82,7 @@ def go_on(
     try:
         run.restore(int(old["budget"]))
         here = session(device)
-        if changed := changes(manifest, old.get("threads"), here, cfg["threads"]):
+        if changed := changes(manifest, old, here, cfg):
             say(
                 f"not as it was: {'; '.join(changed)}. The last bits of what is learnt may differ"
                 " from those of a run that was never stopped"

@@ -206,26 +206,33 @@ def describe(seed: int, device: torch.device) -> dict[str, Any]:
 
 
 def changes(
-    manifest: Mapping[str, Any], threads: object, now: Mapping[str, Any], threads_now: object
+    manifest: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    now: Mapping[str, Any],
+    settings_now: Mapping[str, Any],
 ) -> list[str]:
     """What is not as it was when the run was last trained: `torch 2.12.0, now 2.13.0`.
 
     Args:
         manifest: the run's.
-        threads: those that it had.
+        settings: those that it had; earlier versions knew of no precision but the highest.
         now: this `session`.
-        threads_now: those that it has now.
+        settings_now: those that it has now.
     """
 
-    def facts(of: Mapping[str, Any], threads: object) -> dict[str, Any]:
+    def facts(of: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
         named = {name: of.get(name) for name in ("commit", "device", "gpu", "cpu")}
         versions = of.get("versions")
-        return {**named, **(versions if isinstance(versions, dict) else {}), "threads": threads}
+        how = {
+            "threads": settings.get("threads"),
+            "precision": settings.get("precision", "highest"),
+        }
+        return {**named, **(versions if isinstance(versions, dict) else {}), **how}
 
     # Earlier versions did not write down what a resumed run ran on.
     sessions = [manifest, *manifest["resumed"]]
     last = next((one for one in reversed(sessions) if "versions" in one), manifest)
-    before, after = facts(last, threads), facts(now, threads_now)
+    before, after = facts(last, settings), facts(now, settings_now)
     return [
         f"{name} {before.get(name)}, now {after.get(name)}"
         for name in before | after
