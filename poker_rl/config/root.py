@@ -19,6 +19,7 @@ class Root:
     seed: Seed
     device: Literal["auto", "cpu", "cuda"]
     threads: Count
+    workers: Count
     budget: Count
     budget_unit: Literal["decisions", "hands", "updates", "iterations"]
     evaluate_every: Count

@@ -21,6 +21,8 @@ from poker_rl.config.horizons import used_up
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
+from poker_rl.learning import processes
+from poker_rl.runs import together
 from poker_rl.runs.record import Recorder, flatten
 from poker_rl.runs.resume import demand_fit, demand_kept, kept
 from poker_rl.runs.stop import Stop
@@ -116,7 +118,7 @@ class Run:
             self.measure()
             self.save(self.recorder.state_dict())
         idle = 0
-        while self.step < self.budget and not stop.number:
+        while self.step < self.budget and not stop.asked():
             before, started = self.step, perf_counter()
             metrics = self.algorithm.learn()
             self.demand_finite(metrics)
@@ -168,6 +170,7 @@ class Run:
         progress, game = self.algorithm.progress, self.game.state()
         players = {name: player.state() for name, player in self.algorithm.players().items()}
         self.recorder.sync()
+        processes.meet()  # the others have saved what is their own
         checkpoint.save_snapshot(
             self.folder, progress.decisions, {"game": game, "players": players}
         )
@@ -182,6 +185,7 @@ class Run:
                 "record": record,
             },
         )
+        together.tidy(self.folder, progress.decisions)
         self.saved = self.manifest["checkpoint"] = asdict(progress)
         write_manifest(self.folder, self.manifest)
 
