@@ -119,7 +119,7 @@ def start(
     if folder is not None:
         opponents = Opponents(folder, named(settings_of(folder, "resume")))
         settings = resumed(folder, settings, overrides)
-    elif settings["workers"] == 1:
+    elif settings.get("workers") == 1:
         settings["workers"] = started()
     settings = taking_along(settings, opponents, conf)
     ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
@@ -232,9 +232,10 @@ def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch
     if threads > cores:
         raise Refused(f"threads: {threads} are more than the cores of this machine, {cores}")
     if where.workers > 1 and where.rank == 0 and threads * where.here > cores:
+        each = f"{threads} thread{'s' * (threads > 1)}"
         say(
-            f"workers: {where.here} processes with {threads} of the threads each are more than the"
-            f" cores of this machine, {cores}, and wait for each other"
+            f"workers: {where.here} processes of {each} each are more than the cores of this"
+            f" machine, {cores}, and will wait for each other"
         )
     torch.set_num_threads(threads)
     numba.set_num_threads(threads)
@@ -243,7 +244,7 @@ def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch
     if there and where.workers > 1:
         gpus = torch.cuda.device_count()
         if device == "cuda" and gpus < where.here:
-            raise Refused(f"device: cuda has {gpus} GPUs here for {where.here} workers")
+            raise Refused(f"device: cuda, but there are {gpus} GPUs here for {where.here} workers")
         there = gpus >= where.here
     if device == "cuda" and not there:
         why = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"

@@ -57,7 +57,8 @@ def shared_out(begin: Begin, tasks: Sequence[int], workers: int) -> Iterator[int
 def died(code: int) -> str:
     """How a process ended, by its exit code."""
     how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-    return f"a worker process was ended {how}, as by lack of memory"
+    why = ", as by lack of memory" if code == -signal.SIGKILL else ""
+    return f"a worker process was ended {how}{why}"
 
 
 def _serve(connection: Connection, begin: Begin) -> None:

@@ -19,15 +19,20 @@ from poker_rl.config.build import build
 from poker_rl.config.compose import composed
 from poker_rl.config.horizons import resolved
 from poker_rl.config.options import option
-from poker_rl.learning import processes
 from poker_rl.learning.hand_memory import Transitions
 from poker_rl.learning.minibatches import minibatches
 from poker_rl.learning.rollout import joined
-from poker_rl.runs.together import agree, apart, whole
+from poker_rl.runs.together import agree, apart
 
 FORK = multiprocessing.get_context("fork")  # saves importing torch for every child
 CPU = torch.device("cpu")
 TEN = 10  # iterations, each of one step of an optimiser or more
+
+ONE_STEP = ["algo.updates=1", "algo.training_period=8"]
+
+
+def batches(replay: int, average: int) -> list[str]:
+    return [f"algo.batch={replay}", f"algo.average.batch={average}"]
 
 
 def in_two(work: Callable[[int], Any], folder: Path) -> list[Any]:
@@ -123,7 +128,7 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
         return joined([played[0], shifted(played[1], tables)])
 
     def parts(rows: np.ndarray, copy: np.ndarray, count: int) -> Any:
-        """Whole batches, in whose rows order is nothing; both generators draw theirs all the same."""
+        """Whole batches, whose order is nothing; both generators draw theirs all the same."""
         first = len(played[0])
         if hasattr(one, "_traverser"):  # whose decisions alone are in the batch
             first = int((played[0].agent == halves[0]._traverser[played[0].table]).sum())
@@ -168,14 +173,12 @@ def shifted(batch: Any, tables: int) -> Any:
         ("actor_critic", ["algo.hands=32", "algo.minibatches=1"], ["algo.hands=64"]),
         (
             "nfsp",
-            ["algo.tables=16", "algo.steps=8", "algo.learn_from=32", "algo.batch=16"]
-            + ["algo.average.batch=8"],
-            ["algo.tables=32", "algo.batch=32", "algo.average.batch=16"],
+            ["algo.tables=16", "algo.steps=8", "algo.learn_from=32", *batches(16, 8)],
+            ["algo.tables=32", *batches(32, 16)],
         ),
         (
             "apu",
-            ["algo.episodes=8", "algo.batch=16", "algo.update=dual_apu_ctrl"]
-            + ["algo.updates=1", "algo.training_period=8"],
+            ["algo.update=dual_apu_ctrl", "algo.episodes=8", "algo.batch=16", *ONE_STEP],
             ["algo.episodes=16", "algo.batch=32"],
         ),
     ],
