@@ -11,7 +11,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.learning import processes
 from poker_rl.runs.run import crossed
 from poker_rl.runs.stop import Interrupted, Stop
-from poker_rl.runs.together import WORKERS, agree, apart
+from poker_rl.runs.together import agree, apart, left_at
 from poker_rl.storage import checkpoint
 
 
@@ -32,10 +32,10 @@ class Follower:
         self.unit, self.budget = str(cfg["budget_unit"]), int(cfg["budget"])
         self.checkpoint_every = int(cfg["checkpoint_every"])
         folder, self.saved = processes.told(None)
-        self.folder = Path(folder) / WORKERS
+        self.folder = Path(folder)
         left = None
         if self.saved is not None:
-            left = checkpoint.load(self.path(self.saved["decisions"]))
+            left = checkpoint.load(left_at(self.folder, self.saved["decisions"], processes.rank()))
         try:
             agree(algorithm, left)
         except checkpoint.MISFITS as error:
@@ -46,10 +46,6 @@ class Follower:
     def step(self) -> int:
         """Progress in the unit of the budget."""
         return int(getattr(self.algorithm.progress, self.unit))
-
-    def path(self, decisions: int) -> Path:
-        """Where this process leaves what it has of its own."""
-        return self.folder / f"{decisions}_{processes.rank()}.pt"
 
     def loop(self, stop: Stop) -> None:
         """Learn as long as the first process does, and save when it saves.
@@ -74,7 +70,8 @@ class Follower:
         if self.saved == progress:
             return
         own, _ = apart(self.algorithm.state_dict(), self.algorithm.own)
-        self.folder.mkdir(exist_ok=True)
-        checkpoint.save(self.path(progress["decisions"]), checkpoint.compact(own))
+        path = left_at(self.folder, progress["decisions"], processes.rank())
+        path.parent.mkdir(exist_ok=True)
+        checkpoint.save(path, checkpoint.compact(own))
         processes.meet()
         self.saved = progress

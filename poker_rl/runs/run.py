@@ -84,6 +84,7 @@ class Run:
         if state["names"] != self.names or state["game"] != self.game.state():
             raise Refused(f"{path} is the checkpoint of another game or algorithm")
         demand_kept(self.settings, state, path)
+        together.demand_left(self.folder, state["progress"].get("decisions"))
         for name in checkpoint.not_finite(state["algorithm"]):
             raise Refused(f"{path} can't be trained on: {name} is not finite")
         own = {"algorithm": self.algorithm.state_dict(), "record": self.recorder.state_dict()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from poker_rl.config.settings import Refused
 from poker_rl.learning import processes
 from poker_rl.storage import checkpoint
 
@@ -40,6 +41,23 @@ def agree(algorithm: Any, left: dict[str, Any] | None = None) -> None:
     shared = processes.told(checkpoint.compact(shared))
     if not processes.first():
         algorithm.load_state_dict(whole(shared, own if left is None else left))
+
+
+def left_at(folder: Path, decisions: int, rank: int) -> Path:
+    """Where a process other than the first one leaves what is its own at a checkpoint."""
+    return folder / WORKERS / f"{decisions}_{rank}.pt"
+
+
+def demand_left(folder: Path, decisions: int) -> None:
+    """Refuse a checkpoint that lacks what another process of the run left.
+
+    Raises:
+        Refused: naming the file.
+    """
+    for rank in range(1, processes.count()):
+        path = left_at(folder, decisions, rank)
+        if not path.exists():
+            raise Refused(f"{path}: no such file")
 
 
 def tidy(folder: Path, decisions: int) -> None:

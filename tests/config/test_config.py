@@ -207,6 +207,7 @@ ROOT: Mapping[str, Any] = {
     "seed": 0,
     "device": "auto",
     "threads": 1,
+    "workers": 1,
     "budget": 1e6,
     "budget_unit": "decisions",
     "evaluate_every": 1e4,
