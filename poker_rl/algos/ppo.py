@@ -94,6 +94,7 @@ class PPO(NetworkLearner, Seats):
     ask_forced: bool
 
     learnt: ClassVar = ("networks", "weight_average", "magnet", "average")
+    own: ClassVar = ("agents", "memory", "responds")
 
     taken: ClassVar[bool] = False  # whether the average network learns actions, not probabilities
 
@@ -173,8 +174,7 @@ class PPO(NetworkLearner, Seats):
             metrics = average.taught(batch, rows, policy, self.progress.iterations + 1)
 
         self.progress.updates += updates
-        self.progress.hands = self._agents.rollout.hands
-        self.progress.decisions += len(decided)
+        self._count(len(decided))
         target, error = data["target"][rows], (data["target"] - data["value"])[rows]
         return metrics | {
             **dict(zip(METRICS, (sums / updates).tolist(), strict=True)),

@@ -6,6 +6,7 @@ outputs/<game>/<algo>/<name, or what was set and the time>/
     metrics.jsonl       a row an evaluation: counters and `tag: value`, see `record`
     events.out.*        the same for TensorBoard
     state.pt, players/  see `checkpoint`
+    workers/            what processes beside the first have of their own, see `together`
     opponents/          copies of the players of other runs that this one meets
     figures/*.png       drawn at the end, unless figures=false
 """
@@ -42,6 +43,8 @@ FIGURES = "figures"
 LABEL_CHARACTERS = 80  # of a folder's name, before the time
 # Root settings that tell where a run is, not what it is.
 PLACE = {"outputs", "name", "resume"}
+# Root settings that runs of earlier versions lack, and what they were.
+ONCE: dict[str, Any] = {"workers": 1}
 # How runs of earlier versions were measured, which lack these settings of `evaluation`.
 BEFORE = {"reduce": "none", "control": None, "exact_every": None}
 PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
@@ -135,6 +138,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         and all(isinstance(one, dict) for one in manifest["resumed"])
     ):
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
+    cfg = ONCE | cfg
     if isinstance(cfg.get("evaluation"), dict):
         cfg["evaluation"] = BEFORE | cfg["evaluation"]
     return cfg, manifest

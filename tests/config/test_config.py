@@ -208,6 +208,7 @@ ROOT: Mapping[str, Any] = {
     "device": "auto",
     "threads": 1,
     "precision": "highest",
+    "workers": 1,
     "budget": 1e6,
     "budget_unit": "decisions",
     "evaluate_every": 1e4,

@@ -121,6 +121,7 @@ def settings(**changes: Any) -> dict[str, Any]:
         "device": "cpu",
         "threads": 1,
         "precision": "highest",
+        "workers": 1,
         "budget": 400,
         "budget_unit": "decisions",
         "evaluate_every": 50,
