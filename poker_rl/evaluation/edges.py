@@ -15,7 +15,7 @@ from poker_rl.games.game import rule
 from poker_rl.games.poker.game import PokerGame
 
 MOST_BOARDS = 1500  # after a flop of hold'em there are 1,176, so that all of them are counted
-DRAWN = 1000  # of more; with all their renamings of suits, up to 24,000
+DRAWN = 2000  # of more, as before a flop
 
 
 def edges(
@@ -27,9 +27,8 @@ def edges(
 ) -> np.ndarray:
     """The chance of each own hand to win less that to lose, against every hand.
 
-    The boards that can still come are gone through if they are at most `MOST_BOARDS`. Else
-    `DRAWN` of them are drawn; then `own` has to be all hands, so that the names of suits, which
-    mean nothing at a showdown, can be averaged over.
+    The boards that can still come are gone through if they are at most `MOST_BOARDS`, else `DRAWN`
+    of them are drawn.
 
     Args:
         own: places among the hands, [R].
@@ -40,31 +39,20 @@ def edges(
     """
     left = np.setdiff1d(np.arange(game.cards), board)
     later = sum(game.board_cards) - len(board)
-    drawn = comb(len(left), later) > MOST_BOARDS
-    if drawn:
-        rows = np.tile(left, (DRAWN, 1))
-        rest = generator.permuted(rows, axis=1)[:, :later]
+    if comb(len(left), later) > MOST_BOARDS:
+        rest = generator.permuted(np.tile(left, (DRAWN, 1)), axis=1)[:, :later]
     else:
         rest = np.array(list(combinations(left.tolist(), later)), np.int64)
     boards = np.hstack([np.tile(board, (len(rest), 1)), rest]).astype(np.int8)
     low = np.empty((len(boards), len(ranges.hands)), np.uint16)
     high = np.empty(low.shape, np.uint16)
     _rank(ranges.hands, boards, len(game.suits), low, high)
-    sums = np.zeros((len(own), len(ranges.hands)), np.int16)
-    _meet(own, low, high, sums)
-    apart = ranges.apart(own)
-    won = (sums * apart).astype(np.float32)
-    live = (high > 0).astype(np.float32)  # sums of ones, which 24 bits hold exactly
-    met = live[:, own].T @ live * apart
-    if drawn:
-        won, met = _over_suits(won, ranges.renamed), _over_suits(met, ranges.renamed)
-    found: np.ndarray = won / np.maximum(met, 1)
-    return found.astype(np.float64)
-
-
-def _over_suits(sums: np.ndarray, renamed: np.ndarray) -> np.ndarray:
-    """Sums [H, H] added up over all renamings of the suits [S, H]."""
-    return np.sum([sums[np.ix_(names, names)] for names in renamed], axis=0)
+    won = np.zeros((len(own), len(ranges.hands)), np.int16)
+    _meet(own, low, high, won)
+    live = (high > 0).astype(np.float32)  # won of ones, which 24 bits hold exactly
+    met = live[:, own].T @ live
+    found: np.ndarray = won * ranges.apart(own) / np.maximum(met, 1)
+    return found
 
 
 @rule
@@ -84,11 +72,11 @@ def _rank(hands, boards, suits, low, high):
 
 
 @rule
-def _meet(own, low, high, sums):
-    """Add to sums [R, H] over the boards 1 where the own hand is better, -1 where it is worse."""
+def _meet(own, low, high, won):
+    """Add to `won` [R, H] over the boards 1 where the own hand is better, -1 where it is worse."""
     for r in range(len(own)):
         for i in range(len(low)):
             mine = high[i, own[r]]
             if mine:
                 for h in range(low.shape[1]):
-                    sums[r, h] += np.int16(mine > low[i, h]) - np.int16(mine < high[i, h])
+                    won[r, h] += np.int16(mine > low[i, h]) - np.int16(mine < high[i, h])

@@ -11,7 +11,7 @@ Deviations:
   its actions. No cards are dealt to it.
 - The responder plays several hands on each board, which walk down the public tree together: the
   player is asked once where they come to the same state. An interval is over boards.
-- Before the flop, chances to win are a mean over boards that are drawn; see `edges.py`.
+- Chances to win are counted over all boards that may still come, before a flop over some.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import comb
 
 import numpy as np
 
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.asking import Asking
+from poker_rl.evaluation.asking import Asking, Holdings, heads_up
 from poker_rl.evaluation.boards import Board, Boards
 from poker_rl.evaluation.edges import edges
 from poker_rl.evaluation.ranges import Ranges
 from poker_rl.games.game import Game
-from poker_rl.games.poker.game import PokerGame
 from poker_rl.games.poker.table import CALL, FOLD, POT, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
@@ -36,17 +35,6 @@ from poker_rl.players.sampling import draw
 
 HANDS = 32  # on a board, at most
 SIZES = (POT // 2, POT)  # raises that are tried where any is legal, between the least and the most
-
-
-def demand_heads_up(game: Game) -> PokerGame:
-    """The game, which has to be poker for two.
-
-    Raises:
-        Refused: if it is not.
-    """
-    if not isinstance(game, PokerGame) or game.seats != 2:
-        raise Refused(f"{game.name} is not poker for two players, which it has to be")
-    return game
 
 
 @dataclass
@@ -73,12 +61,12 @@ class Sight:
     """What the responder knows on a street with each of R hands.
 
     Attributes:
-        board: the cards shown.
+        holdings: the hands that the player is asked about.
         apart: 1 for hands that share no card with its own or the board, [R, H].
         edge: what its hands win from each hand, see `edges`, [R, H].
     """
 
-    board: Board
+    holdings: Holdings
     apart: np.ndarray
     edge: np.ndarray
 
@@ -97,7 +85,7 @@ class LocalBestResponse:
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
-        self.game, self._player = demand_heads_up(game), player
+        self.game, self._player = heads_up(game), player
         self.generator = np.random.Generator(np.random.PCG64(seed))
         self.ranges = Ranges(self.game)
         self.boards = Boards(self.game, self.ranges, player.blind_to_suits)
@@ -130,6 +118,12 @@ class LocalBestResponse:
         deal = Deal(self, cards, own)
         return float(np.mean([deal.play(seat, self.root(seat)) for seat in (0, 1)]))
 
+    @property
+    def most_hands(self) -> int:
+        """How many different hands there can be on a board."""
+        left = self.game.cards - sum(self.game.board_cards)
+        return comb(left, self.game.hole_cards)
+
     def root(self, seat: int) -> State:
         """Where hands begin with the responder in a seat."""
         return self._root() if self.game.board_cards[0] else self._roots[seat]
@@ -145,14 +139,13 @@ class LocalBestResponse:
     def sight(self, board: Board, own: np.ndarray) -> Sight:
         """With these hands [R] on a board."""
         apart = (self.ranges.apart(own) & self.ranges.free(board.cards)).astype(np.float64)
-        return Sight(
-            board, apart, edges(self.game, self.ranges, own, board.cards, self.generator)
-        )
+        edge = edges(self.game, self.ranges, own, board.cards, self.generator)
+        return Sight(self._asking.holdings(board), apart, edge)
 
-    def policy(self, state: State, board: Board) -> np.ndarray:
+    def policy(self, state: State, sight: Sight) -> np.ndarray:
         """What the player does at a state with each hand, [A, H]."""
         if state.policy is None:
-            state.policy = self._asking.chances(self._player, state.record, board)[0]
+            state.policy = self._asking.chances(self._player, state.record, sight.holdings)[0]
         return state.policy
 
     def step(self, record: np.ndarray, action: int) -> np.ndarray:
@@ -239,7 +232,7 @@ class Deal:
         return after
 
     def _policy(self, state: State) -> np.ndarray:
-        return self._responder.policy(state, self._boards[int(state.record[0]["street"])])
+        return self._responder.policy(state, self._sight(int(state.record[0]["street"])))
 
     def _choice(self, state: State, seat: int) -> np.ndarray:
         """What the responder does with each of the hands of its sight, [R].
@@ -270,7 +263,7 @@ class Deal:
     def _drawn(self, state: State, places: np.ndarray) -> np.ndarray:
         """An action of the player for each own hand: of all the hands that the player may hold."""
         chances = (self._apart[places] * state.reach) @ self._policy(state).T
-        uniform = self._responder.generator.random(len(places))
+        uniform = np.full(len(places), self._responder.generator.random())
         return draw(chances / chances.sum(1, keepdims=True), uniform)
 
     def _paid(self, state: State, seat: int, places: np.ndarray) -> np.ndarray:
@@ -280,8 +273,9 @@ class Deal:
             tables.use(state.record)
             return np.full(len(places), tables.payoffs()[0, seat])
         met = self._apart[places] @ state.reach
-        edge: np.ndarray = self._edge[places] @ state.reach
-        return stake(state.record) * edge / met
+        edge = self._edge[places] @ state.reach
+        won: np.ndarray = stake(state.record) * edge / met
+        return won
 
 
 def stake(record: np.ndarray) -> float:

@@ -21,12 +21,11 @@ from math import comb
 import numpy as np
 
 from poker_rl.config.settings import Refused
-from poker_rl.evaluation.asking import ROWS, Asking
+from poker_rl.evaluation.asking import ROWS, Asking, heads_up
 from poker_rl.evaluation.betting_lines import streets_of
 from poker_rl.evaluation.boards import Board, Boards
 from poker_rl.evaluation.ranges import Ranges, against_all, show_down
 from poker_rl.games.game import Game, rule
-from poker_rl.games.poker.game import PokerGame
 from poker_rl.players.player import Player
 
 MOST_ROWS = 2e9  # in all: hours
@@ -61,13 +60,11 @@ class PublicTree:
     """
 
     def __init__(self, game: Game, merge: bool) -> None:
-        if not isinstance(game, PokerGame) or game.seats != 2:
-            raise Refused(f"{game.name} is not poker for two players, which it has to be")
-        self.game = game
+        self.game = heads_up(game)
         self.streets = streets_of(game)
-        self.ranges = Ranges(game)
-        self.boards = Boards(game, self.ranges, merge)
-        self.asking = Asking(game, self.ranges)
+        self.ranges = Ranges(self.game)
+        self.boards = Boards(self.game, self.ranges, merge)
+        self.asking = Asking(self.game, self.ranges)
         about = self._about(merge)
         if about > MOST_ROWS:
             raise Refused(
@@ -105,16 +102,16 @@ class PublicTree:
         hands = len(self.ranges.hands)
         lines = sum(6 * len(street.parent) + 2 * len(street.leaving) for street in self.streets)
         asked = max(len(street.asked) for street in self.streets)
-        row = self.game.table.itemsize + 16 * self.game.actions
-        return hands * (8 * lines + asked * row) + 3 * ROWS * self.game.table.itemsize
+        table = self.streets[0].tables.itemsize
+        row = table + 16 * self.game.actions
+        return hands * (8 * lines + asked * row) + 3 * ROWS * table
 
     def sample(self) -> np.ndarray:
         """Tables [B] as the player will be asked, of a board of the last street."""
         board = self.boards.root
         for number in range(len(self.streets)):
             board = self.boards.after(board, number)[-1]
-        kept, _ = self.asking.representatives(board)
-        return self.asking.tables(self.streets[-1].tables, board, kept)[:ROWS]
+        return self.asking.tables(self.streets[-1].tables, self.asking.holdings(board))[:ROWS]
 
     def measure(self, player: Player, asked: Callable[[int], object] = lambda rows: None) -> Result:
         """Walk the tree.
@@ -167,7 +164,8 @@ class _Walk:
         free = self._ranges.free(board.cards)
         all_reach = np.empty((len(street.parent), 2, len(free)))
         all_reach[: street.entering] = (reach * free).transpose(1, 0, 2)
-        chances = self._tree.asking.chances(self._player, street.tables, board, self._asked)
+        holdings = self._tree.asking.holdings(board)
+        chances = self._tree.asking.chances(self._player, street.tables, holdings, self._asked)
         row = np.cumsum(street.seat >= 0) - 1
         _descend(
             street.entering, street.parent, street.action, street.seat, row, chances, all_reach
