@@ -33,7 +33,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import draw
 
-HANDS = 32  # on a board, at most
+HANDS = 64  # on a board, at most
 SIZES = (POT // 2, POT)  # raises that are tried where any is legal, between the least and the most
 
 
@@ -263,6 +263,7 @@ class Deal:
     def _drawn(self, state: State, places: np.ndarray) -> np.ndarray:
         """An action of the player for each own hand: of all the hands that the player may hold."""
         chances = (self._apart[places] * state.reach) @ self._policy(state).T
+        # The same number for all, so that hands stay together and the player is asked less.
         uniform = np.full(len(places), self._responder.generator.random())
         return draw(chances / chances.sum(1, keepdims=True), uniform)
 
