@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from evaluations import Policies, loader, random_policies
@@ -13,7 +15,7 @@ from poker_rl.evaluation import edges
 from poker_rl.evaluation.boards import Boards
 from poker_rl.evaluation.bounds import by_local_best_response, by_trained
 from poker_rl.evaluation.exploitability import best_response_values, values
-from poker_rl.evaluation.lbr import LocalBestResponse
+from poker_rl.evaluation.lbr import Deal, LocalBestResponse
 from poker_rl.evaluation.matches import against
 from poker_rl.evaluation.ranges import Ranges
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
@@ -117,9 +119,42 @@ def by_every_deal(definition, policy):
     return worth, best_response_values(tree, policy).mean()
 
 
-@pytest.mark.parametrize(
-    "definition", [kuhn(), leduc(), game("nolimit_leduc")], ids=lambda one: one.name
-)
+def expected(deal, state, seat, place):
+    """What one hand of a deal wins on average, all that the player may do gone through."""
+    table, places = state.record[0], np.array([place])
+    if table["over"]:
+        return deal.paid(state, seat, places)[0]
+    if table["to_act"] == seat:
+        action = deal.choice(state, seat)[deal.index(int(table["street"]))[place]]
+        return expected(deal, deal.after(state, int(action)), seat, place)
+    (chances,) = deal.chances(state, places)
+    return sum(
+        chances[action] * expected(deal, deal.after(state, int(action)), seat, place)
+        for action in np.flatnonzero(chances)
+    )
+
+
+@pytest.mark.parametrize("definition", [kuhn(), leduc()], ids=lambda one: one.name)
+def test_a_hand_wins_on_average_what_going_through_every_deal_says(definition):
+    """So the means over the player's hands, in place of its cards, leave nothing out."""
+    (policy,) = random_policies(definition, seed=1)
+    policy = policy**4 / (policy**4).sum(1, keepdims=True)  # its actions tell much of its hand
+    player = Policies(definition, [policy])
+    player.blind_to_suits = False
+    responder, ranges = LocalBestResponse(definition, player, 0), Ranges(definition)
+    found = []
+    for board in combinations(range(definition.cards), sum(definition.board_cards)):
+        cards = np.array(board, np.int64)
+        deal = Deal(responder, cards, np.flatnonzero(ranges.free(cards)))
+        found += [
+            expected(deal, responder.root(seat), seat, place)
+            for seat in (0, 1)
+            for place in range(definition.cards - len(cards))
+        ]
+    assert np.mean(found) == pytest.approx(by_every_deal(definition, policy)[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("definition", [leduc(), game("nolimit_leduc")], ids=lambda one: one.name)
 def test_the_estimate_is_that_of_going_through_every_deal(definition):
     """Within its interval, and under the exact exploitability."""
     (policy,) = random_policies(definition, seed=5)
