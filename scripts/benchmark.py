@@ -20,6 +20,7 @@ import torch
 from poker_rl.config.build import build
 from poker_rl.config.options import CONF, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.evaluation.lbr import HANDS, LocalBestResponse
 from poker_rl.evaluation.ranges import Ranges, show_down
 from poker_rl.games.cards import card_name, strength
 from poker_rl.games.game import Game, rule
@@ -28,6 +29,9 @@ from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.learning.agents import Given
+from poker_rl.nets.dense import MLP, Size
+from poker_rl.players.features import Features
+from poker_rl.players.network import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
 BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
@@ -306,6 +310,16 @@ def range_showdowns() -> dict[str, Work]:
 RANK_NAMES, SUIT_NAMES = "23456789TJQKA", "cdhs"
 
 
+def local_best_response() -> Work:
+    """Hands of the local best response to a network of 3 x 128 units."""
+    limit = game("limit_holdem")
+    net = MLP(hidden=[128, 128, 128], activation="relu", init="orthogonal", features="sorted_suits")
+    size = Size(inputs=Features(limit, net.features).size, outputs=limit.actions)
+    module = net.module(size, torch.Generator().manual_seed(0))
+    responder = LocalBestResponse(limit, NetworkPlayer(limit, net, module, "shared"), 0)
+    return counted(lambda: responder.play(1, HANDS), 2 * HANDS)
+
+
 def by_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
     """What each hand wins from a range, by a matrix of all pairs."""
     cards = np.array(hands)
@@ -480,6 +494,8 @@ def main() -> None:
     report("Strength of seven cards, hands", works)
 
     report("Range against range on the river, showdowns", range_showdowns())
+    torch.set_num_threads(1)
+    report("Local best response to 3 x 128, hands", {"ours": local_best_response()})
 
     leduc = game("leduc")
     tree = tree_of(leduc)

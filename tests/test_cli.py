@@ -373,6 +373,26 @@ def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str])
     assert "exact: " in err
 
 
+def test_evaluate_tells_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the game can be enumerated the exact value counts, and a loss says nothing."""
+    given = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]
+    assert code("evaluate", *given) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"exploitability of raise: [\d.]+ ante/hand, exact\n", out)
+    large = [*given, "evaluation.most_nodes=1", "evaluation.opponents=[]"]
+    assert code("evaluate", *large, "out=bounds") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"exploitability of raise: at least .* ante/hand, lower_bound by lbr\n", out)
+    assert re.search(r"raise +fold +120 +-.*lower_bound, vacuous", out)
+    assert code("evaluate", "show=true", "out=bounds") == 0
+    assert re.search(r"raise +bound/lbr .* 60 ", capsys.readouterr().out)
+    assert code("evaluate", *large, "lbr=false") == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        r"exploitability of raise: not known: what fold wins, -.*\(lower_bound, v", out
+    )
+
+
 def test_train_measures_exactly_at_a_pace_of_its_own() -> None:
     pace = ["evaluate_every=2", "evaluation.most_nodes=1", "evaluation.exact_every=5"]
     assert code(*TRAIN, *pace, "algo.iterations_per_step=1") == 0
@@ -695,6 +715,19 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "evaluation.exact_every: the public tree of limit_holdem has about 1.3e+13",
         ),
         ("evaluate game=kuhn seats=[call,call] exact=true", "exact: goes without seats"),
+        ("evaluate game=kuhn seats=[call,call] lbr=true", "lbr: goes without seats"),
+        (
+            "evaluate game=limit_holdem_3p player=call lbr=true",
+            "lbr: limit_holdem_3p is not poker for two players",
+        ),
+        (
+            "evaluate game=kuhn_3p player=call best_responses=[raise]",
+            "best_responses: kuhn_3p is not for two players",
+        ),
+        (
+            "evaluate game=kuhn player=call best_responses=[cal]",
+            "best_responses: no player is called cal; did you mean call?",
+        ),
         (
             "evaluate game=limit_holdem_2to9 seats=[call,call]",
             "seats: limit_holdem_2to9 draws 2 to 9",

@@ -65,6 +65,17 @@ class Boards:
             for i in np.flatnonzero(own == keys.min(0))
         ]
 
+    def along(self, cards: np.ndarray) -> list[Board]:
+        """The boards of all streets of a hand with these board cards [n], the last one full."""
+        found, board = [], self.root
+        for size in self._game.board_cards:
+            new = cards[len(board.cards) :][:size]
+            image = np.sort(self._ranges.cards[board.renamings][:, new], axis=1)  # [S, size]
+            same = board.renamings[(image == np.sort(new)).all(1)]
+            board = Board(np.concatenate([board.cards, new]), 1, same)
+            found.append(board)
+        return found
+
     def ways(self, street: int) -> int:
         """How many boards a street may bring once both hands and the board before it are known."""
         shown = sum(self._game.board_cards[:street])

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 
 from poker_rl.config.settings import Refused, about
+from poker_rl.evaluation.asking import heads_up
+from poker_rl.evaluation.bounds import by_local_best_response, by_trained
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.kept import EVALUATIONS, keep
@@ -56,6 +58,8 @@ def evaluate_run(
     seed: int,
     figures: bool,
     exact: bool = False,
+    lbr: bool = False,
+    best_responses: Sequence[str] = (),
     out: Path | None = None,
 ) -> Report:
     """Measure the players of a run folder, as `evaluate_players` does.
@@ -71,6 +75,8 @@ def evaluate_run(
         deals: of each match.
         figures: draw them too.
         exact: walk the public tree of a game that is too large to enumerate.
+        lbr: bound the exploitability of each player by the local best response.
+        best_responses: players that were trained to beat it, as `load` takes them: a bound too.
         out: the folder of what is written; None: `evaluations` in the run's.
 
     Raises:
@@ -99,6 +105,8 @@ def evaluate_run(
         snapshot=snapshot,
         figures=figures,
         exact=exact,
+        lbr=lbr,
+        best_responses=best_responses,
         metrics=run / METRICS,
         out=run / EVALUATIONS if out is None else out,
     )
@@ -117,6 +125,8 @@ def evaluate_players(
     snapshot: Path | None = None,
     figures: bool = False,
     exact: bool = False,
+    lbr: bool = False,
+    best_responses: Sequence[str] = (),
     metrics: Path | None = None,
     out: Path | None = None,
 ) -> Report:
@@ -130,6 +140,8 @@ def evaluate_players(
         snapshot: where the players are from.
         figures: draw them too, into a folder beside the files.
         exact: walk the public tree of a game that is too large to enumerate.
+        lbr: bound the exploitability of each player by the local best response.
+        best_responses: players that were trained to beat it, as `load` takes them: a bound too.
         metrics: the curves of the run that the players are from.
         out: the folder, made if it is not there; None: nothing is written.
 
@@ -139,11 +151,20 @@ def evaluate_players(
     """
     with about("against"):
         opponents = {told(spec): load(spec) for spec in against}
-    if opponents or past:
+    with about("best_responses"):
+        trained = {told(spec): load(spec) for spec in best_responses}
+    if opponents or past or lbr or trained:
         for name, one in players.items():
             if one.instances > 1:
                 last = f"{name}.{one.instances - 1}"
-                raise Refused(f"player: matches are of one copy, choose {name}.0 to {last}")
+                raise Refused(
+                    f"player: matches and bounds are of one copy, choose {name}.0 to {last}"
+                )
+    if lbr:
+        with about("lbr"):
+            heads_up(game)
+    if trained and game.seats != 2:
+        raise Refused(f"best_responses: {game.name} is not for two players, which it has to be")
     with about("earlier"):
         selves = [(path, name, load(f"{path}:{name}")) for path in past for name in players]
     if figures and metrics is not None:
@@ -162,6 +183,12 @@ def evaluate_players(
             say(f"{name}: {cost(game, one.instance(0))}")
     measures = {name: evaluation.measures(one, exact) for name, one in players.items()}
     reduce = evaluation.reduction
+    bounds = []
+    for name, one in players.items():
+        if lbr:
+            bounds.append(by_local_best_response(game, one, name, deals, seed))
+        if trained:
+            bounds.append(by_trained(game, one, name, trained, deals, seed))
     matches = match_all(game, evaluation.tree, players, opponents, deals, seed, reduce)
     for path, name, then in selves:
         met = match_all(
@@ -180,6 +207,7 @@ def evaluate_players(
         measures=measures,
         matches=matches,
         kuhn=kuhn_bets(evaluation, players),
+        bounds=bounds,
     )
     say(report.text())
     if out is not None:

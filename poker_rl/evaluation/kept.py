@@ -40,7 +40,7 @@ def table(folder: Path) -> str:
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             raise Refused(f"show: {path} is no evaluation that can be read") from None
         for row in own:
-            names += [row[1], row[2].removeprefix("against/")]
+            names += [row[1], row[2].removeprefix("against/").removeprefix("bound/")]
         rows += [[str(place), *row] for row in own]
     numbers = numbered(names)
     parts = [aligned(shortened(rows, numbers), keys=1), listed(numbers), "\n".join(commands)]
@@ -71,6 +71,8 @@ def rows_of(kept: Mapping[str, Any]) -> list[list[str]]:
                 add(player, measure, one, kept["evaluation"]["deals"])
     for match in kept["matches"]:
         add(match["player"], f"against/{match['against']}", match["won"], match["deals"])
+    for one in kept.get("bounds", []):  # which earlier versions did not have
+        add(one["player"], f"bound/{one['by']}", one["won"], kept["deals"])
     for one in kept.get("table", []):  # which earlier versions did not have
         add(one["player"], "table", one["won"], kept["deals"])
     return found

@@ -20,7 +20,7 @@ class Measurement:
     value: float
     half_width: float | None  # of the 95 % interval; None if exact
     unit: str  # such as "ante/hand", "mbb/hand" or "chips a hand"
-    kind: str  # "exact", "lower bound" or "against <player>"
+    kind: str  # "exact", "lower_bound", perhaps "vacuous", or "against <player>"
 
     def __str__(self) -> str:
         interval = "" if self.half_width is None else f" ± {self.half_width:.2g}"

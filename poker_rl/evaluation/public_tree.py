@@ -21,14 +21,13 @@ from math import comb
 import numpy as np
 
 from poker_rl.config.settings import Refused
-from poker_rl.evaluation.betting_lines import Street, streets_of
+from poker_rl.evaluation.asking import ROWS, Asking, heads_up
+from poker_rl.evaluation.betting_lines import streets_of
 from poker_rl.evaluation.boards import Board, Boards
 from poker_rl.evaluation.ranges import Ranges, against_all, show_down
 from poker_rl.games.game import Game, rule
-from poker_rl.games.poker.game import PokerGame
-from poker_rl.players.player import Player, finite
+from poker_rl.players.player import Player
 
-ROWS = 4096  # tables a player is asked at once: what a network makes of them stays in the cache
 MOST_ROWS = 2e9  # in all: hours
 
 
@@ -61,12 +60,11 @@ class PublicTree:
     """
 
     def __init__(self, game: Game, merge: bool) -> None:
-        if not isinstance(game, PokerGame) or game.seats != 2:
-            raise Refused(f"{game.name} is not poker for two players, which it has to be")
-        self.game = game
+        self.game = heads_up(game)
         self.streets = streets_of(game)
-        self.ranges = Ranges(game)
-        self.boards = Boards(game, self.ranges, merge)
+        self.ranges = Ranges(self.game)
+        self.boards = Boards(self.game, self.ranges, merge)
+        self.asking = Asking(self.game, self.ranges)
         about = self._about(merge)
         if about > MOST_ROWS:
             raise Refused(
@@ -89,7 +87,7 @@ class PublicTree:
     def rows(self) -> int:
         """How many tables the player is asked about."""
         return sum(
-            len(self.streets[number].asked) * len(self.representatives(board)[0])
+            len(self.streets[number].asked) * len(self.asking.representatives(board)[0])
             for number, board in self._all_boards(0, self.boards.root)
         )
 
@@ -104,17 +102,16 @@ class PublicTree:
         hands = len(self.ranges.hands)
         lines = sum(6 * len(street.parent) + 2 * len(street.leaving) for street in self.streets)
         asked = max(len(street.asked) for street in self.streets)
-        row = self.game.table.itemsize + 16 * self.game.actions
-        return hands * (8 * lines + asked * row) + 3 * ROWS * self.game.table.itemsize
+        table = self.streets[0].tables.itemsize
+        row = table + 16 * self.game.actions
+        return hands * (8 * lines + asked * row) + 3 * ROWS * table
 
     def sample(self) -> np.ndarray:
         """Tables [B] as the player will be asked, of a board of the last street."""
         board = self.boards.root
         for number in range(len(self.streets)):
             board = self.boards.after(board, number)[-1]
-        street = self.streets[-1]
-        kept, _ = self.representatives(board)
-        return self.tables(street, board, kept)[:ROWS]
+        return self.asking.tables(self.streets[-1].tables, self.asking.holdings(board))[:ROWS]
 
     def measure(self, player: Player, asked: Callable[[int], object] = lambda rows: None) -> Result:
         """Walk the tree.
@@ -129,42 +126,6 @@ class PublicTree:
         pairs = comb(self.game.cards, self.game.hole_cards)
         pairs *= comb(self.game.cards - self.game.hole_cards, self.game.hole_cards)
         return Result(value / pairs, worth.sum((1, 2)) / pairs)
-
-    def representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
-        """Hands that stand for all that the board's renamings make of them.
-
-        Returns:
-            their places among the hands, [R], and of each hand the one that stands for it, a place
-            in the first array, [H]; -1 for hands that share a card with the board.
-        """
-        least = self.ranges.renamed[board.renamings].min(0)
-        free = self.ranges.free(board.cards)
-        kept, place = np.unique(least[free], return_inverse=True)
-        of_hand = np.full(len(free), -1)
-        of_hand[free] = place
-        return kept, of_hand
-
-    def tables(self, street: Street, board: Board, kept: np.ndarray) -> np.ndarray:
-        """Tables at which the seat to act holds each of these hands, [D * R].
-
-        The other seat and the board to come get any of the cards that are left.
-        """
-        game, hands = self.game, self.ranges.hands[kept]
-        hole, count = game.hole_cards, len(kept)
-        used = np.zeros((count, game.cards), np.bool_)
-        used[:, board.cards] = True
-        np.put_along_axis(used, hands.astype(np.int64), True, axis=1)
-        fill = np.argsort(used, axis=1, kind="stable")
-        shown = len(board.cards)
-        later = game.dealt - 2 * hole - shown
-        other, rest = fill[:, :hole], fill[:, hole : hole + later]
-        middle = np.broadcast_to(board.cards, (count, shown))
-        decks = np.stack(
-            [np.hstack([hands, other, middle, rest]), np.hstack([other, hands, middle, rest])]
-        )
-        tables = np.repeat(street.tables, count)
-        tables["deck"][:, : game.dealt] = decks[street.seat[street.asked]].reshape(-1, game.dealt)
-        return tables
 
 
 class _Walk:
@@ -203,7 +164,8 @@ class _Walk:
         free = self._ranges.free(board.cards)
         all_reach = np.empty((len(street.parent), 2, len(free)))
         all_reach[: street.entering] = (reach * free).transpose(1, 0, 2)
-        chances = self.chances(street, board)
+        holdings = self._tree.asking.holdings(board)
+        chances = self._tree.asking.chances(self._player, street.tables, holdings, self._asked)
         row = np.cumsum(street.seat >= 0) - 1
         _descend(
             street.entering, street.parent, street.action, street.seat, row, chances, all_reach
@@ -231,22 +193,6 @@ class _Walk:
             value += own
         _ascend(street.entering, street.parent, street.seat, worth)
         return worth[: street.entering].transpose(1, 0, 2) * free, value
-
-    def chances(self, street: Street, board: Board) -> np.ndarray:
-        """The policy at each line where somebody acts, [D, A, H]; 0 for hands that cannot be."""
-        kept, of_hand = self._tree.representatives(board)
-        tables = self._tree.tables(street, board, kept)
-        parts = []
-        for first in range(0, len(tables), ROWS):
-            batch = tables[first : first + ROWS]
-            parts.append(finite(self._player.probabilities(batch)))
-            self._asked(len(batch))
-        actions = self._tree.game.actions
-        by_hand = np.concatenate([*parts, np.zeros((0, actions))]).reshape(-1, len(kept), actions)
-        out = np.zeros((len(by_hand), actions, len(of_hand)))
-        free = of_hand >= 0
-        out[:, :, free] = by_hand[:, of_hand[free]].transpose(0, 2, 1)
-        return out
 
 
 @rule

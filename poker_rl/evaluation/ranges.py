@@ -49,6 +49,15 @@ class Ranges:
         """Which hands share no card with a board [n], [H] bool."""
         return np.asarray(~np.isin(self.hands, board).any(1))
 
+    def apart(self, own: np.ndarray) -> np.ndarray:
+        """Which hands share no card with each of these, [R, H] bool.
+
+        Args:
+            own: places among the hands, [R].
+        """
+        shared = self.hands[own][:, None, :, None] == self.hands[None, :, None, :]
+        return np.asarray(~shared.any((2, 3)))
+
     def ranked(self, board: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The hands that a board [n] leaves, from the weakest to the strongest.
 
@@ -56,15 +65,15 @@ class Ranges:
             their places among `hands` and their strengths, [free] int64 and int32.
         """
         ranks = np.empty(len(self.hands), np.int32)
-        _strengths(self.hands, board.astype(np.int8), self._suits, ranks)
+        strengths(self.hands, board.astype(np.int8), self._suits, ranks)
         order = np.argsort(ranks, kind="stable")
         order = order[np.count_nonzero(ranks == BLOCKED) :]
         return order, ranks[order]
 
 
 @rule
-def _strengths(hands, board, suits, out):
-    """Write the strength of each hand with the board, `BLOCKED` where they share a card."""
+def strengths(hands, board, suits, out):
+    """Write the strength of each hand with a board [n], `BLOCKED` where they share a card."""
     hole = hands.shape[1]
     cards = np.zeros(CARDS, np.int8)
     for i in range(len(board)):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.evaluation import outcomes, seated
+from poker_rl.evaluation.bounds import Bound
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened
 from poker_rl.evaluation.equilibrium import CARDS, SITUATIONS, member
 from poker_rl.evaluation.evaluation import Measures
@@ -58,6 +59,7 @@ class Report:
     matches: list[Match]
     kuhn: dict[str, np.ndarray]
     table: list[Seated] = field(default_factory=list)  # of a mixed table, else none
+    bounds: list[Bound] = field(default_factory=list)
 
     @property
     def stem(self) -> str:
@@ -74,7 +76,9 @@ class Report:
         parts = [self.game.name]
         if at is not None:
             parts[0] += f", {int(at.stem):,} decisions: {at}"
-        if self.measures and not any("exploitability" in tags for tags in self.measures.values()):
+        if distances := self._distances(numbers):
+            parts.append(distances)
+        elif self.measures and not any("exploitability" in one for one in self.measures.values()):
             parts.append("distance to Nash: not computed, the game is too large to enumerate")
         if self.table:
             rule = f"{self.deals:,} deals, each played in every rotation of the players over the"
@@ -82,6 +86,9 @@ class Report:
             parts.append(f"{rule}\n{table(seated.table_of(self.table), 1)}")
         if any(self.measures.values()):
             parts.append(table(self._measures(), 1))
+        if self.bounds:
+            head = f"lower bounds on exploitability; {self.bounds[0].won.unit}, 95 % interval"
+            parts.append(f"{head}\n{table(self._bounds(), 2)}")
         if self.matches:
             parts.append(f"{self._rule()}\n{table(self._matches(), 2)}")
             ended = [(match.player, match.against, match.outcomes) for match in self.matches]
@@ -111,7 +118,36 @@ class Report:
             if one.kind.startswith(AGAINST)
         ]
         met = [match.against for match in self.matches]
-        return [*self.measures, *usual, *met, *(one.player for one in self.table)]
+        by = [bound.by for bound in self.bounds]
+        return [*self.measures, *usual, *met, *by, *(one.player for one in self.table)]
+
+    def _distances(self, numbers: dict[str, str]) -> str:
+        """Of each player with bounds: its exact distance to Nash, else the largest bound."""
+        lines = []
+        for name in dict.fromkeys(bound.player for bound in self.bounds):
+            exactly = self.measures.get(name, {}).get("exploitability")
+            best = max(
+                (bound for bound in self.bounds if bound.player == name),
+                key=lambda bound: bound.won.value,
+            )
+            won = number(best.won.value, best.won.half_width)
+            if exactly is not None:
+                told = f"{number(exactly.value)} {exactly.unit}, {exactly.kind}"
+            elif best.won.value > 0:
+                told = f"at least {won} {best.won.unit}, {best.won.kind} by {best.by}"
+            else:
+                told = f"not known: what {best.by} wins, {won} {best.won.unit}, says nothing"
+                told += f" ({best.won.kind})"
+            lines.append([f"exploitability of {marked(name, self.headline)}: {told}"])
+        return "\n".join(line for (line,) in shortened(lines, numbers))
+
+    def _bounds(self) -> list[list[str]]:
+        rows = [["player", "by", "hands", "won", "kind"]]
+        for bound in self.bounds:
+            won = number(bound.won.value, bound.won.half_width)
+            who = marked(bound.player, self.headline)
+            rows.append([who, bound.by, f"{bound.hands:,}", won, bound.won.kind])
+        return rows
 
     def _measures(self) -> list[list[str]]:
         columns = [(name, "") for name in self.measures]
@@ -161,6 +197,7 @@ class Report:
             },
             "matches": [asdict(match) for match in self.matches],
             "table": [asdict(one) for one in self.table],
+            "bounds": [asdict(one) for one in self.bounds],
         }
         if self.kuhn:
             report["kuhn"] = {
@@ -181,6 +218,9 @@ class Report:
         for name, tags in self.measures.items():
             for tag, one in tags.items():
                 writer.writerow({"player": name, "measure": tag} | asdict(one))
+        for bound in self.bounds:
+            measure = {"player": bound.player, "measure": f"bound/{bound.by}"}
+            writer.writerow(measure | asdict(bound.won) | {"deals": self.deals})
         for match in self.matches:
             measure = {"player": match.player, "measure": f"against/{match.against}"}
             known = {"deals": match.deals, "exact": match.exact}

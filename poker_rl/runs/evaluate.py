@@ -22,6 +22,10 @@ from poker_rl.runs.job import loader, prepare, settings_of
 from poker_rl.runs.stop import at_once
 from poker_rl.storage.disk import say
 
+OF_PLAYERS = (  # settings that seats go without
+    *("player", "against", "earlier", "figures", "exact", "lbr", "best_responses"),
+    *("reduce", "control"),
+)
 OWN = "self"  # among the seats: the player of the run
 NOT_KEPT = "\nnothing was written; out=FOLDER keeps it as JSON and CSV"
 
@@ -41,6 +45,8 @@ class Evaluate:
     control: str | None
     figures: bool
     exact: bool
+    lbr: bool
+    best_responses: list[str]
     out: str | None
     show: bool
     seed: Seed
@@ -99,7 +105,13 @@ def evaluate(
     if asked.seats:
         evaluate_table(asked, common)
         return
-    common |= {"against": asked.against, "figures": asked.figures, "exact": asked.exact}
+    common |= {
+        "against": asked.against,
+        "figures": asked.figures,
+        "exact": asked.exact,
+        "lbr": asked.lbr,
+        "best_responses": asked.best_responses,
+    }
     if asked.run is not None:
         with at_once():
             evaluate_run(
@@ -131,7 +143,7 @@ def evaluate_table(asked: Evaluate, common: Mapping[str, Any]) -> None:
     Raises:
         Refused: if anything is asked for that such a table has not.
     """
-    for key in ("player", "against", "earlier", "figures", "exact", "reduce", "control"):
+    for key in OF_PLAYERS:
         if getattr(asked, key):
             raise Refused(f"{key}: goes without seats, which name the player of every seat")
     order, out = asked.seats, common["out"]

@@ -136,6 +136,11 @@ class PokerGame(Shown):
         return None
 
     @property
+    def actions(self) -> int:
+        """Number of actions, A."""
+        raise NotImplementedError
+
+    @property
     def rules(self) -> ModuleType:
         """The module of compiled rules."""
         return betting
