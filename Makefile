@@ -28,6 +28,7 @@ check: .venv/.dev
 
 bench: .venv/.bench
 	$(BIN)/python scripts/benchmark.py
+	$(BIN)/python scripts/benchmark_workers.py
 
 .venv/.python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed, none was found" >&2; exit 1; }

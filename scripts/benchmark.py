@@ -20,6 +20,7 @@ import torch
 from poker_rl.config.build import build
 from poker_rl.config.options import CONF, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
+from poker_rl.evaluation.lbr import HANDS, LocalBestResponse
 from poker_rl.games.cards import card_name, strength
 from poker_rl.games.game import Game, rule
 from poker_rl.games.poker.betting import deal, legal, payoffs, start, step
@@ -28,6 +29,9 @@ from poker_rl.games.public.ranges import Ranges, show_down
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.learning.agents import Given
+from poker_rl.nets.dense import MLP, Size
+from poker_rl.players.features import Features
+from poker_rl.players.network import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
 BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
@@ -306,6 +310,16 @@ def range_showdowns() -> dict[str, Work]:
 RANK_NAMES, SUIT_NAMES = "23456789TJQKA", "cdhs"
 
 
+def local_best_response() -> Work:
+    """Hands of the local best response to a network of 3 x 128 units."""
+    limit = game("limit_holdem")
+    net = MLP(hidden=[128, 128, 128], activation="relu", init="orthogonal", features="sorted_suits")
+    size = Size(inputs=Features(limit, net.features).size, outputs=limit.actions)
+    module = net.module(size, torch.Generator().manual_seed(0))
+    responder = LocalBestResponse(limit, NetworkPlayer(limit, net, module, "shared"), 0)
+    return counted(lambda: responder.play(1, HANDS), 2 * HANDS)
+
+
 def by_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
     """What each hand wins from a range, by a matrix of all pairs."""
     cards = np.array(hands)
@@ -365,22 +379,43 @@ EXAMPLE = {  # OpenSpiel's nfsp_leduc_pytorch.py, which experiment=nfsp_leduc_op
 }
 
 
-def nfsp() -> Work:
+def learner(experiment: str) -> Any:
+    """The learner of an experiment, on one thread of the CPU and in float32."""
     from poker_rl.config.compose import compose, opened
+    from poker_rl.config.horizons import resolved
 
+    torch.set_num_threads(1)
     with opened([CONF]):
-        settings = plain(compose(["experiment=nfsp_leduc_openspiel"]).settings)
+        settings = resolved(plain(compose([f"experiment={experiment}"]).settings))
     parts = {"game": build(settings["game"], "game"), "net": build(settings["net"], "net")}
     given = Given(device=torch.device("cpu"), seed=0, **parts)
-    learner = build(settings["algo"], "algo", given=given)
+    return build(settings["algo"], "algo", given=given)
+
+
+def nfsp() -> Work:
+    ours = learner("nfsp_leduc_openspiel")
 
     def iteration() -> int:
-        before: int = learner.progress.decisions
-        told = learner.learn()
-        return learner.progress.decisions - before if "loss/average" in told else 0
+        before: int = ours.progress.decisions
+        told = ours.learn()
+        return ours.progress.decisions - before if "loss/average" in told else 0
 
     while not iteration():
         pass
+    return iteration
+
+
+def training(experiment: str, counter: str) -> Work:
+    """Iterations of an experiment once it learns, in decisions or updates."""
+    ours = learner(experiment)
+    while not ours.progress.updates:
+        ours.learn()
+
+    def iteration() -> int:
+        before: int = getattr(ours.progress, counter)
+        ours.learn()
+        return int(getattr(ours.progress, counter)) - before
+
     return iteration
 
 
@@ -459,6 +494,8 @@ def main() -> None:
     report("Strength of seven cards, hands", works)
 
     report("Range against range on the river, showdowns", range_showdowns())
+    torch.set_num_threads(1)
+    report("Local best response to 3 x 128, hands", {"ours": local_best_response()})
 
     leduc = game("leduc")
     tree = tree_of(leduc)
@@ -471,7 +508,13 @@ def main() -> None:
     works = {"ours": counted(solver.learn, CFR_STEP)}
     report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))
 
-    torch.set_num_threads(1)
+    for experiment, counter in (
+        ("ppo_lhe", "decisions"),
+        ("big2_ppo_fast", "decisions"),
+        ("nfsp_2000", "updates"),
+    ):
+        report(f"experiment={experiment}, {counter}", {"ours": training(experiment, counter)})
+
     works = {"ours": nfsp()}
     if open_spiel and find_spec("tree") is not None:  # its NFSP needs dm-tree besides
         works["OpenSpiel PyTorch"] = open_spiel_nfsp()

@@ -26,7 +26,7 @@ import numpy as np
 from poker_rl.config.build import build
 from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
-from poker_rl.games.cards import card_name
+from poker_rl.games.cards import THREE, card_name
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.drawn_seats import DrawnSeats
 from poker_rl.games.poker.game import PokerGame
@@ -213,11 +213,12 @@ def pokerkit(hand: Hand) -> None:
     """Play a hand of hold'em in PokerKit, whose players are our seats."""
     state, game = pokerkit_state(hand.game), hand.game
     tournament = isinstance(game, NoLimit) and not game.short_bets_reopen
-    hand.expect("blinds", game.blinds, list(state.bets))
+    hand.expect("blinds", game.blinds or [0] * game.seats, list(state.bets))
     cards = [card_name(card, game.ranks, game.suits) for card in hand.deck]
     for seat in range(game.seats):
-        state.deal_hole("".join(cards[2 * seat : 2 * seat + 2]), seat)
-    board, street = cards[2 * game.seats :], 0
+        first = seat * game.hole_cards
+        state.deal_hole("".join(cards[first : first + game.hole_cards]), seat)
+    board, street = cards[game.seats * game.hole_cards :], 0
     smallest_bet = state.streets[0].min_completion_betting_or_raising_amount
     betting = TournamentStreet(smallest_bet)  # which no-limit alone asks, with one for all streets
 
@@ -326,6 +327,7 @@ def pokerkit_state(game: PokerGame) -> Any:
         BettingStructure,
         Deck,
         Opening,
+        RhodeIslandHoldemHand,
         StandardHighHand,
         State,
         Street,
@@ -346,21 +348,32 @@ def pokerkit_state(game: PokerGame) -> Any:
     return State(
         tuple(automation for automation in Automation if automation not in by_hand),
         Deck.STANDARD,
-        (StandardHighHand,),
+        (RhodeIslandHoldemHand if in_three_cards(game) else StandardHighHand,),
         tuple(
             Street(
-                False, (False, False) if i == 0 else (), count, False, Opening.POSITION, size, most
+                False,
+                (False,) * game.hole_cards if i == 0 else (),
+                count,
+                False,
+                Opening.POSITION,
+                size,
+                most,
             )
             for i, (count, (size, most)) in enumerate(zip(game.board_cards, raises, strict=True))
         ),
         structure,
         True,
         game.ante,
-        (min(filter(None, game.blinds)), max(game.blinds)),
+        (min(filter(None, game.blinds)), max(game.blinds)) if game.blinds else 0,
         0,
         stacks,
         game.seats,
     )
+
+
+def in_three_cards(game: PokerGame) -> bool:
+    """Whether hands are of three cards; OpenSpiel knows no straights and flushes of so few."""
+    return game.hole_cards + sum(game.board_cards) == THREE
 
 
 # OpenSpiel
@@ -472,7 +485,7 @@ def main() -> None:
             continue
         game = build(option("game", name), "game")
         report(name, "PokerKit", [game], pokerkit, hands, given.seed)
-        if game.seats == 2 and isinstance(game, Poker):
+        if game.seats == 2 and isinstance(game, Poker) and not in_three_cards(game):
             engine = open_spiel(universal_poker(game))
             report(name, "OpenSpiel", [game], engine, given.hands, given.seed)
 

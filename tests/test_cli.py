@@ -198,8 +198,12 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         assert refused("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1", "threads=2"]
+    more.append("precision=medium")
     assert code("train", run, *more) == 0
-    assert "not as it was: threads 1, now 2. The last bits" in capsys.readouterr().out
+    changed = "not as it was: threads 1, now 2; precision highest, now medium. The last bits"
+    assert changed in capsys.readouterr().out
+    assert torch.get_float32_matmul_precision() == "medium"
+    torch.set_float32_matmul_precision("highest")  # of this process
     assert runs() == [folder]
     cfg = yaml.safe_load((folder / "config.yaml").read_text())
     assert (cfg["budget"], cfg["evaluate_every"], cfg["seed"]) == (20, 1, 3)
@@ -230,7 +234,7 @@ def test_a_folder_of_ones_own_name(refused: Any) -> None:
     folder.rename("moved")
     assert code("train", "resume=moved", "budget=30") == 0
     cfg = yaml.safe_load(Path("moved/config.yaml").read_text())
-    for key in ("outputs", "name", "figures", "threads"):
+    for key in ("outputs", "name", "figures", "threads", "precision"):
         del cfg[key]  # as an earlier version would have left it
     Path("moved/config.yaml").write_text(yaml.safe_dump(cfg))
     assert code("train", "resume=moved", "budget=40") == 0
@@ -367,6 +371,26 @@ def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str])
     assert re.search(r"nash_conv +2\.933 +ante/hand +exact", out)
     assert "against/raise" in out
     assert "exact: " in err
+
+
+def test_evaluate_tells_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the game can be enumerated the exact value counts, and a loss says nothing."""
+    given = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]
+    assert code("evaluate", *given) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"exploitability of raise: [\d.]+ ante/hand, exact\n", out)
+    large = [*given, "evaluation.most_nodes=1", "evaluation.opponents=[]"]
+    assert code("evaluate", *large, "out=bounds") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"exploitability of raise: at least .* ante/hand, lower_bound by lbr\n", out)
+    assert re.search(r"raise +fold +120 +-.*lower_bound, vacuous", out)
+    assert code("evaluate", "show=true", "out=bounds") == 0
+    assert re.search(r"raise +bound/lbr .* 60 ", capsys.readouterr().out)
+    assert code("evaluate", *large, "lbr=false") == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        r"exploitability of raise: not known: what fold wins, -.*\(lower_bound, v", out
+    )
 
 
 def test_train_measures_exactly_at_a_pace_of_its_own() -> None:
@@ -591,6 +615,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train name=../x", 'name: "../x" is no name of a folder; allowed: up to 60 letters'),
         ("train outputs=", "outputs: give a folder, such as outputs=outputs"),
         ("train -m seed=1,2 name=x", "name: several jobs would be outputs/kuhn/ppo/x; tell them"),
+        ("train precision=low", 'precision: "low"'),
         ("train threads=0", "threads: 0 is not in [1, inf]"),
         ("train threads=1e9", "threads: 1000000000 are more than the cores of this machine, "),
         ("evaluate game=kuhn player=call threads=1e9", "threads: 1000000000 are more than"),
@@ -690,6 +715,19 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "evaluation.exact_every: the public tree of limit_holdem has about 1.3e+13",
         ),
         ("evaluate game=kuhn seats=[call,call] exact=true", "exact: goes without seats"),
+        ("evaluate game=kuhn seats=[call,call] lbr=true", "lbr: goes without seats"),
+        (
+            "evaluate game=limit_holdem_3p player=call lbr=true",
+            "lbr: limit_holdem_3p is not poker for two players",
+        ),
+        (
+            "evaluate game=kuhn_3p player=call best_responses=[raise]",
+            "best_responses: kuhn_3p is not for two players",
+        ),
+        (
+            "evaluate game=kuhn player=call best_responses=[cal]",
+            "best_responses: no player is called cal; did you mean call?",
+        ),
         (
             "evaluate game=limit_holdem_2to9 seats=[call,call]",
             "seats: limit_holdem_2to9 draws 2 to 9",

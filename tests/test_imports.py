@@ -12,7 +12,7 @@ ROOMS = {
     "cli": {"config", "play", "reports", "runs", "storage"},
     "play": {"algos", "config", "evaluation", "games", "players", "runs", "storage"},
     "reports": {"config", "evaluation", "games", "players", "runs", "storage"},
-    "runs": {"algos", "config", "evaluation", "games", "players", "storage"},
+    "runs": {"algos", "config", "evaluation", "games", "learning", "players", "storage"},
     "algos": {"config", "games", "learning", "nets", "players"},
     "evaluation": {"config", "games", "players", "storage"},
     "learning": {"config", "games", "nets", "players"},

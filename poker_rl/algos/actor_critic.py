@@ -63,6 +63,7 @@ class ActorCritic(NetworkLearner, Seats):
     average: AverageSettings | None
 
     learnt: ClassVar = ("actor", "critic", "weight_average", "average")
+    own: ClassVar = ("agents", "memory")
 
     def __post_init__(self, given: Given) -> None:
         if self.minibatches > self.hands:
@@ -107,8 +108,7 @@ class ActorCritic(NetworkLearner, Seats):
             iteration = self.progress.iterations + 1
             metrics |= average.taught(batch, others, policy[others], iteration)
 
-        self.progress.hands = self._agents.rollout.hands
-        self.progress.decisions += len(batch)
+        self._count(len(batch))
         self.progress.updates += self.minibatches
         return metrics
 

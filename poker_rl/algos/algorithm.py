@@ -8,6 +8,7 @@ from dataclasses import InitVar, asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
 from poker_rl.config.settings import Refused
+from poker_rl.learning import processes
 from poker_rl.learning.agents import Agents, Given
 from poker_rl.learning.average import AveragePolicy
 from poker_rl.players.player import Player
@@ -88,9 +89,13 @@ class NetworkLearner(ABC):
     # these over from another run and begins all others afresh.
     learnt: ClassVar[tuple[str, ...]]
 
+    # The names of the parts, and of parts of those, that each process of a run has of its own:
+    # tables, memories. All else is the same in all of them. None: it learns in one process.
+    own: ClassVar[tuple[str, ...] | None] = None
+
     @abstractmethod
     def _iterate(self) -> dict[str, float]:
-        """Play and learn once, and count hands, decisions and updates; what `learn` tells."""
+        """Play and learn once, `_count` what was played, and the updates; what `learn` tells."""
 
     @abstractmethod
     def _parts(self) -> dict[str, Stateful | None]:
@@ -106,10 +111,22 @@ class NetworkLearner(ABC):
 
     def learn(self) -> dict[str, float]:
         """One iteration, as the docstring of the learner's module draws it; its metrics."""
-        self._agents.clock.start()
+        clock = self._agents.clock
+        clock.start()
+        self._dealt = self._agents.rollout.hands
         metrics = self._iterate()
         self.progress.iterations += 1
-        return metrics | {"time/outside_networks": self._agents.clock.outside_networks()}
+        metrics |= {"time/outside_networks": clock.outside_networks()}
+        if self._agents.workers > 1:
+            metrics |= {"time/communication": clock.communication()}
+        return processes.means(metrics)
+
+    def _count(self, decisions: int) -> None:
+        """Count the decisions and hands of this iteration, those of all processes."""
+        hands = self._agents.rollout.hands - self._dealt
+        hands, decisions = processes.totals(hands, decisions)
+        self.progress.hands += hands
+        self.progress.decisions += decisions
 
     def _all_parts(self) -> dict[str, Stateful]:
         parts = {"progress": self.progress, "agents": self._agents, **self._parts()}

@@ -83,6 +83,7 @@ class APU(NetworkLearner):
     reward_scale: Positive
 
     learnt: ClassVar = ("actor", "critic", "target_actor", "target_critic", "others")
+    own: ClassVar = ("agents", "memory")
 
     def __post_init__(self, given: Given) -> None:
         if given.opponent is not None and self.update != "dual_apu_ctrl":
@@ -90,10 +91,11 @@ class APU(NetworkLearner):
         game = given.game
         self._hands = Hands(game)
         self._episode = game.seats  # hands
-        period = {"apu": "agent_period", "dual_apu": "update_period"}.get(self.update, "episodes")
-        if getattr(self, period) % self.episodes:
+        period = {"apu": "agent_period", "dual_apu": "update_period"}.get(self.update)
+        at_once = self.episodes * given.workers
+        if period is not None and getattr(self, period) % at_once:
             whole = f"{period}, {getattr(self, period)}"
-            raise Refused(f"episodes: {self.episodes} at once do not divide {whole}")
+            raise Refused(f"episodes: {at_once} at once do not divide {whole}")
         self._unit = game.unit_chips * self.reward_unit
         many = self.update in ("apu", "apu_ctrl")
         seats = Seats(members="agent" if many else "shared", instances=1, seating="shuffled")
@@ -106,18 +108,18 @@ class APU(NetworkLearner):
         self._networks = dict(zip(names, networks, strict=True))
         self._actor = networks[0]
         self._learners: list[Learner] = []
-        at_once = 1 if self.update == "apu" else copies
-        for first in range(0, copies, at_once):
+        together = 1 if self.update == "apu" else copies
+        for first in range(0, copies, together):
             memory = HandMemory(
                 self._hands,
                 self._agents,
                 "replay",
                 self.replay,
-                copies=at_once,
+                copies=together,
                 beside=[learner.memory for learner in self._learners],
             )
             memory.demand_batch("batch", self.batch)
-            own = slice(first, first + at_once)
+            own = slice(first, first + together)
             self._learners.append(Learner(own, [part(net, own) for net in networks], memory))
         self._others: nn.Module | None = None  # the actor of those who do not learn
         if self.update == "dual_apu":
@@ -133,14 +135,13 @@ class APU(NetworkLearner):
         due = -self._updates_by(self.progress.hands)
         batch = self._agents.rollout.play_out(self._act)
         self._remember(batch, learner)
-        self.progress.hands = self._agents.rollout.hands
+        self._count(len(batch))
         due += self._updates_by(self.progress.hands)
         told = []
         if learner.memory.fewest >= self.batch:
             told = [self._update(learner) for _ in range(due)]
         if self._others is not None and not self._before(self.update_period):
             torch._foreach_copy_(list(self._others.parameters()), list(self._actor.parameters()))
-        self.progress.decisions += len(batch)
         self.progress.updates += len(told)
         return self._metrics(told, learner)
 
@@ -164,7 +165,8 @@ class APU(NetworkLearner):
         return self.progress.hands % (period * self._episode)
 
     def _updates_by(self, hands: int) -> int:
-        return hands * self.updates // (self.training_period * self._episode)
+        period = self.training_period * self._episode * self._agents.workers
+        return hands * self.updates // period  # of each process, on the average
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         policy = self._agents.policy(self._actor, rows)

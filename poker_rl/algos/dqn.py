@@ -61,6 +61,7 @@ class DQN(NetworkLearner):
     seating: Seating
 
     learnt: ClassVar = ("q", "target", "average")
+    own: ClassVar = ("agents", "memory", "responds")
 
     def __post_init__(self, given: Given) -> None:
         if given.opponent is not None and self.members != "shared":
@@ -102,12 +103,11 @@ class DQN(NetworkLearner):
         """Play `steps` actions at every table and make the updates that are due."""
         self._epsilon = self.epsilon.value(self._own_decisions())
         due = -self._updates_by(self.progress.decisions)
-        self._remember(self._agents.rollout.stream(self._act, self.steps))
+        self._count(self._remember(self._agents.rollout.stream(self._act, self.steps)))
         due += self._updates_by(self.progress.decisions)
         if self._memory.fewest >= self.learn_from:
             for _ in range(due):
                 self._update()
-        self.progress.hands = self._agents.rollout.hands
         return self._metrics()
 
     def players(self) -> dict[str, Player]:
@@ -127,8 +127,11 @@ class DQN(NetworkLearner):
         return self.progress.decisions // self._agents.copies
 
     def _updates_by(self, decisions: int) -> int:
-        """Updates of each agent that belong to that many decisions of all."""
-        return decisions * self.updates // (self.every * self._agents.copies)
+        """Updates of each agent that belong to that many decisions of all, in all processes.
+
+        Each process makes them, so it is its own decisions that they follow, on the average.
+        """
+        return decisions * self.updates // (self.every * self._agents.copies * self._agents.workers)
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         return self._agents.drawn(self._epsilon_greedy(rows))
@@ -141,8 +144,8 @@ class DQN(NetworkLearner):
         greedy = best[:, None] == np.arange(rows.mask.shape[1])
         return mixed(greedy, rows.mask, self._epsilon)
 
-    def _remember(self, batch: Batch) -> None:
-        """Count and keep the transitions that are complete."""
+    def _remember(self, batch: Batch) -> int:
+        """Keep the transitions that are complete; their number."""
         rows = np.flatnonzero(batch.next != OPEN)
         then = batch.next[rows]
         goes_on = (then != ENDED)[:, None]
@@ -154,7 +157,7 @@ class DQN(NetworkLearner):
             next=batch.observation[then] * goes_on,
             legal=batch.mask[then] & goes_on,
         )
-        self.progress.decisions += len(rows)
+        return len(rows)
 
     def _update(self) -> None:
         self._descent.step()

@@ -48,25 +48,39 @@ def build_algorithm(
     device: torch.device,
     seed: int,
     opponent: Player | None = None,
+    workers: int = 1,
+    rank: int = 0,
 ) -> Algorithm:
     """The learner or solver of a run's settings, whose horizons are in steps already.
 
     Args:
         settings: those of `algo`, and of `net` if there are any.
         opponent: a fixed player in every seat but agent 0's, or None for self-play.
+        workers: processes that learn together.
+        rank: number of this one.
 
     Raises:
-        Refused: if a setting can't be accepted, there is no net where one is needed, or there is
-            one, or an opponent, where none is taken.
+        Refused: if a setting can't be accepted, there is no net where one is needed, there is one,
+            or an opponent, where none is taken, or several processes can't learn so together.
     """
     target = find(settings["algo"].get("_target_"), "algo._target_")
+    if workers > 1 and getattr(target, "own", None) is None:
+        raise Refused(f"workers: {target.__name__} learns in one process; allowed: 1")
     net = build_as(Net, settings["net"], "net") if "net" in settings else None
     # What no constructor names is here for refusals: what begins with "net: " is not of algo.
     runtime: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponent": opponent}
     if "given" in takes(target):
         if net is None:
             raise Refused(f"net: missing, {target.__name__} needs one")
-        runtime["given"] = Given(game=game, net=net, device=device, seed=seed, opponent=opponent)
+        runtime["given"] = Given(
+            game=game,
+            net=net,
+            device=device,
+            seed=seed,
+            opponent=opponent,
+            workers=workers,
+            rank=rank,
+        )
     for key, part in (("net", net), ("opponent", opponent)):
         if part is not None and "given" not in takes(target):
             raise Refused(f"{key}: {target.__name__} takes none")

@@ -55,13 +55,14 @@ class NFSP(DQN):
             policy[~responds] = self._agents.policy(self._average.module, rows.pick(~responds))
         return self._agents.drawn(policy)
 
-    def _remember(self, batch: Batch) -> None:
+    def _remember(self, batch: Batch) -> int:
         """Keep the best responses of this iteration's rows too, which are the last of the batch."""
-        super()._remember(batch)
+        number = super()._remember(batch)
         responds = self._responds.taken_out()
         own = len(batch) - len(responds) + np.flatnonzero(responds)
         taken = batch.action[own, None] == np.arange(batch.mask.shape[1])
         self._average.add(batch, own, taken, self.progress.iterations)
+        return number
 
     def _update(self) -> None:
         super()._update()

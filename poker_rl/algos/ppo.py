@@ -47,6 +47,7 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.average import AverageSettings
 from poker_rl.learning.averages import Averages
 from poker_rl.learning.descent import descend, set_rates
+from poker_rl.learning.legal import legal_alone
 from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.references import References
 from poker_rl.learning.rollout import OPEN, Batch, Rows
@@ -93,6 +94,7 @@ class PPO(NetworkLearner, Seats):
     ask_forced: bool
 
     learnt: ClassVar = ("networks", "weight_average", "magnet", "average")
+    own: ClassVar = ("agents", "memory", "responds")
 
     taken: ClassVar[bool] = False  # whether the average network learns actions, not probabilities
 
@@ -172,8 +174,7 @@ class PPO(NetworkLearner, Seats):
             metrics = average.taught(batch, rows, policy, self.progress.iterations + 1)
 
         self.progress.updates += updates
-        self.progress.hands = self._agents.rollout.hands
-        self.progress.decisions += len(decided)
+        self._count(len(decided))
         target, error = data["target"][rows], (data["target"] - data["value"])[rows]
         return metrics | {
             **dict(zip(METRICS, (sums / updates).tolist(), strict=True)),
@@ -238,6 +239,7 @@ class PPO(NetworkLearner, Seats):
             now: values of the schedules.
         """
         clip = now["clip"]
+        logits, rows = legal_alone(logits, rows, ("even", "magnet", "last"))
         log_policy = masked_log_softmax(logits, rows["mask"])  # [K, B, A]
         policy = masked_softmax(logits, rows["mask"])  # exp is slow where it underflows
         log_prob = log_policy.gather(2, rows["action"][..., None])[..., 0]  # [K, B]

@@ -81,8 +81,7 @@ class Reinforce(NetworkLearner, Seats):
         if self.baseline is not None:
             self._move(self.baseline.decay, instance, batch.seat, won, batch.next == ENDED)
 
-        self.progress.hands = self._agents.rollout.hands
-        self.progress.decisions += len(batch)
+        self._count(len(batch))
         self.progress.updates += 1
         averages = self._baseline.mean(0) if self.baseline else []
         return {

@@ -22,6 +22,7 @@ headline player) or what is named of it:
   poker-rl evaluate game=leduc player=call against=[raise,outputs/leduc/ppo/TIME]
   poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@DECISIONS:current against=[call]
   poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME:current:greedy against=[call]
+  poker-rl evaluate game=limit_holdem player=tight lbr=true  a lower bound on exploitability
   poker-rl evaluate game=kuhn_3p seats=[raise,call,call]     a table with a player for each seat
 
 `:greedy` behind a player, of a snapshot (`RUN:current:greedy`) or a bot (`chen:greedy`), takes the

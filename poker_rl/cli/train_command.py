@@ -76,8 +76,11 @@ def sweep(jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
     """Run every job of a sweep, and tell in the end how each went."""
     from poker_rl.config.compose import compose, place
     from poker_rl.config.sweeps import launch
+    from poker_rl.runs.launch import started
     from poker_rl.runs.sweep import Summary, halt, halted, halting, jobs_in_words
 
+    if started() > 1:
+        raise Refused("-m: torchrun starts the processes of one run; in a sweep give workers=K")
     outputs, name, _ = place(compose(jobs[0]))
     if name is not None:
         demand_names(jobs)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from poker_rl.config.messages import shown
-from poker_rl.config.settings import Count, Natural, Refused, Seed
+from poker_rl.config.settings import Count, Natural, Range, Refused, Seed
 
 FILE_NAME = re.compile(r"\w[\w.+=-]{0,59}")  # and no folder above, whatever the system
 
@@ -19,6 +19,8 @@ class Root:
     seed: Seed
     device: Literal["auto", "cpu", "cuda"]
     threads: Count
+    precision: Literal["highest", "high", "medium"]
+    workers: Annotated[int, Range(1, 1000)]
     budget: Count
     budget_unit: Literal["decisions", "hands", "updates", "iterations"]
     evaluate_every: Count

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from poker_rl.evaluation.style import is_holdem
-from poker_rl.games.cards import RANKS, SUITS
+from poker_rl.games.cards import RANKS, SUITS, parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, raises, with_cards
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PAINTS = ("\x1b[30;48;5;252m", "\x1b[30;48;5;117m", "\x1b[97;48;5;166m")  # of fold, call, raise
 PLAIN = "\x1b[0m"
+FLOPS = ("Kd7s2c", "9h8h4c", "AsQs5s")  # dry, with draws, and of one suit
 KINDS = 3  # fold, call, raise: raises of all sizes are one
 
 
@@ -163,11 +164,41 @@ def _folding(game: AnyPoker, tables: Tables, what: str) -> Iterator[tuple[str, n
         tables.step(np.array([FOLD]))
 
 
-def figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
-    """A figure of each player's play before the flop, by name, if the game is hold'em.
+def on_the_flop(game: AnyPoker, variant: int) -> list[list[tuple[str, list[int], np.void]]]:
+    """Situations that tell how a player goes on: the title of each, the board, and a table in it.
 
-    Where the number of seats is drawn, one of the fewest and one of the most. Of a player of
-    several copies the first is drawn.
+    Before the flop all seats fold but the last two, who put in no more than they have to. Then, on
+    each of `FLOPS`, the seat that speaks first, and the other one when that has bet half the pot or
+    as near to it as may be.
+    """
+    played = at_table(game, variant)
+    tables = Tables(game, 1, 0)
+    tables.deal(decks=np.arange(played.dealt, dtype=np.int8)[None], variants=variant)
+    while tables.records["street"][0] == 0:
+        folds = tables.records["live"][0] > 2 and tables.legal()[0, FOLD]
+        tables.step(np.array([FOLD if folds else CALL]))
+    first = tables.records[0].copy()
+    bets, half = raises(game, tables), int(first["price"]) + int(first["paid"].sum()) // 2
+    situations = [(first, "first to speak")]
+    if bets:
+        tables.step(np.array([min(bets, key=lambda action: abs(bets[action] - half))]))
+        bet = int(tables.records["price"][0] - first["price"]) / game.unit_chips
+        situations.append((tables.records[0].copy(), f"facing a bet of {bet:g} {game.unit}"))
+    flops = [(flop, parse_cards(flop, game.ranks, game.suits)) for flop in FLOPS]
+    return [
+        [
+            (f"{flop}: {seat_name(played, int(record['to_act']))}, {what}", board, record)
+            for flop, board in flops
+        ]
+        for record, what in situations
+    ]
+
+
+def figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
+    """Figures of each player's play before and on the flop, by name, if the game is hold'em.
+
+    Where the number of seats is drawn, of the fewest and of the most. Of a player of several copies
+    the first is drawn.
     """
     if not has_grid(game):
         return {}
@@ -178,12 +209,23 @@ def figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
     for name, player in players.items():
         for variant in sorted({0, len(game.record) - 1}):
             seats = at_table(game, variant).seats
-            blocks = [
-                [grid_of(game, player.instance(0), record, [], where) for where, record in block]
+            before: list[list[tuple[str, list[int], np.void]]] = [
+                [(where, [], record) for where, record in block]
                 for block in before_the_flop(game, variant)
             ]
-            title = f"Starting hands: {name.replace('_', ' ')}"
-            title += f", {seats} seats" if several else ""
-            key = f"starting_hands_{name}" + (f"_{seats}_seats" if several else "")
-            drawn[key] = draw(blocks, title, game.ranks)
+            flop = on_the_flop(game, variant)
+            for key, title, blocks in (
+                ("starting_hands", "Starting hands", before),
+                ("flop", "On the flop", flop),
+            ):
+                grids = [
+                    [
+                        grid_of(game, player.instance(0), record, board, where)
+                        for where, board, record in block
+                    ]
+                    for block in blocks
+                ]
+                title += f": {name.replace('_', ' ')}" + (f", {seats} seats" if several else "")
+                key += f"_{name}" + (f"_{seats}_seats" if several else "")
+                drawn[key] = draw(grids, title, game.ranks)
     return drawn

@@ -36,7 +36,9 @@ def draw(blocks: Sequence[Sequence[Grid]], title: str, ranks: str) -> Figure:
     figure.legend(
         [Patch(color=ACTIONS[kind]) for kind in used],
         [NAMES[kind] for kind in used],
-        loc="outside right upper",
+        loc="outside upper right",  # beside the title: at the side it would take a column's width
+        ncols=len(used),
+        borderpad=0,
         frameon=False,
         labelcolor=INK,
         fontsize=8,
@@ -66,7 +68,7 @@ def panel(ax: Axes, grid: Grid, ranks: str, named: bool) -> None:
         for row, column in np.ndindex(RANKS, RANKS):
             name = hand_name(row, column, ranks)
             at_cell = ax.text(
-                column + 0.5, row + 0.52, name, ha="center", va="center", fontsize=5, color=INK
+                column + 0.5, row + 0.52, name, ha="center", va="center", fontsize=6, color=INK
             )
             at_cell.set_in_layout(False)  # it lies within the panel, and measuring it takes long
     ax.hlines(np.arange(RANKS + 1), 0, RANKS, color="white", linewidth=0.8)

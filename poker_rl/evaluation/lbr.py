@@ -34,7 +34,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import draw
 
-HANDS = 32  # on a board, at most
+HANDS = 64  # on a board, at most
 SIZES = (POT // 2, POT)  # raises that are tried where any is legal, between the least and the most
 
 
@@ -187,7 +187,7 @@ class Deal:
         # Given the whole board, the player's hand is any that shares no card with it: so chances of
         # its actions leave out cards that nobody has seen yet, and the responder's beliefs do not.
         self._apart, self._edge = (
-            part[self._index(last)] for part in (self._sight(last).apart, self._sight(last).edge)
+            part[self.index(last)] for part in (self._sight(last).apart, self._sight(last).edge)
         )
 
     def play(self, seat: int, root: State) -> float:
@@ -204,7 +204,7 @@ class Deal:
             self._sights[street] = self._responder.sight(board, self._own)
         return self._sights[street]
 
-    def _index(self, street: int) -> np.ndarray:
+    def index(self, street: int) -> np.ndarray:
         """The place of each own hand among those of the street's sight, [G]."""
         return self._own if not len(self._boards[street].cards) else np.arange(len(self._own))
 
@@ -212,16 +212,16 @@ class Deal:
         """Play on from a state with the own hands at these places, and write what they win."""
         table = state.record[0]
         if table["over"]:
-            won[places] = self._paid(state, seat, places)
+            won[places] = self.paid(state, seat, places)
             return
         if table["to_act"] == seat:
-            actions = self._choice(state, seat)[self._index(table["street"])[places]]
+            actions = self.choice(state, seat)[self.index(table["street"])[places]]
         else:
             actions = self._drawn(state, places)
         for action in np.unique(actions):
-            self._walk(self._after(state, int(action)), seat, places[actions == action], won)
+            self._walk(self.after(state, int(action)), seat, places[actions == action], won)
 
-    def _after(self, state: State, action: int) -> State:
+    def after(self, state: State, action: int) -> State:
         """The state that an action leads to; the player's has to have been asked for."""
         if action in state.after:
             return state.after[action]
@@ -235,7 +235,7 @@ class Deal:
     def _policy(self, state: State) -> np.ndarray:
         return self._responder.policy(state, self._sight(int(state.record[0]["street"])))
 
-    def _choice(self, state: State, seat: int) -> np.ndarray:
+    def choice(self, state: State, seat: int) -> np.ndarray:
         """What the responder does with each of the hands of its sight, [R].
 
         All values are chips times the chance of the hands that it may meet.
@@ -249,7 +249,7 @@ class Deal:
         actions = [CALL]
         worth = [edge * stake(step(record, CALL))]
         for action in self._responder.raises(record):
-            raised = self._after(state, action)
+            raised = self.after(state, action)
             stays = state.reach * (1 - self._policy(raised)[FOLD])
             folds = met - sight.apart @ stays
             called = stake(step(raised.record, CALL)) * (sight.edge @ stays)
@@ -262,12 +262,20 @@ class Deal:
         return state.choice
 
     def _drawn(self, state: State, places: np.ndarray) -> np.ndarray:
-        """An action of the player for each own hand: of all the hands that the player may hold."""
-        chances = (self._apart[places] * state.reach) @ self._policy(state).T
+        """An action of the player for each own hand at these places."""
+        # The same number for all, so that hands stay together and the player is asked less.
         uniform = np.full(len(places), self._responder.generator.random())
-        return draw(chances / chances.sum(1, keepdims=True), uniform)
+        return draw(self.chances(state, places), uniform)
 
-    def _paid(self, state: State, seat: int, places: np.ndarray) -> np.ndarray:
+    def chances(self, state: State, places: np.ndarray) -> np.ndarray:
+        """What the player does, against each own hand at these places, [n, A].
+
+        It is the mean over the hands that the player may hold.
+        """
+        chances = (self._apart[places] * state.reach) @ self._policy(state).T
+        return np.asarray(chances / chances.sum(1, keepdims=True))
+
+    def paid(self, state: State, seat: int, places: np.ndarray) -> np.ndarray:
         """What own hands win where hands end, chips: the mean over the player's hands."""
         tables = self._responder.tables
         if state.record[0]["live"] == 1:

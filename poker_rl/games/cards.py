@@ -1,5 +1,9 @@
 """Cards, their notation, and the strength of one to seven of them.
 
+A hand is the best five of its cards. A hand of three cards in all is ranked as in three-card poker:
+straight flush, three of a kind, straight, flush, pair, high card, the rarer the better. The rest of
+this text is about the best five.
+
 A card is `rank * suits + suit`. Ranks count from 0, the lowest; the ace is rank 12, so only a deck
 of thirteen ranks has one.
 
@@ -31,6 +35,8 @@ SUITS = 4
 MOST_CARDS = 7
 
 HIGH_CARD, PAIR, TWO_PAIR, TRIPS, STRAIGHT, FLUSH, FULL_HOUSE, QUADS, STRAIGHT_FLUSH = range(9)
+THREE = 3  # cards of a hand of three-card poker, in which the order of the categories is
+OF_THREE = (HIGH_CARD, PAIR, FLUSH, STRAIGHT, TRIPS, STRAIGHT_FLUSH)
 CATEGORY_SHIFT = 12  # most classes in a category: 3,887, the pairs of two to five cards
 
 LOW_RANKS = 7
@@ -171,10 +177,44 @@ LOW, HIGH, STRENGTHS, FLUSHES = tables()
 # Inlining lets numba drop the reference counting of `cards`, which takes longer than the rest.
 @njit(cache=True, forceinline=True, error_model="numpy")
 def strength(cards: Any, count: int, suits: int) -> Any:
-    """How strong the first `count` of `cards`, one to seven, are; larger is better; int32.
+    """How strong a hand is at a showdown, the first `count` of `cards`; larger is better; int32.
 
-    The best five count. Fewer than five make pairs and kickers only; their strength compares
-    only with that of as many cards.
+    One to seven cards; their strength compares only with that of as many cards.
+    """
+    if count == THREE:
+        return strength_of_three(cards, suits)
+    return best_five(cards, count, suits)
+
+
+@njit(cache=True, forceinline=True, error_model="numpy")
+def strength_of_three(cards: Any, suits: int) -> Any:
+    """How strong the first three of `cards` are in three-card poker; int32.
+
+    The place of the category in `OF_THREE`, and below it 4 bits for each rank that counts.
+    """
+    first, second, third = cards[0] // suits, cards[1] // suits, cards[2] // suits
+    high = max(first, second, third)
+    low = min(first, second, third)
+    middle = first + second + third - high - low
+    suited = cards[0] % suits == cards[1] % suits == cards[2] % suits
+    wheel = high == RANKS - 1 and middle == 1 and low == 0  # the ace below the deuce
+    if wheel or (high == middle + 1 and middle == low + 1):
+        place, ranks = 5 if suited else 3, 1 if wheel else high
+    elif high == middle == low:
+        place, ranks = 4, high
+    elif high == middle or middle == low:
+        place, ranks = 1, middle << 4 | (low if high == middle else high)
+    else:
+        place, ranks = 2 if suited else 0, high << 8 | middle << 4 | low
+    return np.int32(place << CATEGORY_SHIFT | ranks)
+
+
+@njit(cache=True, forceinline=True, error_model="numpy")
+def best_five(cards: Any, count: int, suits: int) -> Any:
+    """How strong the best five of the first `count` of `cards` are; larger is better; int32.
+
+    Fewer than five, as on the way to a whole hand, make pairs and kickers only; their strength
+    compares only with that of as many cards.
     """
     key = NO_CARDS
     for i in range(MOST_CARDS):  # a fixed bound unrolls: three times faster than range(count)
@@ -193,5 +233,5 @@ def strength(cards: Any, count: int, suits: int) -> Any:
 
 
 def category(strength: Any) -> Any:
-    """`HIGH_CARD` to `STRAIGHT_FLUSH` of strengths, one or an array."""
+    """`HIGH_CARD` to `STRAIGHT_FLUSH` of `best_five`, one or an array."""
     return strength >> CATEGORY_SHIFT

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from poker_rl.games.game import rule as compiled
+from poker_rl.learning.processes import mean
 from poker_rl.learning.rollout import OPEN, Batch
 
 
@@ -34,10 +35,10 @@ def normalised(advantage: Tensor, weight: Tensor) -> Tensor:
     """Advantages with mean 0 and standard deviation 1 in each copy, [K, B].
 
     Args:
-        weight: of each row in its copy's mean, [K, B].
+        weight: of each row in its copy's mean, [K, B]; the means are those of all processes.
     """
-    centred = advantage - (weight * advantage).sum(1, keepdim=True)
-    spread = (weight * centred.square()).sum(1, keepdim=True).sqrt()
+    centred = advantage - mean((weight * advantage).sum(1, keepdim=True))
+    spread = mean((weight * centred.square()).sum(1, keepdim=True)).sqrt()
     return centred / (spread + 1e-8)
 
 

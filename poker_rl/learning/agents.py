@@ -34,6 +34,8 @@ class Given:
         device: where they are.
         seed: for everything that is drawn.
         opponent: a fixed player in every seat but agent 0's, or None for self-play.
+        workers: processes that learn together, each with a learner of these settings.
+        rank: number of this one, from 0 on; each draws other cards and actions.
     """
 
     game: Game
@@ -41,6 +43,8 @@ class Given:
     device: torch.device
     seed: int
     opponent: Player | None = None
+    workers: int = 1
+    rank: int = 0
 
 
 @dataclass(kw_only=True)
@@ -81,6 +85,7 @@ class Agents:
         copies: number of copies K of each network, instances x members.
         device: where they are.
         column: how a memory keeps what a player sees.
+        workers: processes that learn together; tables and memories are those of this one.
     """
 
     def __init__(
@@ -96,7 +101,9 @@ class Agents:
     ) -> None:
         game, net, opponent = given.game, given.net, given.opponent
         instances = seats.instances
-        streams = np.random.SeedSequence(given.seed).generate_state(3)
+        self.workers = given.workers
+        own = (given.rank,) if given.rank else ()  # the first draws what one process alone would
+        streams = np.random.SeedSequence(given.seed, spawn_key=own).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._features = Features(game, net.features)
         self._hidden = game.hidden_size if hidden else 0

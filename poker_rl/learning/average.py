@@ -17,6 +17,7 @@ from torch import Tensor
 
 from poker_rl.config.schedules import OverOwnSteps
 from poker_rl.config.settings import Count, NonNegative, Passes, Positive
+from poker_rl.learning import processes
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.descent import Descent, Optimiser
 from poker_rl.learning.memory import Column, Memory, Rule
@@ -132,7 +133,7 @@ class AveragePolicy:
             logits = self.module(batch["observation"])  # [K, B, A]
             error = -(batch["policy"] * masked_log_softmax(logits, batch["mask"])).sum(2)
             if self.settings.power:
-                age = batch["iteration"] / batch["iteration"].max()
+                age = batch["iteration"] / processes.largest(batch["iteration"].max())
                 error = age**self.settings.power * error
             return error.mean(1).sum()
 

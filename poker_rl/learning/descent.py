@@ -1,8 +1,9 @@
 """Gradient steps on batches drawn from a memory, each recorded once as a CUDA graph on a GPU.
 
 Small networks are bound by the launching of kernels there: a replayed graph launches all of a step,
-from drawing its batch to the optimiser, at once. On a CPU, and for a network whose work depends on
-the batch (`graphable` is False of one of its modules), the same function is called.
+from drawing its batch to the optimiser, at once. On a CPU, in a run of several processes, and for a
+network whose work depends on the batch (`graphable` is False of one of its modules), the same
+function is called.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.schedules import Schedule
+from poker_rl.learning import processes
 from poker_rl.learning.clock import Clock
 from poker_rl.nets.dense import clip_gradients, copies_of
 
@@ -34,7 +36,7 @@ def descend(
     bounded: nn.Module | None = None,
     gradient_norm: float | None = None,
 ) -> None:
-    """One step of an optimiser down the gradient of a loss.
+    """One step of an optimiser down the gradient of a loss, the mean over the run's processes.
 
     Args:
         bounded: the networks whose gradients get a bound, not always all that the optimiser moves.
@@ -42,6 +44,7 @@ def descend(
     """
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
+    processes.average_gradients(optimiser)
     if bounded is not None and gradient_norm is not None:
         clip_gradients(bounded, gradient_norm)
     optimiser.step()
@@ -95,7 +98,7 @@ class Descent:
     def step(self) -> None:
         """Take one."""
         self._rate.fill_(self._lr.value(self.updates))
-        if self._recorded:
+        if self._recorded and processes.count() == 1:
             self._replay()
         else:
             self._step()

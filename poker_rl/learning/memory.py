@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from poker_rl.config.settings import Range, Refused
+from poker_rl.learning import processes
 from poker_rl.learning.room import demand
 
 Chance = Annotated[float, Range(0, 1, open_low=True)]
@@ -167,6 +168,7 @@ class Memory:
         }
         self._first = torch.arange(copies, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(copies, 1, dtype=torch.float64, device=device)
+        self._fewest: int | None = None
         self._bits = torch.from_numpy(BITS).to(device, torch.bool)
 
     def demand_batch(self, key: str, count: int) -> None:
@@ -182,8 +184,10 @@ class Memory:
 
     @property
     def fewest(self) -> int:
-        """Items of the copy that has the fewest."""
-        return int(min(self.added.min(), self.capacity))
+        """Items of the copy that has the fewest, in whichever process of the run."""
+        if self._fewest is None:  # the processes ask each other once between two calls of `add`
+            self._fewest = processes.least(int(min(self.added.min(), self.capacity)))
+        return self._fewest
 
     @property
     def fill(self) -> float:
@@ -192,6 +196,7 @@ class Memory:
 
     def add(self, copy: np.ndarray, **parts: np.ndarray) -> None:
         """Offer items, in order of time, each to its copy [N]: parts are [N, width] or [N]."""
+        self._fewest = None
         if not len(copy):
             return
         mine = (copy[:, None] == np.arange(self.copies)).cumsum(0)  # [N, K]
@@ -271,6 +276,7 @@ class Memory:
         self._fill(state)
 
     def _fill(self, state: dict[str, Any]) -> None:
+        self._fewest = None
         for name, copies in state["items"].items():
             for first, items in zip(self._first[:, 0].tolist(), copies, strict=True):
                 self._parts[name][first : first + len(items)] = items.to(self._device)

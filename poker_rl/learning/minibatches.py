@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import rule as compiled
+from poker_rl.learning import processes
 from poker_rl.nets.dense import copies_of, routed
 
 SAMPLE = 256  # rows looked at to see whether equal ones are common
@@ -40,7 +41,7 @@ class Inputs:
         """
         copies = copies_of(module)
         if self.place is None or copies * len(self.distinct) >= len(self.rows):
-            return routed(module, self.rows.float(), copy)
+            return routed(module, self.rows, copy)
         if copy is None:
             copy = torch.arange(copies, device=self.rows.device)
             copy = copy.repeat_interleave(len(self.rows) // copies)
@@ -56,7 +57,7 @@ class Inputs:
         if self.place is not None and len(self.distinct) < index.shape[1]:
             out = module(self.distinct.expand(len(index), -1, -1))  # [K, U, out]
             return out.gather(1, self.place[index][..., None].expand(-1, -1, out.shape[2]))
-        out = module(self.rows[index].float())
+        out = module(self.rows[index])
         return out
 
 
@@ -105,20 +106,26 @@ def minibatches(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """One pass over some rows, each copy's own in random order, in at most `count` equal parts.
 
+    The other processes of the run make as many parts, which are taken together with these: the mean
+    of their weighted sums is each copy's mean over all of its rows.
+
     Args:
         rows: indices, [N].
         copy: whose each of them is, [N].
 
     Yields:
         indices [K, B], and the weight of each in the mean over its copy's rows [K, B]. Copies
-        with fewer rows than others are filled up with rows of weight 0, evenly over the pass.
+        with fewer rows than others, here or in another process, are filled up with rows of weight
+        0, evenly over the pass.
     """
     sizes = np.bincount(copy, minlength=copies)[:, None]  # [K, 1]
-    most = int(sizes.max())
+    most = processes.most(int(sizes.max()))
     slot = generator.permuted(np.tile(np.arange(most), (copies, 1)), axis=1)  # [K, most]
     first = np.cumsum(sizes)[:, None] - sizes
     place = np.minimum(first + slot % np.maximum(sizes, 1), len(rows) - 1)
     order = torch.from_numpy(rows[np.argsort(copy, kind="stable")][place]).to(device)
     counts = torch.from_numpy((slot < sizes).astype(np.float32)).to(device)
-    for index, part in zip(order.chunk(count, 1), counts.chunk(count, 1), strict=True):
-        yield index, part / part.sum(1, keepdim=True).clamp(min=1)
+    parts = counts.chunk(count, 1)
+    rows_of = processes.mean(torch.stack([part.sum(1, keepdim=True) for part in parts]))
+    for index, part, number in zip(order.chunk(count, 1), parts, rows_of, strict=True):
+        yield index, part / number.clamp(min=1 / processes.count())

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.settings import Count, NonNegative, Refused
+from poker_rl.nets.bits import SumOfRows, summable
 
 FeatureKind = Literal["observation", "sorted_suits", "rank", "infoset", "history"]
 Init = Literal["orthogonal", "torch"]
@@ -26,6 +27,7 @@ Activation = Literal["relu", "tanh"]
 
 NO_STEPS = 0, 0  # of a history
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
+IN_PLACE = {"relu": torch.relu_, "tanh": torch.tanh_}
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -139,7 +141,11 @@ class Layer(nn.Module):
             nn.init.uniform_(self.bias, -bound, bound, generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[K, B, in] -> [K, B, out]."""
+        """[K, B, in] -> [K, B, out], of whole numbers too: zeros and ones, if they are uint8."""
+        if summable(x, self.weight):
+            summed: Tensor = SumOfRows.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
+            return summed
+        x = x.to(self.weight.dtype)
         if len(self.weight) == 1:  # a fifth faster, backward included
             weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)
             return torch.addmm(bias, x.flatten(0, 1), weight)[None]
@@ -147,7 +153,7 @@ class Layer(nn.Module):
 
 
 class Layers(nn.Module):
-    """Linear maps with an activation between them; whole numbers as input become floats here."""
+    """Linear maps with an activation between them."""
 
     def __init__(self, layers: list[Layer], activation: Activation) -> None:
         super().__init__()
@@ -160,10 +166,11 @@ class Layers(nn.Module):
         return self.between(x, 0, len(self.layers))
 
     def between(self, x: Tensor, start: int, stop: int) -> Tensor:
-        """What goes into layer `start` to what comes out of the one before `stop`."""
-        x = x.to(self.dtype)
+        """What goes into layer `start` to what goes into layer `stop`, or comes out at the end."""
         for i in range(start, stop):
-            x = self.layers[i](ACTIVATIONS[self.activation](x) if i else x)
+            x = self.layers[i](x)
+            if i + 1 < len(self.layers):
+                x = IN_PLACE[self.activation](x)  # of what nobody else has seen
         return x
 
 

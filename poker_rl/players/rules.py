@@ -31,7 +31,7 @@ from poker_rl.games.cards import (
     SUITS,
     TRIPS,
     TWO_PAIR,
-    strength,
+    best_five,
 )
 from poker_rl.games.game import rule
 from poker_rl.games.poker.betting import BOARD, CALL, FOLD, HOLE
@@ -96,8 +96,8 @@ def top_pair_or_better(cards, shown):
     first, second = cards[0] // SUITS, cards[1] // SUITS
     if first == top or second == top or (first == second and first > top):
         return True
-    made = strength(cards, HOLE + shown, SUITS)
-    alone = strength(cards[HOLE:], shown, SUITS)
+    made = best_five(cards, HOLE + shown, SUITS)
+    alone = best_five(cards[HOLE:], shown, SUITS)
     kind, kind_alone = made >> CATEGORY_SHIFT, alone >> CATEGORY_SHIFT
     if kind == kind_alone:
         return shown == BOARD and kind >= STRAIGHT and made > alone

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from poker_rl.config.settings import Probability, Refused
-from poker_rl.games.cards import SUITS, strength
+from poker_rl.games.cards import SUITS, best_five
 from poker_rl.games.game import Game, rule
 from poker_rl.games.poker.betting import BOARD, CALL, CARDS, FOLD, HOLE
 from poker_rl.players.chen import chen
@@ -64,7 +64,7 @@ def chance_of_best(games, tables, order, out):  # type: ignore[no-untyped-def]
             for j in range(board):
                 hand[HOLE + j] = table.deck[game.seats * HOLE + j]
             hand[0], hand[1] = first, second
-            mine = strength(hand, count, SUITS)
+            mine = best_five(hand, count, SUITS)
             known[:] = False
             for j in range(count):
                 known[hand[j]] = True
@@ -75,7 +75,7 @@ def chance_of_best(games, tables, order, out):  # type: ignore[no-untyped-def]
                     for b in range(a):
                         if not known[b]:
                             hand[1] = b
-                            theirs = strength(hand, count, SUITS)
+                            theirs = best_five(hand, count, SUITS)
                             beaten += theirs < mine
                             tied += theirs == mine
                             all_ += 1

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
+from poker_rl.runs.launch import ALONE, Member, Place, joined, place, started
 from poker_rl.runs.resume import KEEPS, MAY_CHANGE
 from poker_rl.runs.run import Diverged
 from poker_rl.runs.stop import Interrupted
@@ -32,7 +34,7 @@ from poker_rl.runs.sweep import Outcome
 from poker_rl.runs.train import train
 from poker_rl.runs.warm_start import begin_with
 from poker_rl.storage.checkpoint import STATE
-from poker_rl.storage.disk import told
+from poker_rl.storage.disk import say, told
 from poker_rl.storage.folder import CONFIG, PLACE, read_folder
 
 if TYPE_CHECKING:
@@ -72,7 +74,8 @@ def attempt(
             if group not in names:
                 raise Refused(f"{group}: give the name of one option")
         settings = plain(asked.settings) | {"names": names}
-        metrics, measurements = start(settings, asked.overrides, conf, begun)
+        member = partial(attempt, asked, conf)
+        metrics, measurements = start(settings, asked.overrides, conf, begun, member)
         units = {tag: one["unit"] for tag, one in measurements.items()}
         return replace(outcome, status="finished", metrics=metrics, units=units)
     except Refused as error:
@@ -99,12 +102,14 @@ def start(
     overrides: Sequence[str],
     conf: Sequence[Path],
     begun: Callable[[Path], None],
+    member: Member,
 ) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
     """Build everything and train; what `train` returns.
 
     Args:
         conf: the folders of the options.
         begun: told the run folder as soon as there is one.
+        member: what other processes of the run do, which are started here.
 
     Raises:
         Refused: if any setting can't be accepted.
@@ -114,11 +119,15 @@ def start(
     if folder is not None:
         opponents = Opponents(folder, named(settings_of(folder, "resume")))
         settings = resumed(folder, settings, overrides)
+    elif settings.get("workers") == 1:
+        settings["workers"] = started()
     settings = taking_along(settings, opponents, conf)
     ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
     root = Root(**convert_fields(Root, ungrouped, "", {}))
     settings = resolved(settings | asdict(root))
-    device = prepare(root.device, root.threads, root.seed)
+    where = place(root.workers)
+    device = prepare(root.device, root.threads, root.seed, where)
+    torch.set_float32_matmul_precision(root.precision)
     game: Game = build_as(Game, settings["game"], "game")
     load = loader(game, device, conf, opponents)
     with about("opponent"):
@@ -131,22 +140,25 @@ def start(
         load=load,
         seed=root.seed,
     )
-    algorithm = build_algorithm(settings, game, device, root.seed, opponent)
+    algorithm = build_algorithm(
+        settings, game, device, root.seed, opponent, where.workers, where.rank
+    )
     # A resumed run has weights of its own, unless it was killed before its first checkpoint.
     if root.warm_start is not None and (folder is None or not (folder / STATE).exists()):
         with about("warm_start"):
             settings["warm_start"] = begin_with(root.warm_start, settings, algorithm, game)
-    return train(
-        settings,
-        algorithm,
-        game,
-        evaluation,
-        device,
-        folder,
-        files=opponents.files,
-        overrides=overrides,
-        begun=begun,
-    )
+    with joined(where, device, member):
+        return train(
+            settings,
+            algorithm,
+            game,
+            evaluation,
+            device,
+            folder,
+            files=opponents.files,
+            overrides=overrides,
+            begun=begun,
+        )
 
 
 def taking_along(
@@ -208,8 +220,11 @@ def loader(
     return load
 
 
-def prepare(device: str, threads: int, seed: int) -> torch.device:
+def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch.device:
     """Set threads and seeds, of all libraries and only here; the device to compute on.
+
+    Args:
+        where: which of the run's processes this is; each has a GPU of its own, or none has one.
 
     Raises:
         Refused: if there is no such device, or are not so many cores.
@@ -217,14 +232,29 @@ def prepare(device: str, threads: int, seed: int) -> torch.device:
     cores = os.cpu_count() or 1
     if threads > cores:
         raise Refused(f"threads: {threads} are more than the cores of this machine, {cores}")
+    if where.workers > 1 and where.rank == 0 and threads * where.here > cores:
+        each = f"{threads} thread{'s' * (threads > 1)}"
+        say(
+            f"workers: {where.here} processes of {each} each are more than the cores of this"
+            f" machine, {cores}, and will wait for each other"
+        )
     torch.set_num_threads(threads)
     numba.set_num_threads(threads)
     torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none
     there = torch.cuda.is_available()
+    if there and where.workers > 1:
+        gpus = torch.cuda.device_count()
+        if device == "cuda" and gpus < where.here:
+            raise Refused(f"device: cuda, but there are {gpus} GPUs here for {where.here} workers")
+        there = gpus >= where.here
     if device == "cuda" and not there:
         why = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"
         raise Refused(f"device: no cuda here, torch {torch.__version__} {why}; allowed: auto, cpu")
-    return torch.device("cuda" if there and device != "cpu" else "cpu")
+    if not there or device == "cpu":
+        return torch.device("cpu")
+    if where.workers > 1:
+        torch.cuda.set_device(where.local)
+    return torch.device("cuda")
 
 
 def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:

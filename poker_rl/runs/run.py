@@ -21,6 +21,8 @@ from poker_rl.config.horizons import used_up
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
+from poker_rl.learning import processes
+from poker_rl.runs import together
 from poker_rl.runs.record import Recorder, flatten
 from poker_rl.runs.resume import demand_fit, demand_kept, kept
 from poker_rl.runs.stop import Stop
@@ -82,6 +84,7 @@ class Run:
         if state["names"] != self.names or state["game"] != self.game.state():
             raise Refused(f"{path} is the checkpoint of another game or algorithm")
         demand_kept(self.settings, state, path)
+        together.demand_left(self.folder, state["progress"].get("decisions"))
         for name in checkpoint.not_finite(state["algorithm"]):
             raise Refused(f"{path} can't be trained on: {name} is not finite")
         own = {"algorithm": self.algorithm.state_dict(), "record": self.recorder.state_dict()}
@@ -116,7 +119,7 @@ class Run:
             self.measure()
             self.save(self.recorder.state_dict())
         idle = 0
-        while self.step < self.budget and not stop.number:
+        while self.step < self.budget and not stop.asked():
             before, started = self.step, perf_counter()
             metrics = self.algorithm.learn()
             self.demand_finite(metrics)
@@ -168,6 +171,7 @@ class Run:
         progress, game = self.algorithm.progress, self.game.state()
         players = {name: player.state() for name, player in self.algorithm.players().items()}
         self.recorder.sync()
+        processes.meet()  # the others have saved what is their own
         checkpoint.save_snapshot(
             self.folder, progress.decisions, {"game": game, "players": players}
         )
@@ -182,6 +186,7 @@ class Run:
                 "record": record,
             },
         )
+        together.tidy(self.folder, progress.decisions)
         self.saved = self.manifest["checkpoint"] = asdict(progress)
         write_manifest(self.folder, self.manifest)
 

@@ -11,6 +11,8 @@ from time import monotonic, perf_counter
 from types import FrameType
 from typing import Any, Self
 
+from poker_rl.learning import processes
+
 TOGETHER = 1.0  # seconds in which signals are one: a terminal and a parent process may each send it
 PATIENCE = 0.5  # seconds that a second one waits for compiled code to return to Python
 
@@ -62,6 +64,13 @@ class Stop:
     number = 0
     noted_at = 0.0
 
+    def asked(self) -> bool:
+        """Whether a signal has come to any process of the run, all of which have to ask."""
+        first = processes.most(self.number)
+        if first and not self.number:
+            self.number = first
+        return first > 0
+
     def __enter__(self) -> Self:
         self.before: dict[signal.Signals, Any] = {}
         self._left = threading.Event()
@@ -100,8 +109,9 @@ class Stop:
                 continue
             if first is None:
                 first = perf_counter()
-                with suppress(OSError):  # print() may be half way through a line of its own
-                    os.write(2, STOPPING)
+                if processes.first():
+                    with suppress(OSError):  # print() may be half way through a line of its own
+                        os.write(2, STOPPING)
             elif perf_counter() > first + TOGETHER and not self._left.wait(PATIENCE):
                 with suppress(OSError):
                     os.write(2, ENDED)

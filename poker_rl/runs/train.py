@@ -20,10 +20,13 @@ from poker_rl.config.horizons import used_up
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
+from poker_rl.learning import processes
+from poker_rl.runs.follower import Follower
 from poker_rl.runs.record import first_of_each
 from poker_rl.runs.resume import KEEPS, MAY_CHANGE, demand_run, differing, kept
 from poker_rl.runs.run import Run
 from poker_rl.runs.stop import Interrupted, Stop
+from poker_rl.runs.together import lead
 from poker_rl.storage.disk import say
 from poker_rl.storage.folder import (
     PLACE,
@@ -58,7 +61,9 @@ def begin(
         write_config(folder, cfg)
         manifest = describe(cfg["seed"], device)
         write_manifest(folder, manifest)
-        return Run(cfg, algorithm, game, evaluation, folder, manifest)
+        run = Run(cfg, algorithm, game, evaluation, folder, manifest)
+        lead(algorithm, folder, None)
+        return run
     except OSError:
         shutil.rmtree(folder, ignore_errors=True)  # no run could go on in it
         raise
@@ -81,8 +86,9 @@ def go_on(
     run = Run(cfg, algorithm, game, evaluation, folder, manifest)
     try:
         run.restore(int(old["budget"]))
+        lead(algorithm, folder, run.saved)
         here = session(device)
-        if changed := changes(manifest, old.get("threads"), here, cfg["threads"]):
+        if changed := changes(manifest, old, here, cfg):
             say(
                 f"not as it was: {'; '.join(changed)}. The last bits of what is learnt may differ"
                 " from those of a run that was never stopped"
@@ -121,7 +127,8 @@ def train(
     begun: Callable[[Path], None] = lambda folder: None,
 ) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
     """Train in a new run folder, or go on in an old one; the last row and the manifest's
-    "measurements", the unit and kind of each number by tag.
+    "measurements", the unit and kind of each number by tag. In a process of the run other than the
+    first one, only learn with that one, and return nothing.
 
     `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
     which name the folder, with its `outputs` and `name` and with `overrides`, what the user gave.
@@ -129,12 +136,16 @@ def train(
     anything is learnt.
 
     Raises:
-        OSError: if the machine fails, see `disk`.
+        OSError: if the machine fails, see `disk`, or another process of the run has ended.
         Refused: if there is nothing to resume, or the run can't go on.
         Diverged: if a metric or a weight is no longer a number.
         Interrupted: at SIGINT, SIGTERM or SIGHUP, after a checkpoint.
     """
     cfg = {**cfg, "resume": None}
+    if not processes.first():
+        with Stop() as stop:
+            Follower(cfg, algorithm).loop(stop)
+        return {}, {}
     if resume is None:
         run = begin(cfg, algorithm, game, evaluation, device, files, overrides)
     else:

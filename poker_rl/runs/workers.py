@@ -44,7 +44,7 @@ def shared_out(begin: Begin, tasks: Sequence[int], workers: int) -> Iterator[int
                 answer = ready.recv()
             except (EOFError, ConnectionError):
                 process.join()
-                raise ChildProcessError(_died(process.exitcode or 0)) from None
+                raise ChildProcessError(died(process.exitcode or 0)) from None
             if isinstance(answer, Exception):
                 raise answer
             task = next(left, None)
@@ -54,14 +54,16 @@ def shared_out(begin: Begin, tasks: Sequence[int], workers: int) -> Iterator[int
             yield answer
 
 
-def _died(code: int) -> str:
+def died(code: int) -> str:
+    """How a process ended, by its exit code."""
     how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-    return f"a worker process was ended {how}, as by lack of memory"
+    why = ", as by lack of memory" if code == -signal.SIGKILL else ""
+    return f"a worker process was ended {how}{why}"
 
 
 def _serve(connection: Connection, begin: Begin) -> None:
     """Do one task after another in a process of its own."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     with at_once():
         try:
             work = begin()
@@ -72,7 +74,8 @@ def _serve(connection: Connection, begin: Begin) -> None:
             connection.send(error)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """End this process at once when the one that started it has ended."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

@@ -6,6 +6,7 @@ outputs/<game>/<algo>/<name, or what was set and the time>/
     metrics.jsonl       a row an evaluation: counters and `tag: value`, see `record`
     events.out.*        the same for TensorBoard
     state.pt, players/  see `checkpoint`
+    workers/            what processes beside the first have of their own, see `together`
     opponents/          copies of the players of other runs that this one meets
     figures/*.png       drawn at the end, unless figures=false
 """
@@ -42,6 +43,8 @@ FIGURES = "figures"
 LABEL_CHARACTERS = 80  # of a folder's name, before the time
 # Root settings that tell where a run is, not what it is.
 PLACE = {"outputs", "name", "resume"}
+# Root settings that runs of earlier versions lack, and what they were.
+ONCE: dict[str, Any] = {"workers": 1}
 # How runs of earlier versions were measured, which lack these settings of `evaluation`.
 BEFORE = {"reduce": "none", "control": None, "exact_every": None}
 PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
@@ -135,6 +138,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         and all(isinstance(one, dict) for one in manifest["resumed"])
     ):
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
+    cfg = ONCE | cfg
     if isinstance(cfg.get("evaluation"), dict):
         cfg["evaluation"] = BEFORE | cfg["evaluation"]
     return cfg, manifest
@@ -206,26 +210,33 @@ def describe(seed: int, device: torch.device) -> dict[str, Any]:
 
 
 def changes(
-    manifest: Mapping[str, Any], threads: object, now: Mapping[str, Any], threads_now: object
+    manifest: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    now: Mapping[str, Any],
+    settings_now: Mapping[str, Any],
 ) -> list[str]:
     """What is not as it was when the run was last trained: `torch 2.12.0, now 2.13.0`.
 
     Args:
         manifest: the run's.
-        threads: those that it had.
+        settings: those that it had; earlier versions knew of no precision but the highest.
         now: this `session`.
-        threads_now: those that it has now.
+        settings_now: those that it has now.
     """
 
-    def facts(of: Mapping[str, Any], threads: object) -> dict[str, Any]:
+    def facts(of: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
         named = {name: of.get(name) for name in ("commit", "device", "gpu", "cpu")}
         versions = of.get("versions")
-        return {**named, **(versions if isinstance(versions, dict) else {}), "threads": threads}
+        how = {
+            "threads": settings.get("threads"),
+            "precision": settings.get("precision", "highest"),
+        }
+        return {**named, **(versions if isinstance(versions, dict) else {}), **how}
 
     # Earlier versions did not write down what a resumed run ran on.
     sessions = [manifest, *manifest["resumed"]]
     last = next((one for one in reversed(sessions) if "versions" in one), manifest)
-    before, after = facts(last, threads), facts(now, threads_now)
+    before, after = facts(last, settings), facts(now, settings_now)
     return [
         f"{name} {before.get(name)}, now {after.get(name)}"
         for name in before | after

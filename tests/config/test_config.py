@@ -207,6 +207,8 @@ ROOT: Mapping[str, Any] = {
     "seed": 0,
     "device": "auto",
     "threads": 1,
+    "precision": "highest",
+    "workers": 1,
     "budget": 1e6,
     "budget_unit": "decisions",
     "evaluate_every": 1e4,

@@ -135,7 +135,7 @@ def test_a_large_game_is_drawn_by_its_matches(tmp_path):
     one = evaluation(HOLDEM, deals=100, opponents="[uniform]")
     player = loader(HOLDEM)("raise")
     drawn = one.figures({"current": player}, run(tmp_path / "m", one, player))
-    assert list(drawn) == ["matches", "starting_hands_current"]
+    assert list(drawn) == ["matches", "starting_hands_current", "flop_current"]
     assert titles(drawn["matches"]) == ["Against uniform"]
     ax = drawn["matches"].axes[0]
     assert ax.get_ylabel() == "won (mbb/hand)"

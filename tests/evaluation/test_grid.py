@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from random_games import game
 
-from poker_rl.evaluation.grid import before_the_flop, figures, grid_of, hand_name, text
+from poker_rl.evaluation.grid import (
+    FLOPS,
+    before_the_flop,
+    figures,
+    grid_of,
+    hand_name,
+    on_the_flop,
+    text,
+)
 from poker_rl.games.cards import RANKS, parse_cards
 from poker_rl.games.poker.notation import position
 from poker_rl.players.load import load_player
@@ -91,16 +99,50 @@ def test_situations_before_the_flop(name):
         assert definition.line_name(facing[0][1]) == "r7"
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("limit_holdem", "cc"), ("limit_holdem_6p", "ffffcc"), ("nolimit_holdem_6p", "ffffcc")],
+)
+def test_situations_on_the_flop(name, line):
+    """In no-limit half of the pot, two big blinds, is as much as the least bet: one."""
+    definition = game(name)
+    first, facing = on_the_flop(definition, 0)
+    assert len(first) == len(facing) == len(FLOPS)
+    for _, board, record in first:
+        assert (definition.line_name(record), len(board), record["live"]) == (line, 3, 2)
+    for _, _, record in facing:
+        assert definition.line_name(record).startswith(f"{line}r")
+        price = record["price"] - first[0][2]["price"]
+        assert price == definition.unit_chips
+        assert record["to_act"] != first[0][2]["to_act"]
+
+
 def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
     definition = game("limit_holdem_2to9")
     drawn = figures(definition, {"current": load_player("sklansky", definition)})
-    assert list(drawn) == ["starting_hands_current_2_seats", "starting_hands_current_9_seats"]
+    assert list(drawn) == [
+        f"{what}_current_{seats}_seats" for seats in (2, 9) for what in ("starting_hands", "flop")
+    ]
     shown = [len([ax for ax in figure.axes if ax.get_visible()]) for figure in drawn.values()]
-    assert shown == [2, 16]
+    assert shown == [2, 6, 16, 6]
     drawn["starting_hands_current_2_seats"].savefig(file := io.BytesIO(), format="png")
     assert file.getvalue().startswith(b"\x89PNG")
     kuhn = game("kuhn")
     assert figures(kuhn, {"current": load_player("uniform", kuhn)}) == {}
+
+
+def test_the_legend_stands_beside_the_title_and_takes_no_width_from_the_grids():
+    from poker_rl.evaluation.grids import draw
+
+    one = grid(lambda a, b: 51 in (a, b))
+    figure = draw([[one, one]], "Starting hands: weight average, 9 seats", DECK)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box, title = legend.get_window_extent(), figure._suptitle.get_window_extent()
+    right = figure.axes[-1].get_window_extent()
+    assert not box.overlaps(title)
+    assert box.y0 > right.y1
+    assert right.x1 > 0.95 * figure.bbox.width
 
 
 def test_a_cell_is_painted_by_its_chances():

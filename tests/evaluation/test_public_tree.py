@@ -34,6 +34,10 @@ THREE_STREETS = replace(
     raise_sizes=[2, 4, 4],
     max_raises=[1, 1, 1],
 )
+RHODE_ISLAND = game("rhode_island")
+SHORT_RHODE_ISLAND = replace(
+    RHODE_ISLAND, name="short_rhode_island", ranks="JQKA", suits="cdh", max_raises=[0, 1, 1]
+)
 BOARD_AT_ONCE = replace(leduc(), name="at_once", board_cards=[1, 1])
 
 
@@ -48,7 +52,7 @@ def network(definition, features, seed=0):
     "definition",
     [
         *(kuhn(), leduc(), game("leduc_5"), game("nolimit_leduc"), NINE, TWELVE),
-        *(THREE_STREETS, BOARD_AT_ONCE),
+        *(THREE_STREETS, BOARD_AT_ONCE, SHORT_RHODE_ISLAND),
     ],
     ids=lambda one: one.name,
 )
@@ -61,7 +65,9 @@ def test_random_policies_are_measured_as_by_the_enumerated_tree(definition):
     np.testing.assert_allclose(found.best, best_response_values(tree, policy), atol=1e-12)
 
 
-@pytest.mark.parametrize("definition", [NINE, THREE_STREETS], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "definition", [NINE, THREE_STREETS, SHORT_RHODE_ISLAND], ids=lambda one: one.name
+)
 def test_merging_suits_changes_nothing(definition):
     """Of a network that is blind to suits; the sums run in float64, the network in float32."""
     player = network(definition, "sorted_suits")
@@ -154,6 +160,38 @@ def test_who_always_calls_loses_what_can_be_counted():
     found = AskedTree(short, merge=True).measure(loader(short)("call"))
     np.testing.assert_allclose(found.best, against_a_caller(short), atol=1e-9)
     assert found.value == pytest.approx(0, abs=1e-12)
+
+
+def test_who_always_calls_in_rhode_island_holdem_loses_what_can_be_counted():
+    """Whoever meets him bets once on a street, exactly with cards that win on average: 10, 20, 20.
+
+    So the value of a street is the mean, over the cards seen then, of the better of 0 and of the
+    mean that the cards win, times the bet.
+    """
+    deck, all_cards = RHODE_ISLAND.cards, np.arange(RHODE_ISLAND.cards)
+    won = np.zeros((deck, deck, deck))  # [hole, flop, turn], sums over the caller's card
+    for flop, turn in combinations(range(deck), 2):
+        rest = np.setdiff1d(all_cards, [flop, turn])
+        ranks = np.array([strength(np.array([one, flop, turn], np.int8), 3, 4) for one in rest])
+        sums = np.sign(np.subtract.outer(ranks, ranks)).sum(1)
+        won[rest, flop, turn] = won[rest, turn, flop] = sums
+    deals = deck * 51 * 50 * 49
+    by_street = [won.sum((1, 2)), won.sum(2), won]
+    best = sum(
+        size * np.maximum(each, 0).sum() / deals
+        for size, each in zip(RHODE_ISLAND.raise_sizes, by_street, strict=True)
+    )
+    found = AskedTree(RHODE_ISLAND, merge=True).measure(loader(RHODE_ISLAND)("call"))
+    np.testing.assert_allclose(found.best, best, atol=1e-9)
+    assert found.value == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("player", "nash_conv"), [("fold", 2), ("raise", 10.220040), ("uniform", 11.399091)]
+)
+def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, nash_conv):
+    found = AskedTree(RHODE_ISLAND, merge=True).measure(loader(RHODE_ISLAND)(player))
+    assert found.gains.sum() / RHODE_ISLAND.ante == pytest.approx(nash_conv, abs=1e-6)
 
 
 def test_every_row_is_a_table_that_its_player_may_see():

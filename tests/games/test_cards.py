@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from numba import njit
 from phevaluator import evaluate_cards
+from pokerkit import Card, RhodeIslandHoldemLookup
 from random_games import game
 
 from poker_rl.config.settings import Refused
 from poker_rl.games import cards
-from poker_rl.games.cards import card_name, category, parse_cards, strength
+from poker_rl.games.cards import best_five, card_name, category, parse_cards, strength
 from poker_rl.games.tables import Tables
 
 
@@ -23,6 +24,15 @@ def strengths(hands, suits):
     found = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
         found[i] = strength(hands[i], hands.shape[1], suits)
+    return found
+
+
+@njit
+def best_fives(hands, suits):
+    """The same where hands may go on."""
+    found = np.empty(len(hands), np.int32)
+    for i in range(len(hands)):
+        found[i] = best_five(hands[i], hands.shape[1], suits)
     return found
 
 
@@ -43,8 +53,10 @@ def classes(count, deck, suits):
             hand[j] = hand[j - 1] + 1
 
 
-# From high card to straight flush, and distinct classes of any. They add up to C(52, count).
+# From the weakest category to the strongest, and distinct classes of any. They add up to
+# C(52, count). Three cards: high card, pair, flush, straight, three of a kind, straight flush.
 FREQUENCIES = {
+    3: ([16440, 3744, 1096, 720, 52, 48, 0, 0, 0], 741),
     5: ([1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 40], 7462),
     6: ([6612900, 9730740, 2532816, 732160, 361620, 205792, 165984, 14664, 1844], 6075),
     7: (
@@ -83,17 +95,33 @@ def check_order(pairs):
     assert (np.sign(ours[:, 0] - ours[:, 1]) == np.sign(theirs[:, 1] - theirs[:, 0])).all()
 
 
-def rank_five(hand, ranks, suits):
-    """Up to five cards as the rules order them: category, then ranks by number and height."""
+def test_order_of_three_cards_is_that_of_pokerkit():
+    """Of every hand of Rhode Island hold'em."""
+    names = [card_name(card, "23456789TJQKA", "cdhs") for card in range(52)]
+    dealt = np.array(list(combinations(range(52), 3)), np.int8)
+    lookup = RhodeIslandHoldemLookup()
+    held = [tuple(Card.parse("".join(names[card] for card in hand))) for hand in dealt.tolist()]
+    theirs = np.array([lookup.get_entry(hand).index for hand in held])
+    ours = strengths(dealt[:, [2, 0, 1]], 4)
+    _, ours = np.unique(ours, return_inverse=True)
+    _, theirs = np.unique(theirs, return_inverse=True)
+    assert (ours == theirs).all()
+
+
+def rank_five(hand, ranks, suits, whole=5):
+    """Up to five cards as the rules order them: category, then ranks by number and height.
+
+    Straights and flushes are of as many cards as a whole hand.
+    """
     held = Counter(card // suits for card in hand)
     by_count = sorted(held, key=lambda rank: (held[rank], rank), reverse=True)
     pattern = sorted(held.values(), reverse=True)
-    flush = len(hand) == 5 and len({card % suits for card in hand}) == 1
+    flush = len(hand) == whole and len({card % suits for card in hand}) == 1
     run = sorted(held)
-    wheel = ranks == 13 and run == [0, 1, 2, 3, 12]
-    straight = len(run) == 5 and (wheel or run[4] - run[0] == 4)
+    wheel = ranks == 13 and run == [*range(whole - 1), 12]
+    straight = len(run) == whole and (wheel or run[-1] - run[0] == whole - 1)
     if straight:
-        by_count = [3] if wheel else [run[4]]
+        by_count = [whole - 2] if wheel else [run[-1]]
     if straight or flush:
         kind = (
             cards.STRAIGHT_FLUSH if straight and flush else [cards.FLUSH, cards.STRAIGHT][straight]
@@ -117,18 +145,34 @@ DECKS += [(13, 1), (13, 2), (13, 4)]
     ("ranks", "suits", "count"),
     [(ranks, suits, n) for ranks, suits in DECKS for n in range(1, min(7, ranks * suits) + 1)],
 )
-def test_strength_follows_the_rules_in_any_deck(ranks, suits, count):
+def test_the_best_five_follow_the_rules_in_any_deck(ranks, suits, count):
     dealt = hands(np.random.default_rng(count), 300, count, ranks * suits)
     expected = [
         max(rank_five(five, ranks, suits) for five in combinations(hand, min(count, 5)))
         for hand in dealt.tolist()
     ]
-    found = strengths(dealt, suits)
+    found = best_fives(dealt, suits)
     assert category(found).tolist() == [order[0] for order in expected]
-    # One strength a class, in the same order.
+    check_classes(expected, found)
+    if count != 3:
+        assert (strengths(dealt, suits) == found).all()
+
+
+def check_classes(expected, found):
+    """One strength a class, in the same order."""
     classes = sorted(set(zip(expected, found.tolist(), strict=True)))
     assert len(classes) == len(set(expected)) == len(set(found.tolist()))
     assert [strength for _, strength in classes] == sorted(set(found.tolist()))
+
+
+@pytest.mark.parametrize(("ranks", "suits"), [deck for deck in DECKS if min(deck) > 1])
+def test_three_cards_follow_the_rules_in_any_deck(ranks, suits):
+    dealt = np.array(list(combinations(range(ranks * suits), 3)), np.int8)
+    order = [cards.HIGH_CARD, cards.PAIR, cards.FLUSH, cards.STRAIGHT, cards.TRIPS]
+    order.append(cards.STRAIGHT_FLUSH)
+    ranked = [rank_five(hand, ranks, suits, whole=3) for hand in dealt.tolist()]
+    expected = [(order.index(kind), *rest) for kind, *rest in ranked]
+    check_classes(expected, strengths(dealt, suits))
 
 
 @pytest.mark.parametrize(
@@ -140,6 +184,7 @@ def test_strength_follows_the_rules_in_any_deck(ranks, suits, count):
         ("AsAhAdKcKsKh2d", "AsAhAdQcQsKh2d"),  # two trips make a full house
         ("As9s7s5s3s9h9d", "KsQdJhTc9s2h2d"),  # flush over straight
         ("AsAh3d", "KsKh9d"),
+        ("4s3h2d", "3h2dAs"),  # of three cards too
         ("2s2h", "AsKh"),
     ],
 )

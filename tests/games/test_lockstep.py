@@ -15,6 +15,7 @@ from lockstep import (
     Difference,
     compare,
     games_of_stacks,
+    in_three_cards,
     open_spiel,
     pass_or_bet,
     play,
@@ -24,7 +25,7 @@ from lockstep import (
 from random_games import drawn, game
 from small_games import kuhn, label, leduc
 
-DEFINITIONS = drawn(count=120, seed=2)
+DEFINITIONS = [one for one in drawn(count=120, seed=2) if not in_three_cards(one)]
 HANDS = 40  # of each
 
 
@@ -75,6 +76,13 @@ def test_holdem_beside_pokerkit(name):
     assert told["split pots"] > 50
     if game(name).seats > 2:  # heads-up whoever stays has paid the same
         assert told["odd chips"] > 0
+
+
+def test_rhode_island_holdem_beside_pokerkit():
+    told = compare(game("rhode_island"), pokerkit, hands=500, seed=2)
+    assert told["hands"] == 500
+    assert told["showdowns"] > 150
+    assert told["split pots"] > 5  # hands of three cards seldom tie
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -8,6 +8,7 @@ import pytest
 from other_deals import other_deals
 from random_games import NAMES, POKER, game, play, variants
 
+from poker_rl.games.cards import parse_cards
 from poker_rl.games.poker.scenes import pots
 from poker_rl.games.poker.words import made_words
 from poker_rl.games.tables import Tables
@@ -172,7 +173,7 @@ def test_words_are_those_of_pokerkits_evaluator() -> None:
         cards = generator.choice(deck, int(generator.integers(5, 8)), replace=False).tolist()
         text = "".join(RANKS[card // 4] + SUITS[card % 4] for card in cards)
         best = pokerkit.StandardHighHand.from_game(text)
-        words, label = made_words(cards, RANKS, SUITS), best.entry.label
+        words, label = made_words(cards, RANKS, SUITS, 7), best.entry.label
         seen.add(label)
         if label is pokerkit.Label.HIGH_CARD:
             assert words.endswith(" high")
@@ -185,7 +186,7 @@ def test_words_are_those_of_pokerkits_evaluator() -> None:
         text = "".join(RANKS[card // 4] + SUITS[card % 4] for card in cards)
         label = pokerkit.StandardHighHand.from_game(text).entry.label
         seen.add(label)
-        assert made_words(cards, RANKS, SUITS).startswith(LABELS[label])
+        assert made_words(cards, RANKS, SUITS, 7).startswith(LABELS[label])
     assert seen == set(LABELS)
 
 
@@ -207,7 +208,28 @@ def test_words(cards: str, words: str) -> None:
         4 * RANKS.index(rank) + SUITS.index(suit)
         for rank, suit in zip(cards[::2], cards[1::2], strict=True)
     ]
-    assert made_words(held, RANKS, SUITS) == words
+    assert made_words(held, RANKS, SUITS, 7) == words
+
+
+@pytest.mark.parametrize(
+    ("cards", "words"),
+    [
+        ("As 3d2h", "straight to the three"),
+        ("As Ks Qs", "straight flush to the ace"),
+        ("5h 9h Th", "flush, ten high"),
+        ("5h 6d 7s", "straight to the seven"),
+        ("5h 5d 5s", "three of a kind, fives"),
+        ("5h 5d", "pair of fives"),
+        ("5h 6d", "six high"),
+    ],
+)
+def test_words_of_three_cards(cards: str, words: str) -> None:
+    """Where a hand goes on, three of its cards are no straight or flush yet."""
+    held = parse_cards(cards, RANKS, SUITS)
+    assert made_words(held, RANKS, SUITS, 3) == words
+    told = made_words(held, RANKS, SUITS, 7)
+    assert "straight" not in told
+    assert "flush" not in told
 
 
 def test_words_before_there_are_five_cards() -> None:

@@ -120,6 +120,8 @@ def settings(**changes: Any) -> dict[str, Any]:
         "seed": 5,
         "device": "cpu",
         "threads": 1,
+        "precision": "highest",
+        "workers": 1,
         "budget": 400,
         "budget_unit": "decisions",
         "evaluate_every": 50,

@@ -27,6 +27,7 @@ def run_folder(
     cfg = {
         "seed": seed,
         "threads": 1,
+        "precision": "highest",
         "budget": 100,
         "budget_unit": "decisions",
         "outputs": "outputs",

@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from poker_rl.config.settings import Refused
+from poker_rl.nets.bits import WIDE, summable
 from poker_rl.nets.dense import (
     MLP,
     BetWeight,
+    Layer,
     Size,
     Together,
     clip_gradients,
@@ -267,3 +269,39 @@ def test_networks_share_no_more_layers_than_they_have():
     Together(one, other, 1)
     with pytest.raises(Refused, match="shared: 2 layers of networks with 1 hidden"):
         Together(one, other, 2)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.bool])
+def test_sums_of_rows_are_the_products_with_bits(copies, kind):
+    inputs = WIDE + 3
+    layer = Layer(inputs, 37, copies)
+    layer.initialise("torch", 1.0, 1.0, seeded())
+    bits = torch.rand(copies, 50, inputs, generator=seeded(1)) < 0.1
+    bits[0, 0], bits[0, 1] = False, True
+    weights = torch.randn(copies, 50, 37, generator=seeded(2))
+
+    out = layer(bits.to(kind))
+    assert "SumOfRows" in out.grad_fn.name()
+    (out * weights).sum().backward()
+    for k in range(copies):
+        plain = torch.nn.Linear(inputs, 37)
+        plain.weight.data, plain.bias.data = layer.weight.data[k].T, layer.bias.data[k, 0]
+        dense = plain(bits[k].float())
+        (dense * weights[k]).sum().backward()
+        torch.testing.assert_close(out[k], dense, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(layer.weight.grad[k].T, plain.weight.grad)
+        torch.testing.assert_close(layer.bias.grad[k, 0], plain.bias.grad)
+
+
+def test_where_products_are_better_rows_are_not_summed():
+    """Of floats, of few inputs, in another precision and on another device."""
+    bits = torch.zeros(1, 2, WIDE, dtype=torch.uint8)
+    weight = torch.zeros(1, WIDE, 4)
+    assert summable(bits, weight)
+    assert not summable(bits.float(), weight)
+    assert not summable(bits[..., 1:], weight[:, 1:])
+    assert not summable(bits, weight.double())
+    assert not summable(bits.to("meta"), weight)
+    double = Layer(WIDE, 4, 1).double()
+    assert double(bits).dtype == torch.float64

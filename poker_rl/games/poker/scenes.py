@@ -59,6 +59,7 @@ def scene(game: Game, played: PokerGame, record: np.void, viewer: int | None) ->
     folded = [bool(record["folded"][seat]) for seat in seats]
     board = shown_board(played, record)
     hole = None if viewer is None else hole_cards(played, record, viewer)
+    whole = played.hole_cards + sum(played.board_cards)
     return Scene(
         places=tuple(
             place(played, record, seat, viewer is None or seat == viewer, bets[seat])
@@ -68,7 +69,7 @@ def scene(game: Game, played: PokerGame, record: np.void, viewer: int | None) ->
         pots=pots([put - bet for put, bet in zip(paid, bets, strict=True)], folded),
         street=street_name(played, int(record["street"])),
         to_act=None if over else int(record["to_act"]),
-        words="" if hole is None else hand_words(hole, board, played.ranks, played.suits),
+        words="" if hole is None else hand_words(hole, board, played.ranks, played.suits, whole),
     )
 
 

@@ -1,0 +1,56 @@
+"""Decisions a second of one run in one process and in several, measured in turn: `make bench`.
+
+    python scripts/benchmark_workers.py [WORKERS] [EXPERIMENT …]
+
+Each rate is the better of two runs' second half, in which everything is compiled and, where there
+is a memory, learning has begun. A process computes on one thread. Nothing else should run
+meanwhile: a process that has to wait for its core keeps all the others waiting.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+BUDGETS = {"ppo_lhe": 1_600_000, "big2_ppo_fast": 260_000, "nfsp_2000": 60_000}  # decisions
+RUNS = 2
+
+
+def measured(experiment: str, workers: int, share: float = 1.0) -> tuple[float, float]:
+    """Decisions a second, and the share of the time that exchanging took, of a run's second half.
+
+    Args:
+        share: of its budget that is played.
+
+    Raises:
+        CalledProcessError: if the run fails.
+    """
+    budget = int(share * BUDGETS[experiment])
+    settings = [f"experiment={experiment}", f"workers={workers}", f"budget={budget}", "name=run"]
+    settings += [f"evaluate_every={budget // 2}", f"checkpoint_every={budget}", "figures=false"]
+    settings += ["evaluation.opponents=[]", "evaluation.deals=30", "device=cpu"]
+    with TemporaryDirectory() as folder:
+        program = [sys.executable, "-c", "from poker_rl.cli import main; main()", "train"]
+        subprocess.run([*program, *settings], cwd=folder, check=True, capture_output=True)
+        (path,) = Path(folder).glob("outputs/*/*/run/metrics.jsonl")
+        row = json.loads(path.read_text().splitlines()[-1])
+    return row["time/decisions_per_second"], row.get("time/communication", 0.0)
+
+
+def main() -> None:
+    workers = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    print(f"decisions a second; load of the machine before: {os.getloadavg()[0]:.1f}")
+    print(f"{'':16}{'1 process':>12}{f'{workers} processes':>14}{'ratio':>8}{'exchanging':>12}")
+    for experiment in sys.argv[2:] or BUDGETS:
+        runs = [[measured(experiment, count) for count in (1, workers)] for _ in range(RUNS)]
+        (alone, _), (together, exchange) = (max(one) for one in zip(*runs, strict=True))
+        rates = f"{alone:>12,.0f}{together:>14,.0f}{together / alone:>7.2f}x"
+        print(f"{experiment:16}{rates}{exchange:>11.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""A run in two processes: it is one run, however it is started, stopped, killed and resumed."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from commands import code
+from test_workers import until
+
+from poker_rl.config.settings import Refused
+from poker_rl.runs import job
+from poker_rl.runs.launch import Place, place
+from poker_rl.runs.together import apart, whole
+from poker_rl.storage import checkpoint
+
+pytestmark = pytest.mark.usefixtures("here")
+
+PPO = ["algo=ppo", "algo.tables=64", "algo.steps=8", "algo.lr=1e-3"]
+NFSP = ["algo=nfsp", "algo.tables=8", "algo.learn_from=50", "algo.replay=500"]
+SHORT = ["game=kuhn", "figures=false", "workers=2", "evaluate_every=1000", "checkpoint_every=1000"]
+
+
+def train(name: str, *settings: str) -> tuple[list[str], Path]:
+    """The command of a run in two processes, and its folder."""
+    algo = settings[0].partition("=")[2]
+    return ["train", *SHORT, *settings, f"name={name}"], Path(f"outputs/kuhn/{algo}/{name}")
+
+
+@contextmanager
+def meanwhile(work: Callable[[], None]) -> Iterator[None]:
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    thread.join()
+
+
+def when_saved(folder: Path, more: int, number: int) -> Callable[[], None]:
+    """Sends a signal to the second process when there are more checkpoints than now."""
+    before = len(list(folder.glob("players/*.pt")))
+
+    def send() -> None:
+        until(lambda: len(list(folder.glob("players/*.pt"))) >= before + more)
+        (process,) = multiprocessing.active_children()
+        os.kill(process.pid or 0, number)
+
+    return send
+
+
+def left(folder: Path) -> tuple[Any, Any]:
+    """All that two runs of equal length have to have alike, of both processes."""
+    state = checkpoint.load(folder / "state.pt")
+    (other,) = (folder / "workers").iterdir()
+    assert other.name == f"{state['progress']['decisions']}_1.pt"
+    return tiny.rows(folder), {**state, "record": None, "other": checkpoint.load(other)}
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal to the bit."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command, undisturbed = train("whole", *NFSP, "budget=12000")
+    assert code(*command) == 0
+    rows, state = left(undisturbed)
+    assert len(rows) >= 11
+    tables = [part["agents"]["rollout"] for part in (state["algorithm"], state["other"])]
+    assert not torch.equal(tables[0]["tables"], tables[1]["tables"])  # cards of their own
+    dealt = sum(one["hands"] for one in tables)
+    assert state["progress"]["hands"] == dealt
+
+    command, folder = train("broken", *NFSP, "budget=12000")
+    with meanwhile(when_saved(folder, 2, signal.SIGTERM)):  # which reaches only one of them
+        assert code(*command) == 143
+    assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
+    capsys.readouterr()
+    with meanwhile(when_saved(folder, 2, signal.SIGKILL)):
+        began = time.monotonic()
+        assert code("train", f"resume={folder}") == 1
+    assert time.monotonic() < began + 60
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("poker-rl: ")]
+    assert said == ["poker-rl: a worker process was ended by SIGKILL, as by lack of memory"]
+    assert not multiprocessing.active_children()
+    assert code("train", f"resume={folder}") == 0
+    assert same(left(folder), (rows, state))
+
+
+def test_what_a_resumed_run_lacks_is_refused(refused: Any) -> None:
+    command, folder = train("one", *PPO, "budget=2000")
+    assert code(*command) == 0
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert refused("train", f"resume={folder}", "workers=3").startswith("workers: a resumed run")
+    (other,) = (folder / "workers").iterdir()
+    other.rename("aside")
+    assert refused("train", f"resume={folder}", "budget=4000").endswith(
+        f"{other.name}: no such file"
+    )
+    shutil.move("aside", other)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path in before} | {
+        folder / "workers": before[folder / "workers"]
+    } == before
+
+
+def test_torchrun_starts_the_same_run() -> None:
+    command, folder = train("ours", *PPO, "budget=3000")
+    assert code(*command) == 0
+    command, other = train("theirs", *PPO, "budget=3000")
+    programs = Path(sys.executable).parent
+    torchrun = [str(programs / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
+    torchrun += ["--rdzv-endpoint=localhost:0", str(programs / "poker-rl")]
+    command.remove("workers=2")
+    subprocess.run([*torchrun, *command], check=True, capture_output=True)
+    assert same(left(folder)[0], left(other)[0])
+    ours, theirs = (left(one)[1]["algorithm"] for one in (folder, other))
+    assert same(ours, theirs)
+
+
+def test_all_end_with_the_first_process() -> None:
+    command, folder = train("killed", *PPO, "budget=1e9")
+    program = [sys.executable, "-c", "from poker_rl.cli import main; main()", *command]
+    with subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        until((folder / "state.pt").exists)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert children
+        process.kill()
+    until(lambda: not any(map(runs, children)), 60)
+
+
+def runs(process: str) -> bool:
+    try:
+        return Path("/proc", process, "stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refused("train", "algo=cfr", "workers=2") == (
+        "workers: CFR learns in one process; allowed: 1"
+    )
+    assert refused("train", "algo=reinforce", "workers=2").startswith("workers: Reinforce learns")
+    assert refused("train", "workers=0").startswith("workers: 0 is not in [1, ")
+    for name, value in {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost"}.items():
+        monkeypatch.setenv(name, value)
+    assert refused("train", "workers=3") == "workers: 3, but torchrun has started 2 processes"
+    assert refused("train", "-m", "seed=1,2").startswith("-m: torchrun starts the processes of one")
+    with socket.create_server(("", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        monkeypatch.setenv("MASTER_PORT", port)
+        assert refused("train", "algo=ppo").endswith(f"localhost:{port}: it is in use")
+    monkeypatch.setenv("RANK", "one")
+    assert refused("train", "algo=ppo").startswith("RANK: one is no whole number")
+    assert not Path("outputs").exists()
+
+
+def test_more_workers_than_cores_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    job.prepare("cpu", 1, 0, place(2))
+    assert capsys.readouterr().out == ""
+    job.prepare("cpu", 1, 0, place(3))
+    assert capsys.readouterr().out == (
+        "workers: 3 processes of 1 thread each are more than the cores of this machine, 2, and"
+        " will wait for each other\n"
+    )
+
+
+def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    taken: list[int] = []
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    assert job.prepare("auto", 1, 0, Place(2, rank=1, here=2, local=1)).type == "cuda"
+    assert taken == [1]
+    assert job.prepare("auto", 1, 0, Place(3, here=3)).type == "cpu"
+    with pytest.raises(Refused, match="device: cuda, but there are 2 GPUs here for 3 workers"):
+        job.prepare("cuda", 1, 0, Place(3, here=3))
+
+
+def test_a_state_is_taken_apart_and_put_together() -> None:
+    state = {"net": {"w": 1}, "agents": {"tables": 2}, "average": {"module": {"w": 3}, "memory": 4}}
+    own, shared = apart(state, ("agents", "memory"))
+    assert own == {"agents": {"tables": 2}, "average": {"memory": 4}}
+    assert shared == {"net": {"w": 1}, "average": {"module": {"w": 3}}}
+    assert whole(shared, own) == state
