@@ -21,11 +21,11 @@ from poker_rl.config.build import build
 from poker_rl.config.options import CONF, option, plain
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.evaluation.lbr import HANDS, LocalBestResponse
-from poker_rl.evaluation.ranges import Ranges, show_down
 from poker_rl.games.cards import card_name, strength
 from poker_rl.games.game import Game, rule
 from poker_rl.games.poker.betting import deal, legal, payoffs, start, step
 from poker_rl.games.poker.no_limit import NoLimit
+from poker_rl.games.public.ranges import Ranges, show_down
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.learning.agents import Given

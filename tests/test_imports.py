@@ -28,6 +28,7 @@ ROOMS = {
 BUILDS_ON = {
     "algos.nfsp": {"algos.dqn"},
     "algos.nfsp_ppo": {"algos.ppo"},
+    "algos.public_cfr": {"algos.cfr"},
     "algos.solve": {"algos.load"},
 }
 

@@ -126,7 +126,7 @@ def _iterate(  # type: ignore[no-untyped-def]
     for seat in range(seats):
         multiply_out(first[seat], first[seat + 1], previous, policy, reach)
     for t in range(start, stop):
-        keep, cut, weight = _discount(t, alpha), _discount(t, beta), float(t) ** gamma
+        keep, cut, weight = discount(t, alpha), discount(t, beta), float(t) ** gamma
         for seat in range(seats):
             collect(seat, leaf_edge, leaf_payoffs, reach, earned)
             for i in range(first[seat + 1] - 1, first[seat] - 1, -1):
@@ -156,7 +156,7 @@ def _iterate(  # type: ignore[no-untyped-def]
 
 
 @rule
-def _discount(t, exponent):  # type: ignore[no-untyped-def]
+def discount(t, exponent):  # type: ignore[no-untyped-def]
     if abs(exponent) == inf:
         return 1.0 if exponent > 0 else 0.0
     power = float(t) ** exponent

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.boards import Board
-from poker_rl.evaluation.ranges import Ranges
-from poker_rl.games.game import Game
 from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.public.boards import Board, Boards
+from poker_rl.games.public.ranges import Ranges
 from poker_rl.players.player import Player, finite
 
 ROWS = 4096  # tables a player is asked at once: what a network makes of them stays in the cache
@@ -35,36 +33,16 @@ class Holdings:
     decks: np.ndarray
 
 
-def heads_up(game: Game) -> PokerGame:
-    """The same game, which has to be poker for two.
-
-    Raises:
-        Refused: if it is not.
-    """
-    if not isinstance(game, PokerGame) or game.seats != 2:
-        raise Refused(f"{game.name} is not poker for two players, which it has to be")
-    return game
-
-
 class Asking:
     """Asks players of a game of poker for two about all hands at once."""
 
-    def __init__(self, game: PokerGame, ranges: Ranges) -> None:
-        self._game, self._ranges = game, ranges
-
-    def representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
-        """`kept` and `of_hand` of the board's `Holdings`."""
-        least = self._ranges.renamed[board.renamings].min(0)
-        free = self._ranges.free(board.cards)
-        kept, place = np.unique(least[free], return_inverse=True)
-        of_hand = np.full(len(free), -1)
-        of_hand[free] = place
-        return kept, of_hand
+    def __init__(self, game: PokerGame, ranges: Ranges, boards: Boards) -> None:
+        self._game, self._ranges, self._boards = game, ranges, boards
 
     def holdings(self, board: Board) -> Holdings:
         """The hands that are asked about on a board."""
         game = self._game
-        kept, of_hand = self.representatives(board)
+        kept, of_hand = self._boards.representatives(board)
         hands, hole, count = self._ranges.hands[kept], game.hole_cards, len(kept)
         used = np.zeros((count, game.cards), np.bool_)
         used[:, board.cards] = True

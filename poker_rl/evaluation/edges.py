@@ -10,9 +10,9 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.evaluation.ranges import BLOCKED, Ranges, strengths
 from poker_rl.games.game import rule
 from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.public.ranges import BLOCKED, Ranges, strengths
 
 MOST_BOARDS = 1500  # after a flop of hold'em there are 1,176, so that all of them are counted
 DRAWN = 2000  # of more, as before a flop

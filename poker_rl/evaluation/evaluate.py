@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from poker_rl.config.settings import Refused, about
-from poker_rl.evaluation.asking import heads_up
 from poker_rl.evaluation.bounds import by_local_best_response, by_trained
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
@@ -28,6 +27,7 @@ from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
 from poker_rl.evaluation.walked import cost
 from poker_rl.games.game import Game
+from poker_rl.games.public.tree import heads_up
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier as snapshots_before

@@ -23,12 +23,13 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.evaluation.asking import Asking, Holdings, heads_up
-from poker_rl.evaluation.boards import Board, Boards
+from poker_rl.evaluation.asking import Asking, Holdings
 from poker_rl.evaluation.edges import edges
-from poker_rl.evaluation.ranges import Ranges
 from poker_rl.games.game import Game
 from poker_rl.games.poker.table import CALL, FOLD, POT, RAISE
+from poker_rl.games.public.boards import Board, Boards
+from poker_rl.games.public.ranges import Ranges
+from poker_rl.games.public.tree import heads_up
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import draw
@@ -89,7 +90,7 @@ class LocalBestResponse:
         self.generator = np.random.Generator(np.random.PCG64(seed))
         self.ranges = Ranges(self.game)
         self.boards = Boards(self.game, self.ranges, player.blind_to_suits)
-        self._asking = Asking(self.game, self.ranges)
+        self._asking = Asking(self.game, self.ranges, self.boards)
         self.tables = Tables(game, 1, 0)
         self.tables.deal()
         self._start = self.tables.records.copy()

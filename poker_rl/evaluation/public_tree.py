@@ -16,19 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.asking import ROWS, Asking, heads_up
-from poker_rl.evaluation.betting_lines import streets_of
-from poker_rl.evaluation.boards import Board, Boards
-from poker_rl.evaluation.ranges import Ranges, against_all, show_down
+from poker_rl.evaluation.asking import ROWS, Asking
 from poker_rl.games.game import Game, rule
+from poker_rl.games.public.boards import Board
+from poker_rl.games.public.ranges import against_all, show_down
+from poker_rl.games.public.tree import PublicTree
 from poker_rl.players.player import Player
-
-MOST_ROWS = 2e9  # in all: hours
 
 
 @dataclass(frozen=True)
@@ -49,45 +45,17 @@ class Result:
         return self.best - [self.value, -self.value]
 
 
-class PublicTree:
-    """The public tree of a game of poker for two, as it is walked for one player.
-
-    Args:
-        merge: whether boards and hands that differ in the names of suits alone are one.
-
-    Raises:
-        Refused: if it is another game, or has too many rows to ask.
-    """
+class AskedTree(PublicTree):
+    """A public tree as it is walked for one player."""
 
     def __init__(self, game: Game, merge: bool) -> None:
-        self.game = heads_up(game)
-        self.streets = streets_of(game)
-        self.ranges = Ranges(self.game)
-        self.boards = Boards(self.game, self.ranges, merge)
-        self.asking = Asking(self.game, self.ranges)
-        about = self._about(merge)
-        if about > MOST_ROWS:
-            raise Refused(
-                f"the public tree of {game.name} has about {about:.1e} public states times"
-                f" hands, more than {MOST_ROWS:.0e}, the most that is walked; smaller games fit,"
-                " such as flop_holdem"
-            )
-
-    def _about(self, merge: bool) -> float:
-        """A rough number of rows, known before any board is looked at."""
-        rows, boards, left = 0.0, 1.0, self.game.cards
-        for street, size in zip(self.streets, self.game.board_cards, strict=True):
-            boards *= comb(left, size)
-            left -= size
-            # Of the most boards no suits are alike, so each stands for all renamings.
-            alike = len(self.ranges.cards) if merge else 1
-            rows += len(street.asked) * boards * comb(left, self.game.hole_cards) / alike
-        return rows
+        super().__init__(game, merge)
+        self.asking = Asking(self.game, self.ranges, self.boards)
 
     def rows(self) -> int:
         """How many tables the player is asked about."""
         return sum(
-            len(self.streets[number].asked) * len(self.asking.representatives(board)[0])
+            len(self.streets[number].asked) * len(self.boards.representatives(board)[0])
             for number, board in self._all_boards(0, self.boards.root)
         )
 
@@ -123,15 +91,13 @@ class PublicTree:
         walk = _Walk(self, player, asked)
         reach = np.ones((2, 1, len(self.ranges.hands)))
         worth, value = walk.chance(0, self.boards.root, reach)
-        pairs = comb(self.game.cards, self.game.hole_cards)
-        pairs *= comb(self.game.cards - self.game.hole_cards, self.game.hole_cards)
-        return Result(value / pairs, worth.sum((1, 2)) / pairs)
+        return Result(value / self.pairs, worth.sum((1, 2)) / self.pairs)
 
 
 class _Walk:
     """One walk of a public tree for one player."""
 
-    def __init__(self, tree: PublicTree, player: Player, asked: Callable[[int], object]) -> None:
+    def __init__(self, tree: AskedTree, player: Player, asked: Callable[[int], object]) -> None:
         self._tree, self._player, self._asked = tree, player, asked
         self._ranges, self._boards = tree.ranges, tree.boards
 

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from poker_rl.evaluation.public_tree import PublicTree, Result
+from poker_rl.evaluation.public_tree import AskedTree, Result
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 
@@ -26,7 +26,7 @@ def cost(game: Game, player: Player) -> str:
     Raises:
         Refused: if the game's public tree cannot be walked.
     """
-    tree = PublicTree(game, player.blind_to_suits)
+    tree = AskedTree(game, player.blind_to_suits)
     rows, tables = tree.rows(), tree.sample()
     player.probabilities(tables)  # compiles
     asked, began = 0, perf_counter()
@@ -48,7 +48,7 @@ def walk(game: Game, player: Player) -> Result:
     Raises:
         Refused: if the game's public tree cannot be walked.
     """
-    tree = PublicTree(game, player.blind_to_suits)
+    tree = AskedTree(game, player.blind_to_suits)
     with tqdm(
         total=tree.rows(),
         desc="exact",
@@ -67,4 +67,4 @@ def demand_walk(game: Game) -> None:
     Raises:
         Refused: telling how large it is.
     """
-    PublicTree(game, merge=True)
+    AskedTree(game, merge=True)

@@ -12,13 +12,13 @@ from small_games import kuhn, leduc
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation import edges
-from poker_rl.evaluation.boards import Boards
 from poker_rl.evaluation.bounds import by_local_best_response, by_trained
 from poker_rl.evaluation.exploitability import best_response_values, values
 from poker_rl.evaluation.lbr import Deal, LocalBestResponse
 from poker_rl.evaluation.matches import against
-from poker_rl.evaluation.ranges import Ranges
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
+from poker_rl.games.public.boards import Boards
+from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.players.bots import Uniform

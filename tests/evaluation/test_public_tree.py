@@ -15,7 +15,7 @@ from small_games import kuhn, leduc
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import best_response_values, values
-from poker_rl.evaluation.public_tree import PublicTree
+from poker_rl.evaluation.public_tree import AskedTree
 from poker_rl.games.cards import strength
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
@@ -60,7 +60,7 @@ def test_random_policies_are_measured_as_by_the_enumerated_tree(definition):
     """Apart by at most 4e-15 in the small games and 2e-14 on twelve cards: sums in other orders."""
     tree = tree_of(definition)
     (policy,) = random_policies(definition, seed=3)
-    found = PublicTree(definition, merge=False).measure(Policies(definition, [policy]))
+    found = AskedTree(definition, merge=False).measure(Policies(definition, [policy]))
     assert found.value == pytest.approx(values(tree, policy)[0], abs=1e-12)
     np.testing.assert_allclose(found.best, best_response_values(tree, policy), atol=1e-12)
 
@@ -72,7 +72,7 @@ def test_merging_suits_changes_nothing(definition):
     """Of a network that is blind to suits; the sums run in float64, the network in float32."""
     player = network(definition, "sorted_suits")
     assert player.blind_to_suits
-    merged, whole = (PublicTree(definition, merge) for merge in (True, False))
+    merged, whole = (AskedTree(definition, merge) for merge in (True, False))
     assert merged.rows() < whole.rows()
     asked = []
     less, all_ = merged.measure(player, asked.append), whole.measure(player)
@@ -120,7 +120,7 @@ class Renamed:
 
 
 def test_renaming_suits_changes_nothing():
-    player, tree = network(NINE, "observation"), PublicTree(NINE, merge=False)
+    player, tree = network(NINE, "observation"), AskedTree(NINE, merge=False)
     one, other = tree.measure(player), tree.measure(Renamed(player, [2, 0, 1]))
     assert one.value == pytest.approx(other.value, abs=1e-6)
     np.testing.assert_allclose(one.best, other.best, atol=1e-6)
@@ -129,7 +129,7 @@ def test_renaming_suits_changes_nothing():
 
 def test_who_always_folds_loses_750_thousandths_of_a_big_blind():
     short = replace(FLOP, name="short", ranks="TJQKA", suits="cd")
-    found = PublicTree(short, merge=True).measure(loader(short)("fold"))
+    found = AskedTree(short, merge=True).measure(loader(short)("fold"))
     assert found.gains.sum() / 2 / FLOP.unit_chips == 0.75
 
 
@@ -157,7 +157,7 @@ def against_a_caller(definition):
 
 def test_who_always_calls_loses_what_can_be_counted():
     short = replace(FLOP, name="short", ranks="9TJQKA", suits="cdh")
-    found = PublicTree(short, merge=True).measure(loader(short)("call"))
+    found = AskedTree(short, merge=True).measure(loader(short)("call"))
     np.testing.assert_allclose(found.best, against_a_caller(short), atol=1e-9)
     assert found.value == pytest.approx(0, abs=1e-12)
 
@@ -181,7 +181,7 @@ def test_who_always_calls_in_rhode_island_holdem_loses_what_can_be_counted():
         size * np.maximum(each, 0).sum() / deals
         for size, each in zip(RHODE_ISLAND.raise_sizes, by_street, strict=True)
     )
-    found = PublicTree(RHODE_ISLAND, merge=True).measure(loader(RHODE_ISLAND)("call"))
+    found = AskedTree(RHODE_ISLAND, merge=True).measure(loader(RHODE_ISLAND)("call"))
     np.testing.assert_allclose(found.best, best, atol=1e-9)
     assert found.value == pytest.approx(0, abs=1e-12)
 
@@ -190,13 +190,13 @@ def test_who_always_calls_in_rhode_island_holdem_loses_what_can_be_counted():
     ("player", "nash_conv"), [("fold", 2), ("raise", 10.220040), ("uniform", 11.399091)]
 )
 def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, nash_conv):
-    found = PublicTree(RHODE_ISLAND, merge=True).measure(loader(RHODE_ISLAND)(player))
+    found = AskedTree(RHODE_ISLAND, merge=True).measure(loader(RHODE_ISLAND)(player))
     assert found.gains.sum() / RHODE_ISLAND.ante == pytest.approx(nash_conv, abs=1e-6)
 
 
 def test_every_row_is_a_table_that_its_player_may_see():
     """The cards of each are different, its own hand and the board those that it stands for."""
-    tree = PublicTree(FLOP, merge=True)
+    tree = AskedTree(FLOP, merge=True)
     tables = tree.sample()
     cards = tables["deck"][:, :7]
     assert (np.diff(np.sort(cards, 1), axis=1) > 0).all()
@@ -217,4 +217,4 @@ def test_every_row_is_a_table_that_its_player_may_see():
 )
 def test_what_cannot_be_walked_is_refused(name, why):
     with pytest.raises(Refused, match=why):
-        PublicTree(game(name), merge=True)
+        AskedTree(game(name), merge=True)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from random_games import game
 
-from poker_rl.evaluation.boards import Boards
-from poker_rl.evaluation.ranges import Ranges, against_all, show_down
 from poker_rl.games.cards import strength
+from poker_rl.games.public.boards import Boards
+from poker_rl.games.public.ranges import Ranges, against_all, show_down
 
 HOLDEM = game("limit_holdem")
 SHORT = replace(HOLDEM, ranks="6789TJ")

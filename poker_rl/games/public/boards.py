@@ -9,8 +9,8 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.evaluation.ranges import Ranges
 from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.public.ranges import Ranges
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,12 @@ class Board:
     cards: np.ndarray
     weight: int
     renamings: np.ndarray
+
+
+def key_of(cards: np.ndarray, count: int) -> np.ndarray:
+    """A number for cards in ascending order, [..., n] -> [...], of a deck of so many."""
+    keys: np.ndarray = cards @ count ** np.arange(cards.shape[-1])
+    return keys
 
 
 class Boards:
@@ -48,13 +54,7 @@ class Boards:
 
     def after(self, board: Board, street: int) -> list[Board]:
         """The boards with which a street may begin, after the one of the street before."""
-        size = self._game.board_cards[street]
-        if size == 0:
-            return [Board(board.cards, 1, board.renamings)]
-        left = np.setdiff1d(np.arange(self._game.cards), board.cards)
-        new = np.array(list(combinations(left.tolist(), size)))  # [N, size]
-        images = np.sort(self._ranges.cards[board.renamings][:, new], axis=2)  # [S, N, size]
-        keys = images @ (self._game.cards ** np.arange(size))  # [S, N]
+        new, keys = self._keys(board, street)
         own = keys[0]
         return [
             Board(
@@ -64,6 +64,25 @@ class Boards:
             )
             for i in np.flatnonzero(own == keys.min(0))
         ]
+
+    def renamed(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All boards that a street may bring after a board, by their new cards.
+
+        Returns:
+            their keys, see `key_of`, in any order, [N]; the key of the one that stands for each,
+            [N]; and a renaming, a place in `Ranges.cards`, that makes it of that one, [N].
+        """
+        _, keys = self._keys(board, street)
+        least = keys.argmin(0)
+        return keys[0], keys[least, np.arange(keys.shape[1])], board.renamings[least]
+
+    def _keys(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
+        """The cards that a street may bring, [N, size], and their keys in each renaming, [S, N]."""
+        size = self._game.board_cards[street]
+        left = np.setdiff1d(np.arange(self._game.cards), board.cards)
+        choices = list(combinations(left.tolist(), size))
+        new = np.array(choices, np.int64).reshape(len(choices), size)
+        return new, key_of(np.sort(self._ranges.cards[board.renamings][:, new]), self._game.cards)
 
     def along(self, cards: np.ndarray) -> list[Board]:
         """The boards of all streets of a hand with these board cards [n], the last one full."""
@@ -75,6 +94,20 @@ class Boards:
             board = Board(np.concatenate([board.cards, new]), 1, same)
             found.append(board)
         return found
+
+    def representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
+        """Hands that stand for all that the board's renamings make of them.
+
+        Returns:
+            their places among the hands, [R], and of each hand the one that stands for it, a place
+            in the first array, [H]; -1 for hands that share a card with the board.
+        """
+        least = self._ranges.renamed[board.renamings].min(0)
+        free = self._ranges.free(board.cards)
+        kept, place = np.unique(least[free], return_inverse=True)
+        of_hand = np.full(len(free), -1)
+        of_hand[free] = place
+        return kept, of_hand
 
     def ways(self, street: int) -> int:
         """How many boards a street may bring once both hands and the board before it are known."""

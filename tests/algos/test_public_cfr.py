@@ -1,0 +1,142 @@
+"""CFR over the public tree plays as CFR over all deals does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numba
+import numpy as np
+import pytest
+import torch
+from random_games import game
+from small_games import kuhn, label, leduc
+
+from poker_rl.algos.cfr import CFR
+from poker_rl.algos.public_cfr import PublicCFR
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.exploitability import exploitability
+from poker_rl.evaluation.public_tree import AskedTree
+from poker_rl.games.tree import tree_of
+from poker_rl.players.public_table import PublicTablePlayer, places_of
+
+TWELVE = replace(game("flop_holdem"), name="twelve", ranks="QKA", max_raises=[0, 1])
+TWO_BOARDS = replace(
+    leduc(),
+    name="two_boards",
+    board_cards=[0, 1, 1],
+    openers=[0, 0, 1],
+    raise_sizes=[2, 4, 4],
+    max_raises=[1, 1, 1],
+)
+DCFR = {"alpha": 1.5, "beta": 0.0, "gamma": 2.0}
+
+
+def solved(definition, iterations, **settings):
+    solver = PublicCFR(
+        **{**DCFR, "iterations_per_step": iterations, "game": definition, **settings}
+    )
+    solver.learn()
+    return solver
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        DCFR,
+        {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0},
+        {"alpha": 1.0, "beta": 1.0, "gamma": 1.0},
+    ],
+    ids=["dcfr", "cfr_plus", "linear"],
+)
+@pytest.mark.parametrize("definition", [kuhn(), leduc(), TWO_BOARDS], ids=label)
+def test_plays_as_cfr_over_all_deals(definition, variant):
+    """Five iterations: later ones part where regrets are 0 but for rounding to 32 bits."""
+    over_boards = solved(definition, 5, **variant).players()["average"]
+    over_deals = CFR(**variant, predictive=False, iterations_per_step=5, game=definition)
+    over_deals.learn()
+    tree = tree_of(definition)
+    np.testing.assert_allclose(
+        over_boards.probabilities(tree.records), over_deals.players()["average"].policy, atol=1e-3
+    )
+
+
+def test_comes_close_to_equilibrium():
+    """DCFR over all deals is at .008 antes then."""
+    player = solved(leduc(), 1000).players()["average"]
+    tree = tree_of(leduc())
+    assert exploitability(tree, player.probabilities(tree.records)) < 0.012
+
+
+def test_finds_a_hand_whatever_its_suits_are_called():
+    """The enumerated tree asks about every deal, the public one about those that stand for them."""
+    player = solved(TWELVE, 8).players()["average"]
+    tree = tree_of(TWELVE)
+    gains = AskedTree(TWELVE, merge=True).measure(player).gains
+    assert gains.mean() == pytest.approx(
+        exploitability(tree, player.probabilities(tree.records)), abs=1e-9
+    )
+    assert (
+        gains.mean()
+        < 0.5
+        * AskedTree(TWELVE, merge=True).measure(solved(TWELVE, 1).players()["average"]).gains.mean()
+    )
+
+
+def test_each_information_set_has_a_row_of_its_own():
+    """Those that share it have the same seat, ranks and betting, and differ in suits alone."""
+    tree = tree_of(TWELVE)
+    rows = places_of(TWELVE).of(tree.records)
+    assert set(rows.tolist()) == set(range(places_of(TWELVE).rows))
+    policies = np.random.default_rng(0).dirichlet(np.ones(3), places_of(TWELVE).rows)
+    player = PublicTablePlayer(TWELVE, policies.astype(np.float16))
+    by_name = {}
+    for name, row in zip(tree.names, rows.tolist(), strict=True):
+        seat, cards, line = (*name.split(" "), "")[:3]
+        ranks = "|".join("".join(sorted(part[::2])) for part in cards.split("|"))
+        by_name.setdefault(row, (seat, ranks, line))
+        assert by_name[row] == (seat, ranks, line)
+    np.testing.assert_allclose(player.probabilities(tree.records), policies[rows], atol=1e-3)
+
+
+def test_threads_change_nothing():
+    before = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        alone = solved(TWELVE, 3).state_dict()
+        numba.set_num_threads(2)
+        shared = solved(TWELVE, 3).state_dict()
+    finally:
+        numba.set_num_threads(before)
+    assert all(torch.equal(alone[key], shared[key]) for key in ("regrets", "sums"))
+
+
+def test_resumes_to_the_bit(tmp_path):
+    straight, before, after = (solved(leduc(), 3) for _ in range(3))
+    torch.save(before.state_dict(), tmp_path / "state.pt")
+    after.learn()
+    after.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    for solver in (straight, after):
+        solver.learn()
+    left, right = after.state_dict(), straight.state_dict()
+    assert all(torch.equal(left[key], right[key]) for key in ("regrets", "sums"))
+    assert left["progress"] == right["progress"]
+
+
+def test_a_player_is_kept_and_read_back():
+    player = solved(leduc(), 3).players()["average"]
+    again = PublicTablePlayer.from_state(player.state(), leduc(), torch.device("cpu"))
+    records = tree_of(leduc()).records
+    np.testing.assert_array_equal(player.probabilities(records), again.probabilities(records))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("kuhn_3p", "poker for two"),
+        ("big2", "poker for two"),
+        ("limit_holdem", "public states times"),
+    ],
+)
+def test_other_games_are_refused(name, says):
+    with pytest.raises(Refused, match=says):
+        solved(game(name), 1)
