@@ -29,6 +29,7 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "algo=nfsp_ppo": {"lr": 4e6, "entropy": 4e6},
     "algo=ppo": {"lr": 4e6, "entropy": 3.2e6},
     "algo=vpg": {"entropy": 1.6e6, "actor_lr": 2e6},
+    "experiment=ac_fhp": {"alpha": 38.4e6, "actor_lr": 48e6, "critic_lr": 48e6},
     "experiment=ac_leduc": {"alpha": 75e6, "actor_lr": 90e6, "critic_lr": 90e6},
     "experiment=apu": {"epsilon": 20000},
     "experiment=apu_ctrl": {"epsilon": 20000},
