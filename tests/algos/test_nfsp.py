@@ -96,8 +96,8 @@ def batch_of(next_: list[int], reward: list[float], copy: list[int]) -> Batch:
 
 def test_transitions_run_from_own_decision_to_own_next_one() -> None:
     learner = dqn(kuhn(), reward_scale=2.0)
-    learner._remember(batch_of([2, 3, ENDED, OPEN, ENDED], [0, 0, 3, 0, -1], [0, 1, 0, 1, 1]))
-    assert learner.progress.decisions == 4  # the open one belongs to the next batch
+    batch = batch_of([2, 3, ENDED, OPEN, ENDED], [0, 0, 3, 0, -1], [0, 1, 0, 1, 1])
+    assert learner._remember(batch) == 4  # the open one belongs to the next batch
     first, second = stored(learner), stored(learner, 1)
     np.testing.assert_array_equal(first["reward"], [0, 1.5])
     np.testing.assert_array_equal(second["reward"], [0, -0.5])

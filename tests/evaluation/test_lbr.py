@@ -48,7 +48,7 @@ def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypat
     """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
     monkeypatch.setattr(edges, "DRAWN", 300)  # before the flop; more take longer
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
-    won = by_local_best_response(HOLDEM, player, "it", 960, seed=1).won
+    won = by_local_best_response(HOLDEM, player, "it", 1920, seed=1).won
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
     assert least - won.half_width < won.value < most + won.half_width
     assert won.half_width < 500
