@@ -22,7 +22,6 @@ from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from poker_rl.runs.trial import Ended, Trials
-from poker_rl.storage.disk import replaced
 
 DATABASE = "study.db"
 NAME = "poker-rl"  # of the one study in a database
@@ -30,7 +29,6 @@ TRIES = 3  # at a trial whose process was lost or whose machine failed
 MISSED = 3  # signs of life, after which a trial counts as lost
 WAIT = 60.0  # seconds for another process to let go of the database
 FEWEST = 2  # trials that came to their end, for pictures
-DPI = 150
 
 
 def open_study(
@@ -110,8 +108,10 @@ def search(study: optuna.Study, trials: Trials, count: int, heartbeat: int) -> i
         try:
             study.optimize(trials, n_trials=1)
         except Ended as error:
-            put_back(study, trials, None if error.outcome.status == "interrupted" else TRIES)
-            print(f"poker-rl: {error.outcome.message}", file=sys.stderr)
+            stopped = error.outcome.status == "interrupted"
+            put_back(study, trials, None if stopped else TRIES)
+            what = "stopped; the same command goes on" if stopped else error.outcome.message
+            print(f"poker-rl: {what}", file=sys.stderr)
             return error.outcome.exit_code
         except (KeyboardInterrupt, OSError):
             put_back(study, trials, None)
@@ -148,7 +148,10 @@ def draw(study: optuna.Study, folder: Path, metric: str) -> None:
     if len(ended) < FEWEST:
         return
     from matplotlib import pyplot, rc_context
+    from matplotlib.ticker import MaxNLocator, NullLocator
     from optuna.visualization import matplotlib as pictures
+
+    from poker_rl.evaluation.drawing import Decades, Numbers, save
 
     with rc_context():  # Optuna sets a style of its own
         for name, picture in (
@@ -158,6 +161,13 @@ def draw(study: optuna.Study, folder: Path, metric: str) -> None:
         ):
             picture(study, target_name=metric)
             figure = pyplot.gcf()
-            with replaced(folder / f"{name}.png") as beside:
-                figure.savefig(beside, format="png", dpi=DPI, bbox_inches="tight")
+            figure.set_layout_engine("constrained")
+            for ax in figure.axes:
+                if ax.get_xscale() == "log":
+                    ax.xaxis.set_major_locator(Decades())
+                    ax.xaxis.set_minor_locator(NullLocator())
+                    ax.xaxis.set_major_formatter(Numbers())
+                elif name == "history":
+                    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+            save(figure, folder / f"{name}.png", f"study {folder}: trials that came to their end")
             pyplot.close(figure)

@@ -99,9 +99,9 @@ class Trials:
         asked = [*self.train, *words, *place]
         if (begun := trial.user_attrs.get(f"run of seed {seed}")) is not None:  # a second try
             run = self.folder / begun
-            if read_folder(run)[1]["status"] == "finished":
-                return self.metric_of(read_rows(run / METRICS)[-1])
             if (run / STATE).exists():
+                if read_folder(run)[1]["status"] == "finished":
+                    return self.metric_of(read_rows(run / METRICS)[-1])
                 asked = [f"resume={quoted(run)}"]
 
         def note(outcome: Outcome) -> None:
@@ -118,15 +118,19 @@ class Trials:
             value = self.metric_of(row)
             if done < self.root.budget:
                 # Where rows stand differs by a step of learning; trials are compared at one place.
-                place = done // self.root.evaluate_every * self.root.evaluate_every
-                trial.report(fmean([*before, value]), len(before) * self.root.budget + place)
+                steps = done // self.root.evaluate_every * self.root.evaluate_every
+                trial.report(fmean([*before, value]), len(before) * self.root.budget + steps)
                 if trial.should_prune():
                     early = True
                     raise Interrupted(0, "ended early")
 
-        with opened(self.conf):
-            composed = compose(asked)
-        outcome = attempt(composed, self.conf, note, watch)
+        try:
+            with opened(self.conf):
+                composed = compose(asked)
+        except Refused as error:  # a combination, such as a network for an algorithm without
+            outcome = Outcome(status="refused", message=str(error))
+        else:
+            outcome = attempt(composed, self.conf, note, watch)
         if outcome.status == "finished":
             return self.metric_of(outcome.metrics)
         if early:

@@ -88,7 +88,8 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
     root = demand_trainable(asked.train, space, conf)
     plan = {"space": node} | {key: getattr(asked, key) for key in DECIDING}
     folder = folder_of(asked)
-    new = begin(folder, plan)
+    new = next((one for one in (*reversed(folder.parents), folder) if not one.exists()), None)
+    begin(folder, plan)
     pruner = pruner_of(
         asked.pruner,
         startup=asked.startup,
@@ -103,8 +104,8 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
             trials = Trials(folder, asked.train, space, asked.seeds, asked.metric, root, conf)
             code = search(study, trials, asked.trials, asked.heartbeat)
         except Refused:
-            if new:
-                shutil.rmtree(folder)
+            if new is not None:
+                shutil.rmtree(new)
             raise
         draw(study, folder, asked.metric)
         conclude(study, asked, folder, conf)
@@ -125,8 +126,8 @@ def folder_of(asked: Tune) -> Path:
     return folder
 
 
-def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
-    """Make the study's folder, or find the same study in it; whether it is new.
+def begin(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Make the study's folder, or find the same study in it.
 
     Raises:
         Refused: if it holds another study, or something else.
@@ -141,12 +142,11 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
                     f"{folder} holds a study of another {differs} (its space: {known}); give a new"
                     " folder, out=FOLDER"
                 )
-            return False
+            return
         if folder.is_dir() and any(folder.iterdir()):
             raise Refused(f"{folder} is no study's folder, there is no {PLAN}; give a new one")
         make_folder(folder)
     write_text(folder / PLAN, yaml.safe_dump(plan, sort_keys=False, allow_unicode=True))
-    return True
 
 
 def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -> Root:
