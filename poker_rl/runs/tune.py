@@ -84,10 +84,10 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
         settings |= {key: value for key, value in own.items() if key not in named}
     node = settings.pop("space")
     asked = Tune(**convert_fields(Tune, settings, "", {}))
+    folder = folder_of(asked)
     space = space_of(node)
     root = demand_trainable(asked.train, space, conf)
     plan = {"space": node} | {key: getattr(asked, key) for key in DECIDING}
-    folder = folder_of(asked)
     new = next((one for one in (*reversed(folder.parents), folder) if not one.exists()), None)
     begin(folder, plan)
     pruner = pruner_of(
