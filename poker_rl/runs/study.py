@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import sys
@@ -14,16 +13,13 @@ from pathlib import Path
 from typing import Literal
 
 import optuna
-from optuna.exceptions import StorageInternalError
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback, fail_stale_trials
 from optuna.trial import TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
-from poker_rl.runs.trial import Ended, Trials
+from poker_rl.runs.trial import DATABASE, Ended, Trials
 
-DATABASE = "study.db"
 NAME = "poker-rl"  # of the one study in a database
 TRIES = 3  # at a trial whose process was lost or whose machine failed
 MISSED = 3  # signs of life, after which a trial counts as lost
@@ -129,17 +125,6 @@ def put_back(study: optuna.Study, trials: Trials, tries: int | None) -> None:
         if trial.state == TrialState.FAIL:
             again = RetryHeartbeatStaleTrialCallback(None if tries is None else tries - 1)
             again(study, trial)
-
-
-@contextmanager
-def database(path: Path) -> Iterator[None]:
-    """What fails in this context at the study's database is told with its path."""
-    try:
-        yield
-    except (StorageInternalError, SQLAlchemyError) as error:
-        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
-        why = getattr(cause, "orig", None) or cause or error
-        raise OSError(errno.EIO, f"the study's database fails: {why}", str(path)) from None
 
 
 def draw(study: optuna.Study, folder: Path, metric: str) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 
 from optuna import TrialPruned
+from optuna.exceptions import StorageInternalError
 from optuna.trial import Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused
@@ -18,6 +22,8 @@ from poker_rl.runs.sweep import Outcome
 from poker_rl.storage.checkpoint import STATE
 from poker_rl.storage.disk import say
 from poker_rl.storage.folder import METRICS, read_folder, read_rows
+
+DATABASE = "study.db"
 
 
 class Ended(Exception):
@@ -106,7 +112,8 @@ class Trials:
 
         def note(outcome: Outcome) -> None:
             run = str(Path(outcome.folder).relative_to(self.folder))
-            trial.set_user_attr(f"run of seed {seed}", run)
+            with database(self.folder):
+                trial.set_user_attr(f"run of seed {seed}", run)
 
         early = False
 
@@ -119,9 +126,10 @@ class Trials:
             if done < self.root.budget:
                 # Where rows stand differs by a step of learning; trials are compared at one place.
                 steps = done // self.root.evaluate_every * self.root.evaluate_every
-                trial.report(fmean([*before, value]), len(before) * self.root.budget + steps)
-                if trial.should_prune():
-                    early = True
+                with database(self.folder):
+                    trial.report(fmean([*before, value]), len(before) * self.root.budget + steps)
+                    early = trial.should_prune()
+                if early:
                     raise Interrupted(0, "ended early")
 
         try:
@@ -160,3 +168,20 @@ class Trials:
 def quoted(path: Path) -> str:
     """A path as the value of an override."""
     return "'" + str(path).replace("'", r"\'") + "'"
+
+
+@contextmanager
+def database(folder: Path) -> Iterator[None]:
+    """What fails in this context at the study's database is told with its path.
+
+    Raises:
+        OSError: in its place.
+    """
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        why = getattr(cause, "orig", None) or cause or error
+        raise OSError(
+            errno.EIO, f"the study's database fails: {why}", str(folder / DATABASE)
+        ) from None

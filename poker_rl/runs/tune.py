@@ -32,8 +32,8 @@ from poker_rl.games.game import Game
 from poker_rl.runs.job import PARTS
 from poker_rl.runs.resume import differing
 from poker_rl.runs.space import Space, override, samples, space_of
-from poker_rl.runs.study import DATABASE, database, draw, open_study, pruner_of, search
-from poker_rl.runs.trial import Trials
+from poker_rl.runs.study import draw, open_study, pruner_of, search
+from poker_rl.runs.trial import Trials, database
 from poker_rl.storage.disk import make_folder, say
 from poker_rl.storage.folder import PLACE, write_text
 
@@ -97,7 +97,7 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
         every=root.evaluate_every,
         steps=root.budget * len(asked.seeds),
     )
-    with warnings.catch_warnings(), database(folder / DATABASE):
+    with warnings.catch_warnings(), database(folder):
         warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats and figures of Optuna's
         try:
             study = open_study(folder, asked.direction, asked.startup, pruner, asked.heartbeat)
