@@ -61,7 +61,7 @@ def open_study(
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Only one process at a time is in this context: two can't both create the database."""
+    """Only one process at a time is in this context: two can't both begin a study."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -32,7 +32,7 @@ from poker_rl.games.game import Game
 from poker_rl.runs.job import PARTS
 from poker_rl.runs.resume import differing
 from poker_rl.runs.space import Space, override, samples, space_of
-from poker_rl.runs.study import draw, open_study, pruner_of, search
+from poker_rl.runs.study import alone, draw, open_study, pruner_of, search
 from poker_rl.runs.trial import Trials, database
 from poker_rl.storage.disk import make_folder, say
 from poker_rl.storage.folder import PLACE, write_text
@@ -134,19 +134,21 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> None:
         OSError: if nothing can be written there.
     """
     with about("out"):
-        if (folder / PLAN).exists():
-            differs = differing(plan, before := read(folder / PLAN))
-            if differs:
-                known = ", ".join(before.get("space") or ())
-                raise Refused(
-                    f"{folder} holds a study of another {differs} (its space: {known}); give a new"
-                    " folder, out=FOLDER"
-                )
-            return
-        if folder.is_dir() and any(folder.iterdir()):
-            raise Refused(f"{folder} is no study's folder, there is no {PLAN}; give a new one")
         make_folder(folder)
-    write_text(folder / PLAN, yaml.safe_dump(plan, sort_keys=False, allow_unicode=True))
+        with alone(folder):  # another process may begin the same study at this moment
+            if (folder / PLAN).exists():
+                before = read(folder / PLAN)
+                if differs := differing(plan, before):
+                    known = ", ".join(before.get("space") or ())
+                    raise Refused(
+                        f"{folder} holds a study of another {differs} (its space: {known}); give"
+                        " a new folder, out=FOLDER"
+                    )
+            elif any(folder.iterdir()):
+                raise Refused(f"{folder} is no study's folder, there is no {PLAN}; give a new one")
+            else:
+                text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
+                write_text(folder / PLAN, text)
 
 
 def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -> Root:
@@ -183,7 +185,8 @@ def conclude(study: optuna.Study, asked: Tune, folder: Path, conf: Sequence[Path
         return
     best = study.best_trial
     seeds = ",".join(map(str, asked.seeds))
-    say(f"best: trial {best.number}, {asked.metric} {best.value:.4g}, the mean of seeds {seeds}")
+    whose = f"the mean of seeds {seeds}" if len(asked.seeds) > 1 else f"seed {seeds}"
+    say(f"best: trial {best.number}, {asked.metric} {best.value:.4g}, {whose}")
     words = [override(key, value) for key, value in best.params.items()]
     flags = [f"--config-dir={one}" for one in of_the_user(conf)]
     sweep = ["-m"] if len(asked.seeds) > 1 else []
