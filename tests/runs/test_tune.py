@@ -170,6 +170,14 @@ def test_ends_trials_early_that_look_bad(
     assert code("train", f"resume={bad}") == 0  # a run like any other
 
 
+def test_hyperband_ends_trials_early_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [{"algo.alpha": 1.5}] * 4 + [{"algo.alpha": -5.0}] * 2
+    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    assert code(*TUNE, "trials=6", "pruner=hyperband") == 0
+    assert states()[4:] == ["PRUNED", "PRUNED"]
+    assert states()[0] == "COMPLETE"
+
+
 def test_ends_trials_between_two_seeds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
