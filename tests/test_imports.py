@@ -34,6 +34,7 @@ BUILDS_ON = {
 
 # Libraries that only these modules may know.
 ONLY_IN = {
+    "optuna": {"runs.space", "runs.study", "runs.trial", "runs.tune"},
     "hydra": {"config.compose", "config.overrides", "config.sweeps"},
     "omegaconf": {"config.build", "config.compose", "config.options", "config.sweeps"},
 }

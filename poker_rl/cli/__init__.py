@@ -31,6 +31,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl advise game=NAME player=PLAYER hand=CARDS …   what a player would do in a position
   poker-rl export run=FOLDER hands=1000 out=FILE …       hands and policies for other programs
   poker-rl tournament game=NAME players=[…]     players against each other: a cross table, a ranking
+  poker-rl tune tune=NAME [key=value …]         a search for the best settings, many runs
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 The first three things to try:
@@ -56,6 +57,7 @@ COMMANDS = (
     "compare",
     "report",
     "export",
+    "tune",
     "list",
 )
 

@@ -48,13 +48,17 @@ ABSENT = object()
 
 
 def attempt(
-    asked: Composed, conf: Sequence[Path], note: Callable[[Outcome], None] = lambda outcome: None
+    asked: Composed,
+    conf: Sequence[Path],
+    note: Callable[[Outcome], None] = lambda outcome: None,
+    watch: Callable[[Mapping[str, float]], None] = lambda row: None,
 ) -> Outcome:
     """Train, and tell how it went; only KeyboardInterrupt and the like come out of it.
 
     Args:
         conf: the folders of the options.
         note: told that the run has begun, and where.
+        watch: told each row that is recorded; the run ends early by what it raises.
     """
     # What repeats this job of a sweep alone.
     flags = [f"--config-dir={folder}" for folder in of_the_user(conf)]
@@ -75,7 +79,7 @@ def attempt(
                 raise Refused(f"{group}: give the name of one option")
         settings = plain(asked.settings) | {"names": names}
         member = partial(attempt, asked, conf)
-        metrics, measurements = start(settings, asked.overrides, conf, begun, member)
+        metrics, measurements = start(settings, asked.overrides, conf, begun, watch, member)
         units = {tag: one["unit"] for tag, one in measurements.items()}
         return replace(outcome, status="finished", metrics=metrics, units=units)
     except Refused as error:
@@ -102,6 +106,7 @@ def start(
     overrides: Sequence[str],
     conf: Sequence[Path],
     begun: Callable[[Path], None],
+    watch: Callable[[Mapping[str, float]], None],
     member: Member,
 ) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
     """Build everything and train; what `train` returns.
@@ -109,6 +114,7 @@ def start(
     Args:
         conf: the folders of the options.
         begun: told the run folder as soon as there is one.
+        watch: told each row that is recorded.
         member: what other processes of the run do, which are started here.
 
     Raises:
@@ -158,6 +164,7 @@ def start(
             files=opponents.files,
             overrides=overrides,
             begun=begun,
+            watch=watch,
         )
 
 

@@ -9,7 +9,7 @@ the algorithm.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -62,6 +62,7 @@ class Run:
         self.draws = bool(cfg["figures"])
         self.saved: dict[str, int] | None = None  # counters at the last checkpoint
         self.last_row: dict[str, float] = {}
+        self.watch: Callable[[Mapping[str, float]], None] = lambda row: None  # told each new row
         self.recorder = Recorder(folder, self.unit, self.budget, hparams(cfg))
 
     @property
@@ -160,6 +161,7 @@ class Run:
         self.manifest["measurements"] = {
             f"eval/{tag}": {"unit": m.unit, "kind": m.kind} for tag, m in measurements.items()
         }
+        self.watch(self.last_row)
 
     def save(self, record: dict[str, Any]) -> None:
         """Write a checkpoint, if there is none of this moment; `record` is the recorder's part."""

@@ -125,6 +125,7 @@ def train(
     files: Mapping[str, Path] = MappingProxyType({}),
     overrides: Sequence[str] = (),
     begun: Callable[[Path], None] = lambda folder: None,
+    watch: Callable[[Mapping[str, float]], None] = lambda row: None,
 ) -> tuple[dict[str, float], dict[str, dict[str, str]]]:
     """Train in a new run folder, or go on in an old one; the last row and the manifest's
     "measurements", the unit and kind of each number by tag. In a process of the run other than the
@@ -133,7 +134,7 @@ def train(
     `cfg` is the resolved root config as plain values, with "names": {"game": ..., "algo": ...},
     which name the folder, with its `outputs` and `name` and with `overrides`, what the user gave.
     `files` are copied into it: where to, and where they lie. `begun` is told the folder before
-    anything is learnt.
+    anything is learnt, `watch` each row that is recorded; the run ends early by what it raises.
 
     Raises:
         OSError: if the machine fails, see `disk`, or another process of the run has ended.
@@ -150,6 +151,7 @@ def train(
         run = begin(cfg, algorithm, game, evaluation, device, files, overrides)
     else:
         run = go_on(cfg, algorithm, game, evaluation, resume, device, files)
+    run.watch = watch
     try:
         say(f"run folder: {run.folder}")
         if resume is None:

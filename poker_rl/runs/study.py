@@ -1,0 +1,158 @@
+"""A study of Optuna's in its folder: opening it, taking its trials, drawing it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import optuna
+from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
+from optuna.samplers import TPESampler
+from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback, fail_stale_trials
+from optuna.trial import TrialState
+
+from poker_rl.runs.trial import DATABASE, Ended, Trials
+
+NAME = "poker-rl"  # of the one study in a database
+TRIES = 3  # at a trial whose process was lost or whose machine failed
+MISSED = 3  # signs of life, after which a trial counts as lost
+WAIT = 60.0  # seconds for another process to let go of the database
+FEWEST = 2  # trials that came to their end, for pictures
+
+
+def open_study(
+    folder: Path,
+    direction: Literal["minimize", "maximize"],
+    startup: int,
+    pruner: BasePruner,
+    heartbeat: int,
+) -> optuna.Study:
+    """The study in a folder, begun if there is none.
+
+    Args:
+        startup: trials that are drawn by chance.
+        heartbeat: seconds between two signs of life of a trial.
+    """
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # what matters is told in our words
+    with alone(folder):
+        storage = RDBStorage(
+            f"sqlite:///{(folder / DATABASE).resolve()}",
+            engine_kwargs={"connect_args": {"timeout": WAIT}},
+            heartbeat_interval=heartbeat,
+            grace_period=MISSED * heartbeat,
+            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=TRIES - 1),
+        )
+        return optuna.create_study(
+            study_name=NAME,
+            storage=storage,
+            sampler=TPESampler(n_startup_trials=startup),
+            pruner=pruner,
+            direction=direction,
+            load_if_exists=True,
+        )
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Only one process at a time is in this context: two can't both begin a study."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def pruner_of(name: str, startup: int, warmup: int, every: int, steps: int) -> BasePruner:
+    """What ends trials early.
+
+    Args:
+        startup: trials that run to their end before the median ends any.
+        warmup: steps before which the median ends none.
+        every: steps between two values of a trial.
+        steps: of a whole trial, all its runs together.
+    """
+    if name == "median":
+        return MedianPruner(n_startup_trials=startup, n_warmup_steps=warmup)
+    if name == "hyperband":
+        return HyperbandPruner(min_resource=every, max_resource=steps)
+    return NopPruner()
+
+
+def search(study: optuna.Study, trials: Trials, count: int, heartbeat: int) -> int:
+    """Take trials until the study has so many that came to an end; the exit code.
+
+    Other processes may take trials of it too. Those that they are at are waited for, and begun
+    again here if they give no more signs of life.
+    """
+    while True:
+        states = Counter(trial.state for trial in study.get_trials(deepcopy=False))
+        ended = states[TrialState.COMPLETE] + states[TrialState.PRUNED]
+        if ended >= count:
+            return 0
+        if ended + states[TrialState.RUNNING] >= count:
+            time.sleep(heartbeat)
+            fail_stale_trials(study)
+            continue
+        try:
+            study.optimize(trials, n_trials=1)
+        except Ended as error:
+            stopped = error.outcome.status == "interrupted"
+            put_back(study, trials, None if stopped else TRIES)
+            what = "stopped; the same command goes on" if stopped else error.outcome.message
+            print(f"poker-rl: {what}", file=sys.stderr)
+            return error.outcome.exit_code
+        except (KeyboardInterrupt, OSError):
+            put_back(study, trials, None)
+            raise
+
+
+def put_back(study: optuna.Study, trials: Trials, tries: int | None) -> None:
+    """Have the trial that was begun last, if it failed, tried again by whoever goes on.
+
+    Args:
+        tries: at most, the first one included; None for any number.
+    """
+    if trials.number is not None:
+        trial = study.get_trials(deepcopy=False)[trials.number]
+        if trial.state == TrialState.FAIL:
+            again = RetryHeartbeatStaleTrialCallback(None if tries is None else tries - 1)
+            again(study, trial)
+
+
+def draw(study: optuna.Study, folder: Path, metric: str) -> None:
+    """Write Optuna's pictures of the trials that came to their end, if there are some."""
+    ended = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+    if len(ended) < FEWEST:
+        return
+    from matplotlib import pyplot, rc_context
+    from matplotlib.ticker import MaxNLocator, NullLocator
+    from optuna.visualization import matplotlib as pictures
+
+    from poker_rl.evaluation.drawing import Decades, Numbers, save
+
+    with rc_context():  # Optuna sets a style of its own
+        for name, picture in (
+            ("history", pictures.plot_optimization_history),
+            ("importances", pictures.plot_param_importances),
+            ("slices", pictures.plot_slice),
+        ):
+            picture(study, target_name=metric)
+            figure = pyplot.gcf()
+            figure.set_layout_engine("constrained")
+            for ax in figure.axes:
+                if ax.get_xscale() == "log":
+                    ax.xaxis.set_major_locator(Decades())
+                    ax.xaxis.set_minor_locator(NullLocator())
+                    ax.xaxis.set_major_formatter(Numbers())
+                elif name == "history":
+                    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+            save(figure, folder / f"{name}.png", f"study {folder}: trials that came to their end")
+            pyplot.close(figure)

@@ -1,0 +1,187 @@
+"""A trial of a study: runs of `poker-rl train` with the same settings, one for each seed."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import fmean
+
+from optuna import TrialPruned
+from optuna.exceptions import StorageInternalError
+from optuna.trial import Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+
+from poker_rl.config.root import Root
+from poker_rl.config.settings import Refused
+from poker_rl.runs.job import attempt
+from poker_rl.runs.space import Space, drawn, override
+from poker_rl.runs.stop import Interrupted
+from poker_rl.runs.sweep import Outcome
+from poker_rl.storage.checkpoint import STATE
+from poker_rl.storage.disk import say
+from poker_rl.storage.folder import METRICS, read_folder, read_rows
+
+DATABASE = "study.db"
+
+
+class Ended(Exception):
+    """A run ended through no fault of its settings: by a signal, or because the machine failed."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
+
+
+class Trials:
+    """What Optuna calls for each trial; the value is the metric's mean over the seeds.
+
+    Values on the way are those after so many steps of all the trial's runs, which come one after
+    another: the mean of the runs that have ended and of the one that is training.
+
+    Args:
+        folder: of the study.
+        train: overrides of every run.
+        root: root settings of a run, of which the budget and its rows are looked at.
+        conf: the folders of the options.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        train: Sequence[str],
+        space: Space,
+        seeds: Sequence[int],
+        metric: str,
+        root: Root,
+        conf: Sequence[Path],
+    ) -> None:
+        self.folder, self.train, self.space, self.seeds = folder, train, space, seeds
+        self.metric, self.root, self.conf = metric, root, conf
+        self.number: int | None = None  # of the trial that was begun last
+
+    def __call__(self, trial: Trial) -> float:
+        """The value of a trial.
+
+        Raises:
+            TrialPruned: if it ends early, diverges or its settings are refused.
+            Refused: if settings are refused before any trial has come to its end.
+            Ended: if a run was stopped or failed.
+        """
+        self.number = trial.number
+        words = [override(key, value) for key, value in drawn(self.space, trial).items()]
+        say(f"trial {trial.number}: {' '.join(words)}")
+        try:
+            value = self.mean(trial, words)
+        except TrialPruned as error:
+            say(f"trial {trial.number}: ended early, {error}")
+            raise
+        say(f"trial {trial.number}: {self.metric} {value:.4g}")
+        return value
+
+    def mean(self, trial: Trial, words: Sequence[str]) -> float:
+        """The value of a trial, whose settings are given as overrides."""
+        values: list[float] = []
+        for seed in self.seeds:
+            values.append(self.value(trial, words, seed, values))
+            trial.report(fmean(values), len(values) * self.root.budget)
+            if len(values) < len(self.seeds) and trial.should_prune():
+                raise TrialPruned(f"after the run of seed {seed}")
+        return fmean(values)
+
+    def value(
+        self, trial: Trial, words: Sequence[str], seed: int, before: Sequence[float]
+    ) -> float:
+        """The metric at the end of the run of a seed.
+
+        Args:
+            before: that of the runs of other seeds.
+        """
+        from poker_rl.config.compose import compose, opened  # late: they import hydra
+
+        name = f"trial-{trial.number}_seed-{seed}"
+        place = [f"seed={seed}", f"outputs={quoted(self.folder)}", f"name={name}"]
+        asked = [*self.train, *words, *place]
+        if (begun := trial.user_attrs.get(f"run of seed {seed}")) is not None:  # a second try
+            run = self.folder / begun
+            if (run / STATE).exists():
+                if read_folder(run)[1]["status"] == "finished":
+                    return self.metric_of(read_rows(run / METRICS)[-1])
+                asked = [f"resume={quoted(run)}"]
+
+        def note(outcome: Outcome) -> None:
+            run = str(Path(outcome.folder).relative_to(self.folder))
+            with database(self.folder):
+                trial.set_user_attr(f"run of seed {seed}", run)
+
+        early = False
+
+        def watch(row: Mapping[str, float]) -> None:
+            nonlocal early
+            done = int(row[self.root.budget_unit])
+            if done == 0:  # before anything is learnt some metrics are not there
+                return
+            value = self.metric_of(row)
+            if done < self.root.budget:
+                # Where rows stand differs by a step of learning; trials are compared at one place.
+                steps = done // self.root.evaluate_every * self.root.evaluate_every
+                with database(self.folder):
+                    trial.report(fmean([*before, value]), len(before) * self.root.budget + steps)
+                    early = trial.should_prune()
+                if early:
+                    raise Interrupted(0, "ended early")
+
+        try:
+            with opened(self.conf):
+                composed = compose(asked)
+        except Refused as error:  # a combination, such as a network for an algorithm without
+            outcome = Outcome(status="refused", message=str(error))
+        else:
+            outcome = attempt(composed, self.conf, note, watch)
+        if outcome.status == "finished":
+            return self.metric_of(outcome.metrics)
+        if early:
+            raise TrialPruned(f"within the run of seed {seed}")
+        if outcome.status in ("refused", "diverged"):
+            finished = trial.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+            if outcome.status == "refused" and not finished:
+                raise Refused(outcome.message)
+            raise TrialPruned(f"{outcome.status}: {outcome.message}")
+        raise Ended(outcome)
+
+    def metric_of(self, row: Mapping[str, float]) -> float:
+        """The metric in a row: a tag, or a measure of the headline player, who comes first.
+
+        Raises:
+            Refused: if it is not there.
+        """
+        if self.metric in row:
+            return row[self.metric]
+        headline = next((tag.split("/")[1] for tag in row if tag.startswith("eval/")), "")
+        if (tag := f"eval/{headline}/{self.metric}") not in row:
+            recorded = ", ".join(tag for tag in row if not tag.startswith("time/"))
+            raise Refused(f"metric: a run records no {self.metric}; it records {recorded}")
+        return row[tag]
+
+
+def quoted(path: Path) -> str:
+    """A path as the value of an override."""
+    return "'" + str(path).replace("'", r"\'") + "'"
+
+
+@contextmanager
+def database(folder: Path) -> Iterator[None]:
+    """What fails in this context at the study's database is told with its path.
+
+    Raises:
+        OSError: in its place.
+    """
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        why = getattr(cause, "orig", None) or cause or error
+        raise OSError(
+            errno.EIO, f"the study's database fails: {why}", str(folder / DATABASE)
+        ) from None

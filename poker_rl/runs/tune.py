@@ -1,0 +1,193 @@
+"""What `poker-rl tune` does once settings are read: trials of a study until there are enough.
+
+outputs/tune/<name>/
+    tune.yaml                     what is searched: a study that goes on is asked for the same
+    study.db                      Optuna's study, shared by all processes that take trials of it
+    <game>/<algo>/trial-N_seed-S  the run folders
+    history.png, importances.png, slices.png
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import optuna
+import torch
+import yaml  # type: ignore[import-untyped]
+from optuna.exceptions import ExperimentalWarning
+
+from poker_rl.algos.load import build_algorithm
+from poker_rl.config.build import build_as, convert_fields
+from poker_rl.config.horizons import resolved
+from poker_rl.config.options import of_the_user, option, plain, read
+from poker_rl.config.root import Root
+from poker_rl.config.settings import Count, Natural, Probability, Range, Refused, Seed, about
+from poker_rl.games.game import Game
+from poker_rl.runs.job import PARTS
+from poker_rl.runs.resume import differing
+from poker_rl.runs.space import Space, override, samples, space_of
+from poker_rl.runs.study import alone, draw, open_study, pruner_of, search
+from poker_rl.runs.trial import Trials, database
+from poker_rl.storage.disk import make_folder, say
+from poker_rl.storage.folder import PLACE, write_text
+
+PLAN = "tune.yaml"
+DECIDING = ("train", "seeds", "metric", "direction")  # beside the space: what a study is
+OURS = {"seed", *PLACE}  # settings of a run that a study gives itself
+
+
+@dataclass(kw_only=True, frozen=True)
+class Tune:
+    """The settings of `poker-rl tune`, the space aside."""
+
+    tune: str | None
+    train: list[str]
+    seeds: list[Seed]
+    metric: str
+    direction: Literal["minimize", "maximize"]
+    trials: Count
+    startup: Natural
+    pruner: Literal["median", "hyperband", "none"]
+    warmup: Probability
+    heartbeat: Annotated[int, Range(1, 3600)]
+    out: str | None
+
+    def __post_init__(self) -> None:
+        if not self.seeds:
+            raise Refused("seeds: names none; give at least one, as [0]")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise Refused(f"seeds: {self.seeds} has one twice, whose runs would be the same")
+
+
+def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path]) -> int:
+    """Search until the study has all its trials, and tell the best; the exit code.
+
+    Args:
+        given: the settings, those of `conf/tune.yaml` and what the user gave.
+        named: the settings that the user gave.
+        conf: the folders of the options.
+
+    Raises:
+        Refused: if anything can't be accepted; a folder that was not there is not left behind.
+        OSError: if the machine fails.
+    """
+    settings = dict(given)
+    if settings["tune"] is not None:
+        with about("tune"):
+            own = option("tune", str(settings["tune"]), conf)
+        settings |= {key: value for key, value in own.items() if key not in named}
+    node = settings.pop("space")
+    asked = Tune(**convert_fields(Tune, settings, "", {}))
+    folder = folder_of(asked)
+    space = space_of(node)
+    root = demand_trainable(asked.train, space, conf)
+    plan = {"space": node} | {key: getattr(asked, key) for key in DECIDING}
+    new = next((one for one in (*reversed(folder.parents), folder) if not one.exists()), None)
+    begin(folder, plan)
+    pruner = pruner_of(
+        asked.pruner,
+        startup=asked.startup,
+        warmup=round(asked.warmup * root.budget),
+        every=root.evaluate_every,
+        steps=root.budget * len(asked.seeds),
+    )
+    with warnings.catch_warnings(), database(folder):
+        warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats and figures of Optuna's
+        try:
+            study = open_study(folder, asked.direction, asked.startup, pruner, asked.heartbeat)
+            trials = Trials(folder, asked.train, space, asked.seeds, asked.metric, root, conf)
+            code = search(study, trials, asked.trials, asked.heartbeat)
+        except Refused:
+            if new is not None:
+                shutil.rmtree(new)
+            raise
+        draw(study, folder, asked.metric)
+        conclude(study, asked, folder, conf)
+    return code
+
+
+def folder_of(asked: Tune) -> Path:
+    """Where the study is kept.
+
+    Raises:
+        Refused: if that can't be said, or Optuna could not address a file there.
+    """
+    if asked.out is None and asked.tune is None:
+        raise Refused("tune: missing; give tune=NAME, or out=FOLDER space={…} train=[…]")
+    folder = Path("outputs", "tune", str(asked.tune)) if asked.out is None else Path(asked.out)
+    if asked.out == "" or set("?{}") & set(str(folder.resolve())):
+        raise Refused(f"out: {folder} can't hold a study; give a folder without ? {{ and }}")
+    return folder
+
+
+def begin(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Make the study's folder, or find the same study in it.
+
+    Raises:
+        Refused: if it holds another study, or something else.
+        OSError: if nothing can be written there.
+    """
+    with about("out"):
+        make_folder(folder)
+        with alone(folder):  # another process may begin the same study at this moment
+            if (folder / PLAN).exists():
+                before = read(folder / PLAN)
+                if differs := differing(plan, before):
+                    known = ", ".join(before.get("space") or ())
+                    raise Refused(
+                        f"{folder} holds a study of another {differs} (its space: {known}); give"
+                        " a new folder, out=FOLDER"
+                    )
+            elif any(folder.iterdir()):
+                raise Refused(f"{folder} is no study's folder, there is no {PLAN}; give a new one")
+            else:
+                text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
+                write_text(folder / PLAN, text)
+
+
+def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -> Root:
+    """Build what the space leads to, each bound and each choice once; the root settings.
+
+    Raises:
+        Refused: if a key or a value is not accepted.
+    """
+    from poker_rl.config.compose import compose, opened  # late: they import hydra
+
+    for word in (*train, *space):
+        if (key := word.partition("=")[0].lstrip("+~")) in OURS:
+            raise Refused(f"{key}: a study sets it itself; leave it out of train and space")
+    with opened(conf):
+        for values in samples(space):
+            words = [override(key, value) for key, value in values.items()]
+            settings = plain(compose([*train, *words]).settings)
+            ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
+            root = Root(**convert_fields(Root, ungrouped, "", {}))
+            game: Game = build_as(Game, settings["game"], "game")
+            build_algorithm(resolved(settings | asdict(root)), game, torch.device("cpu"), root.seed)
+    return root
+
+
+def conclude(study: optuna.Study, asked: Tune, folder: Path, conf: Sequence[Path]) -> None:
+    """Tell what has come of the study, and the command that trains with the best settings."""
+    states = [trial.state.name.lower() for trial in study.get_trials(deepcopy=False)]
+    counts = [
+        f"{states.count(state)} {word}"
+        for state, word in (("complete", "to the end"), ("pruned", "ended early"))
+    ]
+    say(f"\nstudy {folder}: {', '.join(counts)}")
+    if "complete" not in states:
+        return
+    best = study.best_trial
+    seeds = ",".join(map(str, asked.seeds))
+    whose = f"the mean of seeds {seeds}" if len(asked.seeds) > 1 else f"seed {seeds}"
+    say(f"best: trial {best.number}, {asked.metric} {best.value:.4g}, {whose}")
+    words = [override(key, value) for key, value in best.params.items()]
+    flags = [f"--config-dir={one}" for one in of_the_user(conf)]
+    sweep = ["-m"] if len(asked.seeds) > 1 else []
+    say(shlex.join(["poker-rl", "train", *sweep, *asked.train, *words, f"seed={seeds}", *flags]))
