@@ -40,7 +40,7 @@ bench: .venv/.bench
 	touch $@
 
 .venv/.dev: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev,joblib,play]'
+	$(PIP) --editable '.[dev,joblib,play,ray,slurm]'
 	touch $@
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt
