@@ -76,7 +76,6 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
 def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
     """Run every job of a sweep that is not finished, and tell in the end how each went."""
     from poker_rl.config.compose import compose, place
-    from poker_rl.config.options import of_the_user
     from poker_rl.config.sweeps import demand_installed, launch
     from poker_rl.runs.halt import halt, halted_by, halting
     from poker_rl.runs.launch import started
@@ -91,7 +90,9 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
     if name is not None:
         demand_names(jobs)
     swept = [one for one in given if one not in launcher]
-    digest = digest_of([jobs, list(map(str, of_the_user(conf)))])
+    # Where a YAML was edited, the same words ask for something else.
+    options = [path.read_text() for one in conf for path in sorted(one.rglob("*.yaml"))]
+    digest = digest_of([jobs, options])
     folder = Path(outputs, "sweeps", f"{label_of(swept, PLACE)}_{digest}".lstrip("_"))
     with about("outputs"):
         begin(folder, jobs)

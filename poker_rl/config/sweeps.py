@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,6 +24,10 @@ from poker_rl.config.messages import allowed
 from poker_rl.config.options import find_option
 from poker_rl.config.overrides import accepted, loader, parsed
 from poker_rl.config.settings import Refused
+
+# Hydra would warn that a preset in conf/hydra/launcher is checked against the launcher's own keys,
+# which is as it should be.
+warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
 
 # Hydra keeps what it composed, 0.4 MB a job, until the last job has ended: 2 GB of so many.
 MOST_JOBS = 5_000

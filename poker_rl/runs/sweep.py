@@ -137,7 +137,9 @@ class Summary:
         self.sweep, self.jobs = sweep, jobs_of(sweep)
         self.path = sweep.with_name(f"{sweep.name}.csv")
         self.outcomes = [Outcome(status="not run") for _ in self.jobs]
-        self.open = set(range(len(self.jobs)))  # numbers of the jobs that have not told of an end
+        # Numbers of the jobs that may have more to tell: a queue begins one again that was stopped.
+        self.open = set(range(len(self.jobs)))
+        self.silent = set(self.open)  # of those that have not told of an end
         self.done = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
         self.look()
@@ -165,7 +167,8 @@ class Summary:
             if file_of(self.sweep, number).name in there:
                 outcome = told(self.sweep, number)
                 self.outcomes[number] = seen(outcome)
-                if outcome.status in ENDED:
+                (self.silent.discard if outcome.status in ENDED else self.silent.add)(number)
+                if outcome.status == "finished":
                     self.open.remove(number)
         return self.outcomes != before
 
@@ -197,7 +200,7 @@ class Summary:
         """
         if self.begun:
             say(f"\n{self.table()}\n")
-        for number in self.open:
+        for number in self.silent:
             code = 1 if signal is None else 128 + signal
             self.outcomes[number] = replace(self.outcomes[number], exit_code=code)
         for job, outcome in zip(self.jobs, self.outcomes, strict=True):
