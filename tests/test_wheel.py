@@ -70,7 +70,7 @@ def test_all_that_make_installs_is_pinned() -> None:
         for line in (ROOT / "constraints.txt").read_text().splitlines()
         if not line.startswith("#")
     }
-    wanted, seen = [("poker-rl", ("", "dev"))], set()
+    wanted, seen = [("poker-rl", ("", "dev", "joblib", "ray", "slurm"))], set()
     while wanted:
         name, extras = wanted.pop()
         if name in seen:

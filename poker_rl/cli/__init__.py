@@ -27,6 +27,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl evaluate game=NAME player=NAME …     the same of any player of any game
   poker-rl play [key=value …]                   play yourself, in a browser or in a terminal
   poker-rl compare RUN… [key=value …]           figures and curves of several runs, over their seeds
+  poker-rl sweep FOLDER                         how far the jobs of a sweep are, at any time
   poker-rl report RUN… [key=value …]            runs as a page to read and print, one HTML file
   poker-rl advise game=NAME player=PLAYER hand=CARDS …   what a player would do in a position
   poker-rl export run=FOLDER hands=1000 out=FILE …       hands and policies for other programs
@@ -55,6 +56,7 @@ COMMANDS = (
     "play",
     "advise",
     "compare",
+    "sweep",
     "report",
     "export",
     "tune",

@@ -13,7 +13,7 @@ Runs that differ in their seed alone are one row: the mean of each figure with i
   outputs/leduc/ppo/first            a run folder
   outputs/leduc                      all run folders below a folder
   'outputs/leduc/*/*seed*'           all that match a pattern
-  outputs/sweeps/TIME.csv            all runs of a sweep, by its summary
+  outputs/sweeps/SWEEP.csv           all runs of a sweep, by its summary
 
   poker-rl compare outputs/leduc                               the final figures
   poker-rl compare outputs/leduc at=1e6 x=hands                those after a million hands

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
 import signal
-import traceback
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from poker_rl.cli.arguments import Arguments, options, tell
-from poker_rl.config.settings import Refused
+from poker_rl.config.settings import Refused, about
 from poker_rl.storage.disk import say, told
 
 if TYPE_CHECKING:
@@ -21,7 +20,9 @@ HELP = """\
 poker-rl train [key=value …] [-m] [--cfg job] [--config-dir FOLDER]
 
   key=value            a setting, or an option of a group: seed=1 algo=ppo algo.gamma=0.9
-  -m, --multirun       a sweep over key=a,b; hydra/launcher=joblib runs the jobs side by side
+  -m, --multirun       a sweep over key=a,b; hydra/launcher=joblib runs the jobs side by side,
+                       submitit_slurm and ray on many machines; given once more, it goes on with
+                       what is not finished
   -c, --cfg job        print all settings instead of training
   --config-dir FOLDER  options of your own, in files such as FOLDER/game/mine.yaml; of two with
                        the same name yours counts"""
@@ -50,7 +51,7 @@ def run(arguments: list[str]) -> int:
             print_settings(asked, conf, given.help)
             return 0
         if given.multirun:
-            return sweep(jobs, launcher, conf)
+            return sweep(given.overrides, jobs, launcher, conf)
     from poker_rl.runs.job import attempt
 
     outcome = attempt(asked, conf)
@@ -72,32 +73,50 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
     say(annotated(asked.settings | algo, conf, asked.choices))
 
 
-def sweep(jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
-    """Run every job of a sweep, and tell in the end how each went."""
+def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
+    """Run every job of a sweep that is not finished, and tell in the end how each went."""
     from poker_rl.config.compose import compose, place
-    from poker_rl.config.sweeps import launch
+    from poker_rl.config.sweeps import demand_installed, launch
+    from poker_rl.runs.halt import halt, halted_by, halting
     from poker_rl.runs.launch import started
-    from poker_rl.runs.sweep import Summary, halt, halted, halting, jobs_in_words
+    from poker_rl.runs.sweep import Summary, begin, jobs_in_words
+    from poker_rl.runs.swept import digest_of
+    from poker_rl.storage.folder import PLACE, label_of
 
     if started() > 1:
         raise Refused("-m: torchrun starts the processes of one run; in a sweep give workers=K")
+    demand_installed(launcher, conf)
     outputs, name, _ = place(compose(jobs[0]))
     if name is not None:
         demand_names(jobs)
-    say(jobs_in_words(len(jobs)))
-    with TemporaryDirectory(prefix="poker-rl-") as scratch:
-        folder = Path(scratch)
-        with Summary(folder, jobs, Path(outputs)) as summary, halting(folder):
+    swept = [one for one in given if one not in launcher]
+    # Where a YAML was edited, the same words ask for something else.
+    options = [path.read_text() for one in conf for path in sorted(one.rglob("*.yaml"))]
+    digest = digest_of([jobs, options])
+    folder = Path(outputs, "sweeps", f"{label_of(swept, PLACE)}_{digest}".lstrip("_"))
+    with about("outputs"):
+        begin(folder, jobs)
+    with TemporaryDirectory(prefix="poker-rl-") as scratch, Summary(folder) as summary:
+        halts = Path(scratch)
+        left = sorted(summary.open)
+        finished = len(jobs) - len(left)
+        already = f", of which {finished:,} finished already" if finished else ""
+        say(f"{jobs_in_words(len(jobs))}{already}\nhow far they are: poker-rl sweep {folder}")
+        task = partial(job_of_sweep, Path.cwd(), folder, halts, conf)
+        with halting(halts):
             try:
-                launch(jobs, partial(job_of_sweep, folder, jobs, conf), launcher, folder)
+                if left:
+                    launch(jobs[0], left, task, launcher, folder)
             except (KeyboardInterrupt, BrokenPipeError):
-                halt(folder, signal.SIGINT)
+                halt(halts, signal.SIGINT)
             except OSError as error:
                 tell(told(error))
-            except Exception:  # a process that was lost
-                if not halted(folder):
-                    traceback.print_exc()
-        return summary.report()
+            except Exception as error:  # a process that was lost, a queue that takes no jobs
+                if halted_by(halts) is None:
+                    what = str(error).strip().partition("\n")[0]
+                    tell(f"hydra/launcher: has ended: {type(error).__name__}: {what}")
+        stopped_by = halted_by(halts)
+    return summary.report(stopped_by)
 
 
 def demand_names(jobs: list[list[str]]) -> None:
@@ -118,25 +137,38 @@ def demand_names(jobs: list[list[str]]) -> None:
         taken.add(path)
 
 
-def job_of_sweep(folder: Path, jobs: list[list[str]], conf: list[Path], number: int) -> None:
-    """One job of a sweep, perhaps in a process of its own; what became of it is left in a file."""
-    from poker_rl.config.compose import compose
-    from poker_rl.runs.job import attempt
-    from poker_rl.runs.sweep import Outcome, halt, halted
+def job_of_sweep(where: Path, folder: Path, halts: Path, conf: list[Path], number: int) -> None:
+    """One job of a sweep, perhaps in a process of its own; what became of it is left in a file.
 
-    if halted(folder):
-        # A launcher composes each job that it begins, which takes minutes for thousands of them. In
-        # a process of its own a job only returns: others beside it are still saving their work.
-        if multiprocessing.parent_process() is None:
-            raise KeyboardInterrupt
-        return
+    Args:
+        where: the folder that the sweep was begun in, which paths are relative to.
+        folder: of the sweep.
+        halts: where the sweep says that it is halted; elsewhere than on its machine it can't.
+        conf: the folders of the options.
+    """
+    os.chdir(where)
+
+    from poker_rl.config.compose import compose
+    from poker_rl.runs.halt import halted_by
+    from poker_rl.runs.job import attempt
+    from poker_rl.runs.stop import hand_on
+    from poker_rl.runs.sweep import Outcome, jobs_of
+    from poker_rl.runs.swept import own_run, take_gpu
+
+    if halted_by(halts) is not None:
+        return  # others beside it are still saving their work
+    jobs = jobs_of(folder)
     say(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
     try:
-        asked = compose(jobs[number])
+        asked, finished = own_run(compose(jobs[number]), conf)
     except Refused as error:
         outcome = Outcome(status="refused", exit_code=2, message=str(error))
     else:
-        outcome = attempt(asked, conf, lambda outcome: outcome.leave(folder, number))
+        if finished:
+            outcome = Outcome(status="finished", folder=str(asked.settings["resume"]))
+        else:
+            take_gpu(asked, number)
+            outcome = attempt(asked, conf, lambda outcome: outcome.leave(folder, number))
     outcome.leave(folder, number)
     if outcome.status == "interrupted":
-        halt(folder, outcome.exit_code - 128)
+        hand_on(outcome.exit_code - 128)

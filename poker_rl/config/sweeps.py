@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -17,9 +19,15 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig
 
 from poker_rl.config.compose import composed_by_hydra
+from poker_rl.config.listing import about
 from poker_rl.config.messages import allowed
+from poker_rl.config.options import find_option
 from poker_rl.config.overrides import accepted, loader, parsed
 from poker_rl.config.settings import Refused
+
+# Hydra would warn that a preset in conf/hydra/launcher is checked against the launcher's own keys,
+# which is as it should be.
+warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
 
 # Hydra keeps what it composed, 0.4 MB a job, until the last job has ended: 2 GB of so many.
 MOST_JOBS = 5_000
@@ -70,8 +78,30 @@ def _values(override: Override) -> list[str]:
     return values
 
 
+def demand_installed(launcher: Sequence[str], conf: Sequence[Path]) -> None:
+    """Refuse a launcher whose package is not there.
+
+    Args:
+        launcher: the overrides of the launcher, known to compose.
+        conf: the folders of the options.
+
+    Raises:
+        Refused: with the first comment of its YAML, which says what to install.
+    """
+    config = composed_by_hydra([], launcher).hydra
+    try:
+        there = find_spec(config.launcher._target_.rpartition(".")[0]) is not None
+    except ModuleNotFoundError:
+        there = False
+    if not there:
+        name = config.runtime.choices["hydra/launcher"]
+        what = about(find_option("hydra/launcher", name, conf))
+        raise Refused(f"hydra/launcher={name}: is not installed. {what}")
+
+
 def launch(
-    jobs: Sequence[Sequence[str]],
+    first: Sequence[str],
+    numbers: Sequence[int],
     task: Callable[[int], None],
     launcher: Sequence[str],
     folder: Path,
@@ -82,19 +112,22 @@ def launch(
     each. What a job is asked to do is composed by the task, when its turn comes.
 
     Args:
-        jobs: the overrides of each; the first is known to compose.
+        first: the overrides of the first job, known to compose.
+        numbers: of the jobs that are to run.
         task: a module's function, given the number of the job.
         launcher: the overrides of the launcher, known to compose too.
-        folder: what Hydra may write to.
+        folder: what Hydra and its launcher may write to.
     """
-    config = composed_by_hydra(jobs[0], [*launcher, f"hydra.sweep.dir='{folder}'"])
+    quoted = str(folder.absolute()).replace("'", "\\'")
+    inside = [f"hydra.sweep.dir='{quoted}'", "hydra.sweep.subdir=."]
+    config = composed_by_hydra(first, [*launcher, *inside])
     one = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(loader(), Callbacks()),
-        task_function=Task(task),
+        task_function=Task(task, list(numbers)),
         config=config,
     )
-    first = [accepted(override) for override in parsed(jobs[0])]
-    for done in one.launch([first] * len(jobs), initial_job_idx=0):
+    given = [accepted(override) for override in parsed(first)]
+    for done in one.launch([given] * len(numbers), initial_job_idx=0):
         _ = done.return_value  # raises what the job raised
 
 
@@ -103,6 +136,7 @@ class Task:
     """Calls a task in a launcher's job, perhaps in a process of its own."""
 
     task: Callable[[int], None]
+    numbers: list[int]  # of the jobs, in the order of the launcher
 
     def __call__(self, settings: DictConfig) -> None:
-        self.task(HydraConfig.get().job.num)
+        self.task(self.numbers[HydraConfig.get().job.num])

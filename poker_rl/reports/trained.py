@@ -149,7 +149,7 @@ def runs_at(path: Path) -> list[Path]:
 
 
 def of_sweep(path: Path) -> Iterator[Path]:
-    """The run folders that a summary, `outputs/sweeps/<time>.csv`, lists; jobs that were refused
+    """The run folders that a summary, `outputs/sweeps/<sweep>.csv`, lists; jobs that were refused
     or not run have none.
 
     Raises:

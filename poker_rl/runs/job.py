@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,7 @@ from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
 from poker_rl.runs.launch import ALONE, Member, Place, joined, place, started
+from poker_rl.runs.record import InUse
 from poker_rl.runs.resume import KEEPS, MAY_CHANGE
 from poker_rl.runs.run import Diverged
 from poker_rl.runs.stop import Interrupted
@@ -60,10 +62,8 @@ def attempt(
         note: told that the run has begun, and where.
         watch: told each row that is recorded; the run ends early by what it raises.
     """
-    # What repeats this job of a sweep alone.
-    flags = [f"--config-dir={folder}" for folder in of_the_user(conf)]
-    sys.argv = ["poker-rl", "train", *asked.overrides, *flags]
-    outcome = Outcome(status="running")
+    sys.argv = shlex.split(command_of(asked, conf))
+    outcome = Outcome(status="running", folder=str(asked.settings["resume"] or ""))
 
     def begun(folder: Path) -> None:
         outcome.folder = str(folder)
@@ -83,7 +83,8 @@ def attempt(
         units = {tag: one["unit"] for tag, one in measurements.items()}
         return replace(outcome, status="finished", metrics=metrics, units=units)
     except Refused as error:
-        status = "diverged" if isinstance(error, Diverged) else "refused"
+        named = {Diverged: "diverged", InUse: "in use"}
+        status = named.get(type(error), "refused")
         return replace(outcome, status=status, exit_code=2, message=str(error))
     except Interrupted as error:
         message = str(error)
@@ -99,6 +100,16 @@ def attempt(
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
         return replace(outcome, status="failed", exit_code=1, message=message)
+
+
+def command_of(asked: Composed, conf: Sequence[Path]) -> str:
+    """The command that asks for this alone, be it a job of a sweep.
+
+    Args:
+        conf: the folders of the options.
+    """
+    flags = [f"--config-dir={folder}" for folder in of_the_user(conf)]
+    return shlex.join(["poker-rl", "train", *asked.overrides, *flags])
 
 
 def start(

@@ -34,13 +34,17 @@ if TYPE_CHECKING:
 PERCENTILE = re.compile(r"^eval/.*/p\d+$")
 
 
+class InUse(Refused):
+    """Another process is training the run of this folder."""
+
+
 class Recorder:
     """Writes the rows of a run.
 
     A row holds the means of what `learn` returned since the last row, and the measurements.
 
     Raises:
-        Refused: if another process is writing to this folder.
+        InUse: if another process is writing to this folder.
     """
 
     def __init__(self, folder: Path, unit: str, budget: int, settings: dict[str, Any]) -> None:
@@ -66,7 +70,7 @@ class Recorder:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.file.close()
-            raise Refused(f"{folder} is in use: another process is training it") from None
+            raise InUse(f"{folder} is in use: another process is training it") from None
 
     @cached_property
     def board(self) -> Board:

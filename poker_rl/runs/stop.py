@@ -1,4 +1,4 @@
-"""Leaving at Ctrl-C, SIGTERM or SIGHUP with everything saved."""
+"""Leaving at Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 or SIGUSR2 with everything saved."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ ENDED = b"\nended in the middle of a step; what was saved last is kept\n"
 
 
 def caught() -> list[signal.Signals]:
-    """The signals that ask for an end: SIGHUP, of a terminal that closes, unless under nohup."""
-    numbers = [signal.SIGINT, signal.SIGTERM]
+    """The signals that ask for an end: SIGHUP, of a terminal that closes, unless under nohup.
+
+    Clusters send SIGUSR1 or SIGUSR2 some time before they end a job.
+    """
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
     return numbers
@@ -34,6 +37,16 @@ class Interrupted(Exception):
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
         self.exit_code = 128 + number
+
+
+def hand_on(number: int) -> None:
+    """Give a signal that a run has answered to whoever listened before the run began.
+
+    That is the sweep that the run is a job of, or a launcher that puts the job back in its queue.
+    """
+    handler = signal.getsignal(number)
+    if callable(handler) and handler is not signal.default_int_handler:
+        signal.raise_signal(number)
 
 
 @contextmanager

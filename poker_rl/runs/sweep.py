@@ -1,7 +1,11 @@
-"""What becomes of the jobs of a sweep: a file of each, and of all a summary and a table.
+"""What becomes of the jobs of a sweep: read from folders, at any time and from any machine.
 
-The summary, outputs/sweeps/<time>.csv, is there as soon as a run has begun. Kill -9 leaves it as it
-was at most SECONDS before.
+outputs/sweeps/<what was set>/
+    jobs.json           the overrides of each job
+    000000.json …       what each job has told of itself: how it ended, and where its run is
+outputs/sweeps/<what was set>.csv   the summary, which the sweep keeps up to date while it runs
+
+How far a run is, stands in its own folder.
 """
 
 from __future__ import annotations
@@ -9,55 +13,79 @@ from __future__ import annotations
 import csv
 import io
 import json
-import multiprocessing
-import signal
+import os
+import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any, Self
 
-from poker_rl.runs.stop import caught
-from poker_rl.storage.disk import replaced, say
+from poker_rl.config.settings import Refused
+from poker_rl.storage.disk import make_folder, replaced, say
+from poker_rl.storage.folder import read_last_row, read_manifest
 
-HALT = "halted"  # the file that tells of it
+JOBS = "jobs.json"
 SECONDS = 1.0  # between two looks at what has become of the jobs
+ENDED = ("finished", "interrupted", "diverged", "refused", "failed", "in use")
 
 
 @dataclass(kw_only=True)
 class Outcome:
     """What has become of a job so far."""
 
-    status: str  # running, finished, interrupted, diverged, refused, failed or not run
+    status: str  # of those ENDED, not run, or running; of a run as it is seen: running or killed
     exit_code: int = 0
     message: str = ""
     folder: str = ""  # of the run, once it has begun
     metrics: dict[str, float] = field(default_factory=dict)  # the last row
     units: dict[str, str] = field(default_factory=dict)  # of those that are measurements
 
-    def leave(self, folder: Path, number: int) -> None:
-        """Leave word of it to the summary, which may be reading."""
-        with replaced(file_of(folder, number)) as beside:
-            beside.write_text(json.dumps(asdict(self)))
+    def leave(self, sweep: Path, number: int) -> None:
+        """Leave word of it to the summary, which may be reading, on another machine too."""
+        # Where a file system is mounted may differ, and so may the folder that one stands in.
+        folder = os.path.relpath(self.folder, sweep) if self.folder else ""
+        with replaced(file_of(sweep, number)) as beside:
+            beside.write_text(json.dumps(asdict(replace(self, folder=folder))))
 
 
-def file_of(folder: Path, number: int) -> Path:
+def file_of(sweep: Path, number: int) -> Path:
     """Where a job leaves its outcome."""
-    return folder / f"{number:06}.json"
+    return sweep / f"{number:06}.json"
 
 
-def halt(folder: Path, number: int) -> None:
-    """Have no further job begin, in whatever process, because of a signal: the first one counts."""
-    with suppress(FileExistsError), (folder / HALT).open("x") as file:
-        file.write(str(number))
+def told(sweep: Path, number: int) -> Outcome:
+    """What a job has told of itself last."""
+    try:
+        outcome = Outcome(**json.loads(file_of(sweep, number).read_text()))
+    except FileNotFoundError:
+        return Outcome(status="not run")
+    except (TypeError, ValueError):
+        raise Refused(f"{file_of(sweep, number)} is damaged: it tells of no job") from None
+    folder = os.path.normpath(sweep / outcome.folder) if outcome.folder else ""
+    return replace(outcome, folder=folder)
 
 
-def halted(folder: Path) -> bool:
-    return (folder / HALT).exists()
+def seen(outcome: Outcome) -> Outcome:
+    """The same job with what its run's folder says, which may be of later than its own words."""
+    if not outcome.folder:
+        return outcome
+    folder = Path(outcome.folder)
+    manifest, row = read_manifest(folder), read_last_row(folder)
+    status = str(manifest.get("status", outcome.status))
+    if status == "finished":
+        outcome = replace(outcome, status=status, exit_code=0, message="")
+    elif outcome.status in ("running", "not run", "in use"):
+        named = "running or killed" if status == "running" else status
+        outcome = replace(outcome, status=named)
+    if not row:
+        return outcome
+    measurements = manifest.get("measurements") or {}
+    units = {tag: str(one["unit"]) for tag, one in measurements.items()}
+    return replace(outcome, metrics=row, units=units)
 
 
 def jobs_in_words(count: int) -> str:
@@ -65,52 +93,56 @@ def jobs_in_words(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
-@contextmanager
-def halting(folder: Path) -> Iterator[None]:
-    """In this context a signal to stop ends the sweep: jobs save their work, no other begins.
+def jobs_of(sweep: Path) -> list[list[str]]:
+    """The overrides of each job of a sweep.
 
-    A job in this process has handlers of its own while it trains, and halts the sweep itself. A
-    terminal sends SIGINT to the processes of jobs side by side as well; of all else they are told
-    here. A second signal acts at once.
+    Raises:
+        Refused: if the folder is none of a sweep.
     """
-    before: dict[signal.Signals, Any] = {}
-
-    def note(number: int, frame: FrameType | None) -> None:
-        halt(folder, number)
-        for other, handler in before.items():
-            signal.signal(other, handler)
-        children = multiprocessing.active_children()
-        if not children:  # to wait for
-            raise KeyboardInterrupt
-        for process in children:
-            if number != signal.SIGINT:
-                process.terminate()
-
-    if threading.current_thread() is threading.main_thread():
-        before |= {number: signal.signal(number, note) for number in caught()}
     try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        jobs = json.loads((sweep / JOBS).read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        jobs = None
+    except ValueError:
+        raise Refused(f"{sweep / JOBS} is damaged: it lists no jobs") from None
+    if not isinstance(jobs, list):
+        raise Refused(f"{sweep} is not the folder of a sweep; such a folder is outputs/sweeps/NAME")
+    return jobs
+
+
+def begin(sweep: Path, jobs: Sequence[list[str]]) -> None:
+    """Make the folder of a sweep; what is there of an earlier start is to be told anew."""
+    make_folder(sweep)
+    if not (sweep / JOBS).exists():
+        with replaced(sweep / JOBS) as beside:
+            beside.write_text(json.dumps(list(jobs)))
+    for number in range(len(jobs)):
+        before = told(sweep, number)
+        finished = read_manifest(Path(before.folder)).get("status") == "finished"
+        if before.status != "not run" and not (before.folder and finished):
+            Outcome(status="not run", folder=before.folder).leave(sweep, number)
 
 
 class Summary:
     """The outcomes of all jobs, in a CSV that is kept up to date in this context.
 
     Args:
-        folder: where each job leaves its outcome.
-        jobs: the overrides of each.
-        outputs: the folder of all runs.
+        sweep: its folder.
+
+    Raises:
+        Refused: if it is none.
     """
 
-    def __init__(self, folder: Path, jobs: Sequence[list[str]], outputs: Path) -> None:
-        self.folder, self.jobs = folder, jobs
-        self.path = outputs / "sweeps" / f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}.csv"
-        self.outcomes = [Outcome(status="not run") for _ in jobs]
-        self.open = set(range(len(jobs)))  # numbers of the jobs that have not ended
+    def __init__(self, sweep: Path) -> None:
+        self.sweep, self.jobs = sweep, jobs_of(sweep)
+        self.path = sweep.with_name(f"{sweep.name}.csv")
+        self.outcomes = [Outcome(status="not run") for _ in self.jobs]
+        # Numbers of the jobs that may have more to tell: a queue begins one again that was stopped.
+        self.open = set(range(len(self.jobs)))
+        self.silent = set(self.open)  # of those that have not told of an end
         self.done = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.look()
 
     def __enter__(self) -> Self:
         self.thread.start()
@@ -120,41 +152,29 @@ class Summary:
         self.done.set()
         self.thread.join()
         self.look()
-        for number in self.open:
-            self.outcomes[number] = self._unfinished(self.outcomes[number])
 
     def _watch(self) -> None:
         while not self.done.wait(SECONDS):
-            if self.look() and self.begun:
-                with suppress(OSError):  # the last one tells of it
+            with suppress(OSError):  # the last one tells of it
+                if self.look() and self.begun:
                     self.write()
 
     def look(self) -> bool:
         """Read what the jobs have left; whether anything is new."""
         before = list(self.outcomes)
+        there = {path.name for path in self.sweep.iterdir()}
         for number in sorted(self.open):
-            path = file_of(self.folder, number)
-            if path.exists():
-                self.outcomes[number] = Outcome(**json.loads(path.read_text()))
-                if self.outcomes[number].status != "running":
+            if file_of(self.sweep, number).name in there:
+                outcome = told(self.sweep, number)
+                self.outcomes[number] = seen(outcome)
+                (self.silent.discard if outcome.status in ENDED else self.silent.add)(number)
+                if outcome.status == "finished":
                     self.open.remove(number)
         return self.outcomes != before
 
-    def _unfinished(self, outcome: Outcome) -> Outcome:
-        """The outcome of a job that has left no word of its end."""
-        stopped = halted(self.folder)
-        if outcome.status == "running":
-            status = "interrupted" if stopped else "failed"
-            outcome = replace(outcome, status=status, message="ended without a word")
-        return replace(outcome, exit_code=128 + self._signal() if stopped else 1)
-
-    def _signal(self) -> int:
-        """The signal that halted the sweep."""
-        return int((self.folder / HALT).read_text() or signal.SIGINT)
-
     @property
     def begun(self) -> bool:
-        """Whether any job did anything; otherwise nothing is left behind."""
+        """Whether any job did anything; otherwise there is nothing to tell."""
         return any(outcome.status not in ("refused", "not run") for outcome in self.outcomes)
 
     def write(self) -> None:
@@ -169,14 +189,20 @@ class Summary:
         writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)))
         writer.writeheader()
         writer.writerows(rows)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with replaced(self.path) as beside:
             beside.write_text(text.getvalue())
 
-    def report(self) -> int:
-        """Print how the jobs went, and write it down a last time; the exit code."""
+    def report(self, signal: int | None) -> int:
+        """Print how the jobs went, and write it down a last time; the exit code.
+
+        Args:
+            signal: the number of the one that halted the sweep.
+        """
         if self.begun:
             say(f"\n{self.table()}\n")
+        for number in self.silent:
+            code = 1 if signal is None else 128 + signal
+            self.outcomes[number] = replace(self.outcomes[number], exit_code=code)
         for job, outcome in zip(self.jobs, self.outcomes, strict=True):
             if outcome.exit_code:
                 what = f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status
@@ -184,11 +210,26 @@ class Summary:
         if self.begun:
             self.write()
             say(f"summary: {self.path}")
+        elif all(outcome.status == "refused" for outcome in self.outcomes):
+            self.remove()
         codes = {outcome.exit_code for outcome in self.outcomes}
         return max(codes, key=lambda code: (code > 2, code == 1, code))  # then a bug, a refusal
 
+    def remove(self) -> None:
+        """Leave nothing behind of a sweep in which nothing could begin."""
+        shutil.rmtree(self.sweep)
+        with suppress(OSError):  # of others
+            self.sweep.parent.rmdir()
+            self.sweep.parent.parent.rmdir()
+
+    def counts(self) -> str:
+        """How many jobs are how far: `3 jobs: 2 finished, 1 not run`."""
+        counts = Counter(outcome.status for outcome in self.outcomes)
+        parts = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+        return f"{jobs_in_words(len(self.jobs))}: {parts}"
+
     def table(self) -> str:
-        """A line a job: what sets it apart, how it ended, the first measurement of each player.
+        """A line a job: what sets it apart, how far it is, the first measurement of each player.
 
         An algorithm's headline player is the one whose measurements come first.
         """
@@ -200,12 +241,14 @@ class Summary:
                     first.setdefault(tag.split("/")[1], tag)
         tags = sorted(first.values())
         head = [tag.removeprefix("eval/") for tag in tags]
-        rows = [["job", "status", "headline", *head, "folder"]]
+        rows = [["job", "decisions", "status", "headline", *head, "folder"]]
         for job, outcome in zip(self.jobs, self.outcomes, strict=True):
             numbers = [(outcome.metrics.get(tag), outcome.units.get(tag, "")) for tag in tags]
+            decisions = outcome.metrics.get("decisions")
             rows.append(
                 [
                     " ".join(override for override in job if override not in shared),
+                    "" if decisions is None else f"{decisions:,}",
                     outcome.status,
                     next((tag.split("/")[1] for tag in outcome.metrics if tag in tags), ""),
                     *("" if number is None else f"{number:.4g} {unit}" for number, unit in numbers),

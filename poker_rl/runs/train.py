@@ -140,7 +140,7 @@ def train(
         OSError: if the machine fails, see `disk`, or another process of the run has ended.
         Refused: if there is nothing to resume, or the run can't go on.
         Diverged: if a metric or a weight is no longer a number.
-        Interrupted: at SIGINT, SIGTERM or SIGHUP, after a checkpoint.
+        Interrupted: at a signal of those that `stop.caught` names, after a checkpoint.
     """
     cfg = {**cfg, "resume": None}
     if not processes.first():

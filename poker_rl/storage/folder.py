@@ -47,6 +47,9 @@ PLACE = {"outputs", "name", "resume"}
 ONCE: dict[str, Any] = {"workers": 1}
 # How runs of earlier versions were measured, which lack these settings of `evaluation`.
 BEFORE = {"reduce": "none", "control": None, "exact_every": None}
+LONGEST_ROW = 1 << 18  # bytes of a row of metrics.jsonl, with room to spare
+# All that lies in a run folder before its manifest does.
+FIRST = {CONFIG, f"{CONFIG}.part", f"{MANIFEST}.part", "opponents"}
 PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
 
 
@@ -74,6 +77,8 @@ def new_folder(
 ) -> Path:
     """A run folder of its own, outputs/game/algo/name, or named by the label and the time.
 
+    A folder of that name in which a run was killed before it wrote its manifest is used again.
+
     Raises:
         Refused: if there is one of this name already, or something else is in the way.
     """
@@ -86,10 +91,11 @@ def new_folder(
         try:
             folder.mkdir()
         except FileExistsError:
-            if name is not None:
+            if name is None:
+                continue  # another run began in this microsecond
+            if not folder.is_dir() or {path.name for path in folder.iterdir()} - FIRST:
                 again = f"give another name, or go on with resume={folder}"
                 raise Refused(f"name: {folder} is there already; {again}") from None
-            continue  # another run began in this microsecond
         return folder
 
 
@@ -142,6 +148,31 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if isinstance(cfg.get("evaluation"), dict):
         cfg["evaluation"] = BEFORE | cfg["evaluation"]
     return cfg, manifest
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the manifest of a run folder holds, nothing if it is missing or damaged."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def read_last_row(folder: Path) -> dict[str, float]:
+    """The last row of a run folder that was written as a whole, nothing if there is none.
+
+    Only the end of the file is read, which may be long and still be growing.
+    """
+    try:
+        with (folder / METRICS).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - LONGEST_ROW))
+            *rows, _ = file.read().split(b"\n")
+        row = json.loads(rows[-1])
+    except (OSError, ValueError, IndexError):
+        return {}
+    return row if isinstance(row, dict) and all(map(is_number, row.values())) else {}
 
 
 def read_rows(path: Path, size: int | None = None) -> list[dict[str, float]]:

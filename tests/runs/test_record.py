@@ -210,7 +210,11 @@ def test_what_is_in_the_way_of_a_folder_is_named(place: str, what: str) -> None:
 
 
 def test_a_folder_of_ones_own_name_is_new() -> None:
-    assert new_folder(Path("there"), "kuhn", "ppo", "first") == Path("there/kuhn/ppo/first")
+    folder = Path("there/kuhn/ppo/first")
+    assert new_folder(Path("there"), "kuhn", "ppo", "first") == folder
+    (folder / "config.yaml").touch()  # and then the run was killed
+    assert new_folder(Path("there"), "kuhn", "ppo", "first") == folder
+    (folder / "manifest.json").touch()
     with pytest.raises(
         Refused, match=r"^name: there/kuhn/ppo/first is there already; .*resume=the"
     ):

@@ -168,7 +168,14 @@ def test_two_halves_equal_the_whole(half: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
+        (signal.SIGUSR1, 138),
+        (signal.SIGUSR2, 140),
+    ],
 )
 def test_a_signal_checkpoints_and_leaves(
     number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,14 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 from commands import TRAIN, code, last_row, runs
 
 import poker_rl
+from poker_rl.algos.cfr import CFR
 from poker_rl.cli import train_command
 from poker_rl.cli.train_command import job_of_sweep
+from poker_rl.config import sweeps
+from poker_rl.config.compose import Composed
 from poker_rl.runs import job
 from poker_rl.runs.stop import Interrupted
+from poker_rl.runs.swept import take_gpu
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -69,6 +76,7 @@ def test_the_summary_is_there_from_the_beginning() -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "3,000 jobs\n"
+    assert process.stdout.readline().startswith("how far they are: poker-rl sweep outputs/sweeps/")
     assert process.stdout.readline().startswith("job 1 of 3,000: algo=cfr_plus seed=0 ")
     while not list(Path("outputs").glob("sweeps/*.csv")):
         assert process.poll() is None
@@ -78,14 +86,15 @@ def test_the_summary_is_there_from_the_beginning() -> None:
     (folder,) = runs("kuhn/cfr_plus")
     rows = summary()
     assert len(rows) == 3000
-    assert [row["status"] for row in rows[:2]] == ["running", "not run"]
+    assert [row["status"] for row in rows[:2]] == ["running or killed", "not run"]
     assert [row["folder"] for row in rows[:2]] == [str(folder), ""]
 
 
 def test_jobs_that_are_alike() -> None:
     assert code(*TRAIN, "-m", "seed=1,1", "experiment=null") == 0
     rows = summary()
-    assert [row["folder"] for row in rows] == [str(folder) for folder in runs("kuhn/cfr_plus")]
+    assert [row["folder"] for row in rows] == [str(runs("kuhn/cfr_plus")[0])] * 2
+    assert len(runs("kuhn/cfr_plus")) == 1  # the second finds it finished
     assert len(rows) == 2
     assert rows[0]["eval/average/exploitability/unit"] == "ante/hand"
     assert rows[0]["eval/average/value/unit"] == "chips a hand"
@@ -108,7 +117,7 @@ def test_a_job_that_leaves_no_word_of_its_end(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(job, "train", train)
     assert code(*TRAIN, "-m", "seed=1,2") == 130
     told = [(row["status"], row["folder"]) for row in summary()]
-    assert told == [("interrupted", "outputs/x"), ("not run", "")]
+    assert told == [("running or killed", "outputs/x"), ("not run", "")]
 
 
 def test_a_bug_in_one_job(
@@ -143,7 +152,7 @@ def test_an_interrupted_sweep(
     assert code(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
     assert [row["status"] for row in summary()] == ["finished", "interrupted", *["not run"] * 3]
     assert [row["folder"] for row in summary()] == ["", "outputs/x", "", "", ""]
-    assert asked == [0, 1, 2]  # the launcher composes no others, which takes minutes for thousands
+    assert asked == [0, 1]  # the launcher composes no others, which takes minutes for thousands
 
 
 def test_a_signal_between_two_jobs(
@@ -154,7 +163,8 @@ def test_a_signal_between_two_jobs(
 
     monkeypatch.setattr(train_command, "job_of_sweep", one)
     assert code(*TRAIN, "-m", "seed=0") == 143
-    assert capsys.readouterr().out == "1 job\n"
+    assert capsys.readouterr().out.startswith("1 job\nhow far they are: poker-rl sweep outputs/")
+    assert not list(Path("outputs").glob("sweeps/*.csv"))
 
 
 def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:
@@ -204,3 +214,117 @@ def test_jobs_side_by_side() -> None:
     assert code(*TRAIN, "-m", "seed=1,x", *side_by_side) == 2
     assert [row["status"] for row in summary()] == ["finished", "refused"]
     assert len(runs("kuhn/cfr_plus")) == 1
+
+
+def sweep_folder() -> Path:
+    (path,) = [path for path in Path("outputs/sweeps").iterdir() if path.is_dir()]
+    return path
+
+
+def test_the_same_command_goes_on_with_what_is_not_finished(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = [*TRAIN[:2], "-m", "seed=1,2,3", "budget=600", "evaluate_every=100"]
+    learn, calls = CFR.learn, 0
+
+    def stopped(self: CFR) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        if calls == 90:  # ten iterations each; half way through the second job
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return learn(self)
+
+    monkeypatch.setattr(CFR, "learn", stopped)
+    assert code(*sweep) == 128 + signal.SIGUSR1
+    assert [row["status"] for row in summary()] == ["finished", "interrupted", "not run"]
+    first, second = runs("kuhn/cfr_plus")
+    assert (first.name[:7], second.name[:7]) == ("seed-1_", "seed-2_")
+    before = (first / "manifest.json").read_text()
+    capsys.readouterr()
+
+    assert code("sweep", str(sweep_folder())) == 0
+    table = capsys.readouterr().out
+    assert "3 jobs: 1 finished, 1 interrupted, 1 not run" in table
+    assert f"interrupted  average   {last_row(second)['eval/average/exploitability']:.4g} " in table
+
+    calls = 10_000
+    assert code(*sweep) == 0
+    assert "3 jobs, of which 1 finished already" in capsys.readouterr().out
+    assert [row["status"] for row in summary()] == ["finished"] * 3
+    assert len(runs("kuhn/cfr_plus")) == 3
+    assert (first / "manifest.json").read_text() == before
+    manifest = json.loads((second / "manifest.json").read_text())
+    assert 0 < manifest["resumed"][0]["from"]["iterations"] < 600
+    assert [last_row(folder)["iterations"] for folder in runs("kuhn/cfr_plus")] == [600] * 3
+
+    assert code(*sweep, "hydra/launcher=basic") == 0  # and whatever launches it
+    assert code(*TRAIN[:2], "-m", "seed=3,4", "budget=600", "evaluate_every=100") == 0
+    assert "finished already" in capsys.readouterr().out  # job 1, by another sweep
+    assert len(runs("kuhn/cfr_plus")) == 4
+    assert "ray" not in sys.modules  # whose import takes seconds
+
+
+def test_other_settings_are_another_run() -> None:
+    own = Path("mine/experiment/mine.yaml")
+    own.parent.mkdir(parents=True)
+    for deals in (30, 40):
+        own.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
+        assert code("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
+    assert len(runs("kuhn/cfr_plus")) == 2
+    named = [*TRAIN, "-m", "seed=1,2", "name=n${seed}"]
+    assert code(*named) == code(*named) == 0  # its own runs, which are finished
+    assert code(*named, "evaluate_every=5") == 2  # those of another command
+    assert len(runs("kuhn/cfr_plus")) == 4
+
+
+def test_a_job_whose_run_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code(*TRAIN, "-m", "seed=1") == 0
+    (folder,) = runs("kuhn/cfr_plus")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"status": "running"}))
+    with (folder / "metrics.jsonl").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert code(*TRAIN, "-m", "seed=1,2") == 2
+    out, err = capsys.readouterr()
+    assert f"seed=1: running or killed: {folder} is in use: another process is training it" in err
+    assert "running or killed" in out
+    assert [len(runs("kuhn/cfr_plus")), err.count("poker-rl: ")] == [2, 1]  # seed 2 is finished
+
+
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "submitit_slurm", "ray"])
+def test_a_launcher_that_is_not_installed(
+    launcher: str, refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps, "find_spec", lambda name: None)
+    extra = {"submitit_local": "slurm", "submitit_slurm": "slurm"}.get(launcher, launcher)
+    said = refused("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
+    assert said.startswith(f"hydra/launcher={launcher}: is not installed. ")
+    assert f"pip install 'poker-rl[{extra}]'" in said
+    assert not Path("outputs").exists()
+
+
+def test_a_launcher_that_does_not_work_here(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    if shutil.which("srun"):
+        pytest.skip("there is SLURM here")
+    assert code(*TRAIN, "-m", "seed=1", "hydra/launcher=submitit_slurm") == 1
+    err = capsys.readouterr().err
+    assert "poker-rl: hydra/launcher: has ended: RuntimeError: Could not detect" in err
+    assert "Traceback" not in err
+
+
+def test_what_is_no_sweep(refused: Any) -> None:
+    assert refused("sweep").startswith("FOLDER: give the folder of one sweep")
+    assert refused("sweep", ".").startswith(". is not the folder of a sweep; ")
+    Path("jobs.json").write_text("{")
+    assert refused("sweep", ".") == "jobs.json is damaged: it lists no jobs"
+
+
+def test_jobs_side_by_side_take_one_gpu_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    for number in (0, 2, 4):
+        take_gpu(Composed({"device": "auto"}, [], {}), number)
+    take_gpu(Composed({"device": "cpu"}, [], {}), 1)
+    assert taken == [0, 2, 1]

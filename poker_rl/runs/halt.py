@@ -1,0 +1,63 @@
+"""Ending a sweep by a signal: no further job begins, and those that run save their work.
+
+A launcher whose jobs wait in the queue of a cluster leaves them there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from poker_rl.runs.stop import caught
+
+HALT = "halted"  # the file that tells of it
+
+
+def halt(folder: Path, number: int) -> None:
+    """Have no further job begin, in whatever process, because of a signal: the first one counts."""
+    with suppress(FileExistsError), (folder / HALT).open("x") as file:
+        file.write(str(number))
+
+
+def halted_by(folder: Path) -> int | None:
+    """The number of the signal, None if none came."""
+    try:
+        return int((folder / HALT).read_text() or signal.SIGINT)
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def halting(folder: Path) -> Iterator[None]:
+    """In this context a signal to stop ends the sweep: jobs save their work, no other begins.
+
+    A job in this process has handlers of its own while it trains, and hands the signal on when its
+    work is saved. A terminal sends SIGINT to the processes of jobs side by side as well; of all
+    else they are told here. A second signal acts at once.
+    """
+    before: dict[signal.Signals, Any] = {}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        halt(folder, number)
+        for other, handler in before.items():
+            signal.signal(other, handler)
+        children = multiprocessing.active_children()
+        if not children:  # to wait for
+            raise KeyboardInterrupt
+        for process in children:
+            if number != signal.SIGINT:
+                process.terminate()
+
+    if threading.current_thread() is threading.main_thread():
+        before |= {number: signal.signal(number, note) for number in caught()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,73 @@
+"""The run of a sweep's job: its name says what is asked of it, so that it is found again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from poker_rl.config.options import plain
+from poker_rl.runs.job import command_of
+from poker_rl.runs.resume import MAY_CHANGE
+from poker_rl.storage.folder import PLACE, label_of, read_manifest
+
+if TYPE_CHECKING:
+    from poker_rl.config.compose import Composed
+
+NAME_CHARACTERS = 60  # as many as a run's name may have
+
+
+def digest_of(value: object) -> str:
+    """Eight hexadecimal digits that stand for plain values."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def own_name(asked: Composed) -> str:
+    """The name of a job's run: what was set for it, and a digest of all its settings.
+
+    So every sweep that asks for the same settings finds the same run; where a YAML has changed, the
+    same words ask for other settings and begin another run.
+    """
+    settings = plain(asked.settings)
+    digest = digest_of({key: value for key, value in settings.items() if key not in PLACE})
+    label = label_of(asked.overrides, MAY_CHANGE | PLACE)[: NAME_CHARACTERS - len(digest) - 1]
+    return f"{label}_{digest}".lstrip("_")
+
+
+def own_run(asked: Composed, conf: Sequence[Path]) -> tuple[Composed, bool]:
+    """What a job is asked to do in a run that is its own; and whether that is finished already.
+
+    The run has a name, and if it has begun, it is gone on with.
+
+    Args:
+        conf: the folders of the options.
+
+    Raises:
+        Refused: if an interpolation leads nowhere.
+    """
+    from poker_rl.config.compose import place
+
+    given = asked.settings["name"]
+    if asked.settings["resume"] is not None:
+        return asked, False
+    if given is None:
+        asked = replace(asked, settings=asked.settings | {"name": own_name(asked)})
+    _, _, folder = place(asked)
+    manifest = read_manifest(folder)
+    # A name of the user's own says nothing of the settings; the command that began the run does.
+    if not manifest or (given is not None and manifest.get("command") != command_of(asked, conf)):
+        return asked, False
+    again = {"resume": str(folder)}
+    go_on = replace(asked, settings=asked.settings | again, overrides=[f"resume={folder}"])
+    return go_on, manifest.get("status") == "finished"
+
+
+def take_gpu(asked: Composed, number: int) -> None:
+    """Have a job beside others compute on a GPU by its number, where a process sees several."""
+    if asked.settings["device"] != "cpu" and torch.cuda.device_count() > 1:
+        torch.cuda.set_device(number % torch.cuda.device_count())  # what "cuda" is from now on

@@ -1,0 +1,80 @@
+"""Sweeps by launchers of clusters, on this machine: jobs of a queue, killed and put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import TRAIN, last_row, runs
+
+import poker_rl
+
+pytestmark = pytest.mark.usefixtures("here")
+
+PROGRAM = [sys.executable, "-c", "from poker_rl.cli import main; main()"]
+HERE = os.environ | {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
+
+
+def until(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
+    """What the condition comes to, once it holds."""
+    while not (held := condition()):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    return held
+
+
+def manifest() -> dict[str, Any]:
+    (folder,) = runs("kuhn/cfr_plus")
+    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    return found
+
+
+def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
+    """As SLURM does it: a signal before the time is up, and the job begins again."""
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    command = [*PROGRAM, *TRAIN[:2], "-m", "hydra/launcher=submitit_local", "seed=1"]
+    command += ["budget=1e9", "evaluate_every=1e8", "checkpoint_every=1e8"]
+    process = subprocess.Popen(
+        command, env=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+    def job() -> int:
+        """The process that trains: the one child of the one that submitit keeps for each job."""
+        (queued,) = [
+            path for path in Path("outputs").glob("sweeps/*/.submitit/*") if path.name != "%j"
+        ]
+        return int(Path(f"/proc/{queued.name}/task/{queued.name}/children").read_text())
+
+    until(lambda: list(Path("outputs").glob("kuhn/*/*/state.pt")), process)
+    first = job()
+    os.kill(first, signal.SIGUSR2)
+    until(lambda: manifest()["resumed"] and manifest()["status"] == "running", process)
+    again = job()
+    assert again != first
+    os.kill(again, signal.SIGTERM)  # the job is cancelled
+    out, err = process.communicate()
+    assert process.returncode == 143, err
+    assert "interrupted" in out
+    assert "Traceback" not in err
+    assert manifest()["resumed"][0]["from"]["iterations"] > 0
+    assert manifest()["status"] == "interrupted"
+    assert manifest()["checkpoint"]["iterations"] > manifest()["resumed"][0]["from"]["iterations"]
+
+
+def test_jobs_of_ray() -> None:
+    pytest.importorskip("hydra_plugins.hydra_ray_launcher")
+    pytest.importorskip("ray")
+    command = [*PROGRAM, *TRAIN, "-m", "hydra/launcher=ray", "seed=1,x,2"]
+    command += ["hydra.launcher.ray.init.num_cpus=2", "figures=false"]
+    done = subprocess.run(command, env=HERE, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert 'refused: seed: "x" is not an integer' in done.stderr
+    assert [last_row(folder)["iterations"] for folder in runs("kuhn/cfr_plus")] == [10, 10]
