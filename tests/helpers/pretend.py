@@ -165,7 +165,9 @@ class Pretend(TorchDispatchMode):
         others = [tuple(x.shape) for x in given if not isinstance(x, Pretended) and x.dim()]
         into_cpu = operation is aten.index.Tensor and not theirs[0]
         if any(theirs) and others and (operation not in MAY_MIX or into_cpu):
-            raise Mixed(f"{operation}: tensors of {NAME} and, of these shapes, of the CPU: {others}")
+            raise Mixed(
+                f"{operation}: tensors of {NAME} and, of these shapes, of the CPU: {others}"
+            )
 
     def _note(self, operation: Any, given: list[torch.Tensor], made: Any) -> None:
         """Keep in mind whether the CPU had to wait."""
@@ -207,7 +209,9 @@ def pretending() -> Iterator[Pretend]:
         # `Module.to` makes new parameters, as of another class they have to be
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         stack.callback(torch.__future__.set_overwrite_module_params_on_conversion, before)
-        stack.enter_context(torch.autograd.set_multithreading_enabled(False))  # modes are a thread's
+        stack.enter_context(
+            torch.autograd.set_multithreading_enabled(False)
+        )  # modes are a thread's
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(_Drawing())
         yield stack.enter_context(Pretend())

@@ -47,8 +47,10 @@ def asked(player: Player, game: Game) -> list[np.ndarray]:
     """What a player says of the decisions of two hands."""
     _, moves = play(game, 2, seed=0)
     tables = [move.records for move in moves]
-    told = [[ask(records) for ask in (player.probabilities, player.values, player.action_values)]
-            for records in tables]
+    told = [
+        [ask(records) for ask in (player.probabilities, player.values, player.action_values)]
+        for records in tables
+    ]
     return [x for one in told for x in one if x is not None]
 
 
