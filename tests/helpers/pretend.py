@@ -4,7 +4,7 @@ Its tensors wrap ones of the CPU. Where a tensor of the CPU meets one of the dev
 shown one, there is an error as on a GPU; so a learner can be tried where there is no GPU.
 
 A process that has entered `pretending` once keeps the device, and torch then takes it for the
-accelerator of the machine. So tests enter it in processes of their own, see `tests/test_pretend.py`.
+accelerator of the machine. So these tests have processes of their own, see `test_pretended.py`.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.games.load import load_game
 from poker_rl.learning.descent import Descent
+from poker_rl.nets.history import LSTM
 from poker_rl.players.load import load_player
 from poker_rl.players.player import Player
 
@@ -91,26 +92,35 @@ def test_a_player(name: str) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
-@pytest.mark.parametrize("net", ["mlp_relu", "lstm"])
-def test_a_step_can_be_recorded_unless_its_network_says_not(
-    algo: str, net: str, device: Pretend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A CUDA graph holds no step that makes the CPU wait: a GPU would refuse it."""
+@pytest.fixture
+def recorded(device: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step of a `Descent` is recorded, also one that a GPU is not asked to record."""
     step = Descent._step
 
-    def recorded(self: Descent) -> None:
+    def recording(self: Descent) -> None:
         with device.recording():
             step(self)
 
-    monkeypatch.setattr(Descent, "_step", recorded)
+    monkeypatch.setattr(Descent, "_step", recording)
+
+
+def learn(algo: str, net: str) -> Any:
+    """A learner with this net after some steps."""
     small = ("algo.tables=8", "algo.batch=8", "algo.learn_from=8", "algo.every=8", f"net={net}")
     learner = load_algorithm(algo, load_game("kuhn"), *small, device=torch.device(NAME))
-    if net == "lstm":
-        with pytest.raises(Waited):
-            for _ in range(20):
-                learner.learn()
-    else:
-        for _ in range(20):
-            learner.learn()
-        assert learner.progress.updates > 0
+    for _ in range(12):
+        learner.learn()
+    return learner
+
+
+@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
+@pytest.mark.usefixtures("recorded")
+def test_what_a_cuda_graph_holds_never_makes_the_cpu_wait(algo: str) -> None:
+    assert learn(algo, "mlp_relu").progress.updates > 0
+
+
+@pytest.mark.usefixtures("recorded")
+def test_an_lstm_would_and_is_not_recorded() -> None:
+    assert not LSTM.graphable
+    with pytest.raises(Waited):
+        learn("dqn", "lstm")
