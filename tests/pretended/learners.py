@@ -1,0 +1,125 @@
+"""Every learner trains, is measured, saves and goes on, where no tensor of the CPU is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+import torch
+from commands import code
+from pretend import NAME, Pretend, pretending
+from tiny import rows
+
+from poker_rl.config.compose import composed
+from poker_rl.config.options import CONF
+from poker_rl.learning import clock
+from poker_rl.runs import job
+from poker_rl.runs.run import Run
+
+# Settings that learners have in common, with which an iteration takes milliseconds.
+SMALL = {
+    "tables": 16,
+    "steps": 4,
+    "hands": 20,
+    "epochs": 1,
+    "minibatches": 2,
+    "episodes": 2,
+    "training_period": 2,
+    "agent_period": 4,
+    "update_period": 4,
+    "updates": 1,
+    "batch": 8,
+    "replay": 500,
+    "learn_from": 8,
+}
+TRAIN = [
+    "budget=200",
+    "budget_unit=decisions",
+    "evaluate_every=100",
+    "checkpoint_every=120",
+    "evaluation.deals=30",
+    "figures=false",
+]
+
+
+def small(algo: str) -> list[str] | None:
+    """What makes a learner with networks small; None of a solver, which has none."""
+    settings = composed([f"algo={algo}"])
+    own = settings["algo"]
+    found = [f"algo.{key}={value}" for key, value in SMALL.items() if key in own]
+    return found if "net" in settings else None
+
+
+ALGOS = {path.stem: small(path.stem) for path in sorted((CONF / "algo").glob("*.yaml"))}
+LEARNERS = {algo: found for algo, found in ALGOS.items() if found is not None}
+RUNS = [f"game=kuhn algo={algo}" for algo in LEARNERS] + [
+    "game=leduc algo=ppo algo.members=seat algo.instances=2 algo.critic=perfect_information",
+    "game=kuhn algo=ppo algo.members=node algo.magnet=0.1 algo.magnet_every=2",
+    "game=leduc algo=ppo algo.even=kinds opponent=leduc_ac",
+    "game=kuhn algo=actor_critic algo.every_deal=true algo.instances=2",
+    "game=kuhn algo=dqn algo.optimiser=sgd algo.gradient_norm=1",
+    "game=kuhn_3p algo=apu algo.update=dual_apu algo.reward=published net=lstm",
+]
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pretend]:
+    """The device, which torch takes for a GPU that may be waited for."""
+    with pretending() as pretend:
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+        monkeypatch.setattr(torch.cuda, "synchronize", pretend.synchronize)
+        yield pretend
+
+
+def train(on: str, *settings: str) -> int:
+    """The exit code of a run on a device of this name."""
+
+    def on_it(*asked: Any) -> torch.device:
+        prepare("cpu", *asked[1:])
+        return torch.device(on)
+
+    prepare = job.prepare
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "prepare", on_it)
+        return code("train", *settings)
+
+
+def broken_off_and_resumed(on: str, name: str, *settings: str) -> list[dict[str, float]]:
+    """The rows of a run whose machine fails at its end, and which goes on from its checkpoint."""
+
+    def fail(_: Run) -> None:
+        raise OSError("no power")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "finish", fail)
+        assert train(on, *settings, f"name={name}") == 1
+    (folder,) = Path("outputs").glob(f"*/*/{name}")
+    assert train(on, f"resume={folder}") == 0
+    return rows(folder)
+
+
+@pytest.mark.parametrize("asked", RUNS)
+@pytest.mark.usefixtures("here")
+def test_a_run_learns_what_it_does_on_the_cpu(
+    asked: str, device: Pretend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is lost on the way to the device and back, only rounding may differ."""
+    unread = set()
+
+    def waited() -> float:
+        unread.add(device.busy)
+        return perf_counter()
+
+    monkeypatch.setattr(clock, "perf_counter", waited)
+    (algo,) = [word.removeprefix("algo=") for word in asked.split() if word.startswith("algo=")]
+    settings = [*LEARNERS[algo], *TRAIN, *asked.split()]
+    found = broken_off_and_resumed(NAME, "device", *settings)
+    assert unread == {False}  # a clock is read when the device has done its work
+    expected = broken_off_and_resumed("cpu", "cpu", *settings)
+    assert len(found) == len(expected) > 1
+    for one, other in zip(found, expected, strict=True):
+        assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
