@@ -693,7 +693,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate player=call", "run: missing; give run=FOLDER, or game=NAME and player=NAME"),
         ("evaluate game=kuhn", "player: missing; give player=NAME or player=FOLDER"),
         ("evaluate game=khun player=call", "game=khun: no such option; did you mean kuhn?"),
-        ("evaluate game=kuhn run=. player=call", "game, evaluation: are those of the run; "),
+        ("evaluate game=kuhn run=. player=call", "game, evaluation: a run has its own; "),
         ("evaluate game=kuhn player=cal", "player: no player is called cal; did you mean call?"),
         ("evaluate game=kuhn player=call against=[cal]", "against: no player is called cal; "),
         ("evaluate game=kuhn player=call against=call", 'against: "call" is not a list'),

@@ -69,7 +69,7 @@ def evaluate(
     asked = Evaluate(**convert_fields(Evaluate, settings, "", {}))
     if asked.run is not None and chosen is not None:
         raise Refused(
-            "game, evaluation: are those of the run; give run=FOLDER or game=NAME, not both"
+            "game, evaluation: a run has its own; leave them out, or give game=NAME without run"
         )
     if asked.show:
         show(asked)
