@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +41,8 @@ def manifest() -> dict[str, Any]:
 
 def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
     """As SLURM does it: a signal before the time is up, and the job begins again."""
-    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    if find_spec("submitit") is None:
+        pytest.skip("submitit is not installed")
     command = [*PROGRAM, *TRAIN[:2], "-m", "hydra/launcher=submitit_local", "seed=1"]
     command += ["budget=1e9", "evaluate_every=1e8", "checkpoint_every=1e8"]
     process = subprocess.Popen(
@@ -70,11 +73,21 @@ def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
 
 
 def test_jobs_of_ray() -> None:
-    pytest.importorskip("hydra_plugins.hydra_ray_launcher")
-    pytest.importorskip("ray")
+    if find_spec("ray") is None:  # looked for without importing it, which takes seconds
+        pytest.skip("ray is not installed")
     command = [*PROGRAM, *TRAIN, "-m", "hydra/launcher=ray", "seed=1,x,2"]
     command += ["hydra.launcher.ray.init.num_cpus=2", "figures=false"]
     done = subprocess.run(command, env=HERE, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert 'refused: seed: "x" is not an integer' in done.stderr
     assert [last_row(folder)["iterations"] for folder in runs("kuhn/cfr_plus")] == [10, 10]
+
+
+def test_a_launcher_that_does_not_work_here() -> None:
+    if find_spec("submitit") is None or shutil.which("srun"):
+        pytest.skip("submitit is not installed, or there is SLURM here")
+    command = [*PROGRAM, *TRAIN, "-m", "seed=1", "hydra/launcher=submitit_slurm"]
+    done = subprocess.run(command, env=HERE, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "poker-rl: hydra/launcher: has ended: RuntimeError: Could not detect" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -6,7 +6,6 @@ import csv
 import fcntl
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -301,16 +300,6 @@ def test_a_launcher_that_is_not_installed(
     assert said.startswith(f"hydra/launcher={launcher}: is not installed. ")
     assert f"pip install 'poker-rl[{extra}]'" in said
     assert not Path("outputs").exists()
-
-
-def test_a_launcher_that_does_not_work_here(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
-    if shutil.which("srun"):
-        pytest.skip("there is SLURM here")
-    assert code(*TRAIN, "-m", "seed=1", "hydra/launcher=submitit_slurm") == 1
-    err = capsys.readouterr().err
-    assert "poker-rl: hydra/launcher: has ended: RuntimeError: Could not detect" in err
-    assert "Traceback" not in err
 
 
 def test_what_is_no_sweep(refused: Any) -> None:
