@@ -549,7 +549,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "game=khun: no such option; did you mean kuhn? allowed: big2, flop_holdem, kuhn",
         ),
         ("train game=/etc/passwd", "game=/etc/passwd: no such option; allowed: big2"),
-        ("train experiment=../config", "experiment=../config: no such option; allowed: ac_leduc"),
+        ("train experiment=../config", "experiment=../config: no such option; allowed: ac_fhp"),
         ("train game=", "game=: no such option; allowed: big2, flop_holdem"),
         ("train game", "game: can't be read; write key=value"),
         ("train game.ranks=[J", "game.ranks=[J: can't be read; write key=value"),

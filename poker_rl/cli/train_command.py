@@ -85,7 +85,7 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
 
     if started() > 1:
         raise Refused("-m: torchrun starts the processes of one run; in a sweep give workers=K")
-    demand_installed(launcher, conf)
+    demand_installed(jobs[0], launcher, conf)
     outputs, name, _ = place(compose(jobs[0]))
     if name is not None:
         demand_names(jobs)

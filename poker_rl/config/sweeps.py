@@ -78,17 +78,18 @@ def _values(override: Override) -> list[str]:
     return values
 
 
-def demand_installed(launcher: Sequence[str], conf: Sequence[Path]) -> None:
+def demand_installed(first: Sequence[str], launcher: Sequence[str], conf: Sequence[Path]) -> None:
     """Refuse a launcher whose package is not there.
 
     Args:
+        first: the overrides of the first job, known to compose.
         launcher: the overrides of the launcher, known to compose.
         conf: the folders of the options.
 
     Raises:
         Refused: with the first comment of its YAML, which says what to install.
     """
-    config = composed_by_hydra([], launcher).hydra
+    config = composed_by_hydra(first, launcher).hydra
     try:
         there = find_spec(config.launcher._target_.rpartition(".")[0]) is not None
     except ModuleNotFoundError:

@@ -333,9 +333,7 @@ def test_several_copies_are_told_by_percentiles(tmp_path, capsys):
         "kind",
     ]
     assert exploitability[4] == f"{one:.4g}"
-    with pytest.raises(
-        Refused, match=r"matches and bounds are of one copy, choose current\.0 to current\.3"
-    ):
+    with pytest.raises(Refused, match=r"bounds are of one copy, choose current\.0 to current\.3"):
         evaluate(tmp_path, against=["call"])
     with pytest.raises(Refused, match=r"player: .*current has 4 copies; choose :current.0 to"):
         evaluate(tmp_path, player="current.4")
