@@ -165,3 +165,14 @@ def only_folder() -> Path:
 if __name__ == "__main__":
     folder = os.environ.get("RESUME")
     train(Path(folder) if folder else None, budget=int(os.environ.get("BUDGET", "400")))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal to the bit."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)

@@ -18,6 +18,7 @@ import pytest
 import tiny
 import torch
 import yaml
+from tiny import same
 
 from poker_rl.config.settings import Refused
 from poker_rl.runs import stop
@@ -37,17 +38,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     yield
     torch.set_num_threads(threads)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equal to the bit."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
 
 
 def result(folder: Path) -> tuple[Any, Any, Any]:

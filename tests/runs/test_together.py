@@ -22,6 +22,7 @@ import tiny
 import torch
 from commands import code
 from test_workers import until
+from tiny import same
 
 from poker_rl.config.settings import Refused
 from poker_rl.runs import job
@@ -68,17 +69,6 @@ def left(folder: Path) -> tuple[Any, Any]:
     (other,) = (folder / "workers").iterdir()
     assert other.name == f"{state['progress']['decisions']}_1.pt"
     return tiny.rows(folder), {**state, "record": None, "other": checkpoint.load(other)}
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equal to the bit."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
 
 
 def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(

@@ -11,6 +11,7 @@ import pytest
 import torch
 import yaml
 from commands import code, runs
+from tiny import same
 
 from poker_rl.runs.run import Run
 from poker_rl.storage import checkpoint
@@ -45,17 +46,6 @@ LEARNERS = {
 
 def state(folder: Path) -> dict[str, Any]:
     return checkpoint.load(folder / checkpoint.STATE)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equal to the bit."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
 
 
 def run(*arguments: str) -> Path:
