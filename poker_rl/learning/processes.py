@@ -3,12 +3,13 @@
 Each process plays tables of its own and learns from memories of its own. The networks are the same
 in all of them: gradients are averaged before each step of an optimiser, as in CleanRL's
 `ppo_atari_multigpu.py`, in one flat tensor. Every process has to call these functions equally
-often and in the same order.
+often and in the same order. What lies on the CPU of processes that one of them has started goes
+through memory that they share (`nearby`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +18,11 @@ from torch import Tensor
 from torch import distributed as dist
 
 from poker_rl.learning.clock import exchanging
+from poker_rl.learning.nearby import Nearby
 
 LOST = "another process of this run has ended"
+
+_nearby: Nearby | None = None
 
 
 class Lost(ConnectionError):
@@ -38,6 +42,18 @@ def rank() -> int:
 def first() -> bool:
     """Whether this is the process that measures, writes and speaks."""
     return rank() == 0
+
+
+@contextmanager
+def sharing(nearby: Nearby, rank: int, check: Callable[[], None]) -> Iterator[None]:
+    """In this context numbers on the CPU are exchanged through shared memory; see `Nearby.join`."""
+    global _nearby
+    nearby.join(rank, check)
+    _nearby = nearby
+    try:
+        yield
+    finally:
+        _nearby = None
 
 
 @contextmanager
@@ -63,22 +79,25 @@ def average_gradients(optimiser: torch.optim.Optimizer) -> None:
 
 def mean(values: Tensor) -> Tensor:
     """The mean over the processes, element by element; without a gradient if there are several."""
-    return values if count() == 1 else _reduced(values, dist.ReduceOp.SUM) / count()
+    return values if count() == 1 else _reduced(values, largest=False) / count()
 
 
 def largest(values: Tensor) -> Tensor:
     """The largest of the processes, element by element."""
-    return values if count() == 1 else _reduced(values, dist.ReduceOp.MAX)
+    return values if count() == 1 else _reduced(values, largest=True)
 
 
 def totals(*numbers: int) -> list[int]:
     """The sum of each number over the processes."""
-    return list(numbers) if count() == 1 else _reduced_list(numbers, dist.ReduceOp.SUM)
+    if count() == 1:
+        return list(numbers)
+    sums: list[int] = _reduced(torch.tensor(numbers), largest=False).tolist()
+    return sums
 
 
 def most(number: int) -> int:
     """The largest of the processes' numbers."""
-    return number if count() == 1 else _reduced_list([number], dist.ReduceOp.MAX)[0]
+    return number if count() == 1 else int(_reduced(torch.tensor([number]), largest=True))
 
 
 def least(number: int) -> int:
@@ -109,13 +128,19 @@ def meet() -> None:
     most(0)
 
 
-def _reduced(values: Tensor, how: Any) -> Tensor:
-    out = values.detach().clone(memory_format=torch.contiguous_format)
-    with exchanging(), reaching_others():
-        dist.all_reduce(out, how)
-    return out
+def _reduced(values: Tensor, largest: bool) -> Tensor:
+    with exchanging(), torch.no_grad():
+        if _nearby is not None and values.device.type == "cpu":
+            return _nearby.gathered(values, _largest if largest else _sum)
+        out = values.detach().clone(memory_format=torch.contiguous_format)
+        with reaching_others():
+            dist.all_reduce(out, dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM)
+        return out
 
 
-def _reduced_list(numbers: Any, how: Any) -> list[int]:
-    whole: list[int] = _reduced(torch.tensor(numbers, dtype=torch.int64), how).tolist()
-    return whole
+def _sum(values: Tensor) -> Tensor:
+    return values.sum(0, dtype=values.dtype)
+
+
+def _largest(values: Tensor) -> Tensor:
+    return values.amax(0)

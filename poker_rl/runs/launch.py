@@ -20,7 +20,8 @@ from torch._C._distributed_c10d import Store, TCPStore
 from torch.distributed.rendezvous import rendezvous
 
 from poker_rl.config.settings import Refused
-from poker_rl.learning.processes import LOST, Lost, reaching_others
+from poker_rl.learning.nearby import Nearby
+from poker_rl.learning.processes import LOST, Lost, reaching_others, sharing
 from poker_rl.runs.sweep import Outcome
 from poker_rl.runs.workers import died, end_with_parent
 
@@ -102,7 +103,7 @@ def joined(place: Place, device: torch.device, member: Member) -> Iterator[None]
     else:
         others = Others(place.workers, member)
         try:
-            with reached(place, device, others.met()):
+            with reached(place, device, others.met()), sharing(others.nearby, 0, others.check):
                 others.watch()
                 yield
         except Lost:
@@ -153,6 +154,8 @@ class Others:
     def __init__(self, workers: int, member: Member) -> None:
         self.store = TCPStore("127.0.0.1", 0, workers, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
+        awake = workers * torch.get_num_threads() <= (os.cpu_count() or 1)
+        self.nearby = Nearby(workers, awake, context)
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()
         for rank in range(1, workers):
@@ -160,7 +163,8 @@ class Others:
             names |= {"RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": self.store.port}
             there = {name: str(value) for name, value in names.items()}
             ours, theirs = context.Pipe(duplex=False)
-            arguments = [theirs, member, there | {"MASTER_ADDR": "127.0.0.1"}]
+            there |= {"MASTER_ADDR": "127.0.0.1"}
+            arguments = [theirs, member, there, self.nearby, rank]
             process = context.Process(target=_serve, args=arguments, daemon=True)
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # inherited, see `_serve`
             try:
@@ -182,6 +186,15 @@ class Others:
                     raise _why(process, told)
             time.sleep(0.02)
         return self.store
+
+    def check(self) -> None:
+        """Look whether all are still there.
+
+        Raises:
+            Lost: if not.
+        """
+        if not all(process.is_alive() for process, _ in self.processes.values()):
+            raise Lost(LOST)
 
     def watch(self) -> None:
         """End this process too when another one has been killed, should it not notice itself."""
@@ -230,10 +243,13 @@ def _why(process: SpawnProcess, told: Connection) -> Exception:
     return Lost(LOST) if outcome.message == LOST else ChildProcessError(outcome.message)
 
 
-def _serve(told: Connection, member: Member, environment: Mapping[str, str]) -> None:
+def _serve(
+    told: Connection, member: Member, environment: Mapping[str, str], nearby: Nearby, rank: int
+) -> None:
     """Be one of the other processes. Ctrl-C reaches it too, and only counts once it learns."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     os.environ.update(environment)
-    told.send(member())
+    with sharing(nearby, rank, lambda: None):  # where the first process ends, this one is killed
+        told.send(member())

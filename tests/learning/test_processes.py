@@ -21,6 +21,7 @@ from poker_rl.config.horizons import resolved
 from poker_rl.config.options import option
 from poker_rl.learning.hand_memory import Transitions
 from poker_rl.learning.minibatches import minibatches
+from poker_rl.learning.nearby import ROOM, Nearby
 from poker_rl.learning.rollout import joined
 from poker_rl.runs.together import agree, apart
 
@@ -216,3 +217,32 @@ def test_two_processes_learn_what_one_does_with_both_halves(
     for tag in told:
         if tag.startswith("loss/"):
             assert told[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
+
+
+def test_shared_memory_brings_numbers_of_all_kinds_together(tmp_path: Path) -> None:
+    workers, rounds = 3, 20
+    nearby = Nearby(workers, False, FORK)  # more processes than cores: who waits sleeps
+    longest = 3 * ROOM // 4 + 5  # float32 numbers, which go in four parts
+
+    def values(turn: int, rank: int) -> list[torch.Tensor]:
+        drawn = torch.Generator().manual_seed(10 * turn + rank)
+        whole = torch.randint(100, (2, 3), generator=drawn)
+        size = longest if turn == 0 else 7
+        return [torch.randn(size, generator=drawn), whole.t(), whole.double()[0, 0]]
+
+    def child(rank: int) -> None:
+        torch.set_num_threads(1)
+        nearby.join(rank, lambda: None)
+        for turn in range(rounds):
+            every = zip(*(values(turn, other) for other in range(workers)), strict=True)
+            for mine, all_of_them in zip(values(turn, rank), every, strict=True):
+                found = nearby.gathered(mine, lambda places: places.sum(0))
+                assert torch.equal(found, torch.stack(all_of_them).sum(0))
+        (tmp_path / str(rank)).touch()
+
+    both = [FORK.Process(target=child, args=[rank], daemon=True) for rank in range(workers)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(100)
+    assert all((tmp_path / str(rank)).exists() for rank in range(workers))
