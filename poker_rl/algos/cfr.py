@@ -40,7 +40,7 @@ import torch
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.settings import NonNegative, Sweeps
 from poker_rl.games.game import Game, rule
-from poker_rl.games.sequences import collect, multiply_out
+from poker_rl.games.sequences import collect, multiply_out, shares
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
@@ -86,7 +86,7 @@ class CFR:
                 for t in range(start, stop):
                     for parts in pairwise(sequences.seat_parts.tolist()):
                         same = [repeat(one) for one in (sequences, tables, variant, t)]
-                        list(pool.map(_sweep, same[0], range(*parts), *same[1:]))
+                        list(pool.map(_sweep, *shares(*parts, tree.threads), *same))
         self.progress.iterations += self.iterations_per_step
         sweeps = self.iterations_per_step * self._game.seats
         self.progress.updates += sweeps
@@ -120,12 +120,18 @@ class CFR:
 def _iterate(tree, tables, variant, start, stop):  # type: ignore[no-untyped-def]
     """Run iterations `start` to `stop` - 1; arguments as of `_sweep`."""
     for t in range(start, stop):
-        for part in range(len(tree.parts) - 1):  # those of the first seat come first
-            _sweep(tree, part, tables, variant, t)
+        _sweep(0, len(tree.parts) - 1, tree, tables, variant, t)  # the first seat's come first
 
 
 @rule
-def _sweep(tree, part, tables, variant, t):  # type: ignore[no-untyped-def]
+def _sweep(first, last, tree, tables, variant, t):  # type: ignore[no-untyped-def]
+    """Iteration t in the parts from `first` to `last` - 1, arguments as of `_sweep_part`."""
+    for part in range(first, last):
+        _sweep_part(tree, part, tables, variant, t)
+
+
+@rule
+def _sweep_part(tree, part, tables, variant, t):  # type: ignore[no-untyped-def]
     """Iteration t in a part of a seat's information sets.
 
     Args:

@@ -20,7 +20,6 @@ that no seat's average waits for a certain traverser.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass
 from itertools import repeat
@@ -98,11 +97,11 @@ class MCCFR:
         _draw(generators, tree.deals, deals)
         infosets = np.empty((len(generators), len(tree.seat) // tree.deals), np.uint32)
         hands = deals, generators, infosets, met
-        together = _alike(tree.part_of_deal[traverser, deals])
+        together = _alike(tree.part_of_deal[traverser, deals], tree.threads)
         same = map(repeat, (traverser, nodes, tables, hands))
         decisions: int = sum(pool.map(_traverse_all, together, *same))
         for seat in set(range(self._game.seats)) - {traverser}:
-            together = _alike(tree.part_of_deal[seat, deals])
+            together = _alike(tree.part_of_deal[seat, deals], tree.threads)
             own = *tree.first[seat : seat + 2].tolist(), tree.legal
             list(pool.map(_average, together, *map(repeat, (own, tables, infosets, met))))
         return decisions
@@ -132,10 +131,12 @@ class MCCFR:
         self.progress.load_state_dict(state["progress"])
 
 
-def _alike(parts: np.ndarray) -> Iterator[np.ndarray]:
-    """The places of each number in `parts` [B], in rising order."""
+def _alike(parts: np.ndarray, threads: int) -> list[np.ndarray]:
+    """About as many places in `parts` [B] for each thread, all of one part for the same thread."""
     order = np.argsort(parts, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(parts[order])) + 1)
+    ends = np.append(np.flatnonzero(np.diff(parts[order])) + 1, len(parts))
+    wanted = np.arange(1, threads) * len(parts) / threads
+    return np.split(order, ends[abs(ends[:, None] - wanted).argmin(0)])
 
 
 @rule

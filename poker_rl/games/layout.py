@@ -13,7 +13,7 @@ from poker_rl.games.sequences import Sequences
 if TYPE_CHECKING:
     from poker_rl.games.tree import Tree
 
-PARALLEL_LEAVES = 100_000  # from so many on, a pass is worth sharing out among threads
+PARALLEL_LEAVES = 1_000_000  # from so many on, a pass is worth sharing out among threads
 
 
 def laid_out(tree: Tree) -> tuple[Sequences, np.ndarray]:

@@ -50,6 +50,12 @@ class Sequences(NamedTuple):
     part_leaves: np.ndarray
 
 
+def shares(first: int, last: int, threads: int) -> tuple[list[int], list[int]]:
+    """The parts from `first` to `last` - 1 in a row for each thread, as many for each: bounds."""
+    cuts = np.linspace(first, last, threads + 1).astype(int).tolist()
+    return cuts[:-1], cuts[1:]
+
+
 @rule
 def multiply_out(tree, part, policy, reach):  # type: ignore[no-untyped-def]
     """Write the chance that a seat makes the moves up to each edge of a part.

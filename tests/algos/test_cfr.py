@@ -154,8 +154,10 @@ def assert_same(one, other):
         ("mccfr", {"iterations_per_step": 2, "traversals": 1500}),
     ],
 )
-def test_threads_change_nothing(name, settings):
+def test_threads_change_nothing(name, settings, monkeypatch):
     """1,500 traversals are more than threads share at a time, and enough for them to share."""
+    monkeypatch.setattr(layout, "PARALLEL_LEAVES", 100_000)
+    monkeypatch.setattr(tree, "_trees", {})
     one, two = (learnt(threads, name, leduc_8(), **settings) for threads in (1, 2))
     assert_same(one, two)
 

@@ -18,7 +18,7 @@ def leduc(seats: int = 2) -> Poker:
 
 
 def leduc_8() -> Poker:
-    """Leduc with eight ranks, the smallest whose tree is large enough to be shared by threads."""
+    """Leduc with eight ranks: 152,160 leaves, some milliseconds of work for a solver."""
     return build({**option("game", "leduc"), "ranks": RANKS}, "game")
 
 
