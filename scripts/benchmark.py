@@ -11,9 +11,11 @@ import random
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import numba
 import numpy as np
 import torch
 
@@ -36,6 +38,7 @@ from poker_rl.players.network import NetworkPlayer
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
 BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
 CFR_STEP = 100  # iterations a call
+TRAVERSALS = 1000  # that threads share, in the game of a million information sets
 
 Work = Callable[[], int]  # does some work and returns how much
 
@@ -357,6 +360,40 @@ def open_spiel_cfr_plus() -> dict[str, Work]:
     }
 
 
+# Solving a game of a million information sets; building its tree takes 20 seconds and 2.6 GB
+
+
+def by_threads(works: Callable[[], Work]) -> dict[str, Work]:
+    """Work that is made twice, for one thread and for two."""
+
+    def done(work: Work, threads: int) -> int:
+        numba.set_num_threads(threads)
+        return work()
+
+    return {"ours": partial(done, works(), 1), "ours, two threads": partial(done, works(), 2)}
+
+
+def large_solver(name: str, **settings: Any) -> Work:
+    """An iteration of a solver; of MCCFR, its traversals."""
+    node = {**option("algo", "mccfr" if name == "mccfr" else "cfr"), **option("algo", name)}
+    large = game("leduc_4_streets")
+    node |= {"iterations_per_step": 1, **settings}
+    amount = settings.get("traversals", 1)
+    return counted(build(node, "algo", game=large, seed=0).learn, amount)
+
+
+def open_spiel_mccfr() -> Work:
+    import pyspiel
+
+    streets = {"numRounds": 4, "numSuits": 2, "numRanks": 3, "numHoleCards": 1}
+    said = {"blind": "1 1", "firstPlayer": "1 1 1 1", "raiseSize": "2 4 4 4"}
+    game = pyspiel.load_game(
+        "universal_poker",
+        {**LIMIT_HOLDEM, **streets, **said, "maxRaises": "3 3 3 3", "numBoardCards": "0 1 1 1"},
+    )
+    return counted(pyspiel.ExternalSamplingMCCFRSolver(game, 0).run_iteration)
+
+
 # Learning Leduc by NFSP: decisions a second of both agents, playing and learning, once they learn
 
 EXAMPLE = {  # OpenSpiel's nfsp_leduc_pytorch.py, which experiment=nfsp_leduc_openspiel repeats
@@ -463,6 +500,19 @@ def report(title: str, works: dict[str, Work]) -> None:
         print(f"  {name:32}{rate:>14,.0f}", *(ratios if name not in peers else ()))
 
 
+def report_large(open_spiel: bool) -> None:
+    tree = tree_of(game("leduc_4_streets"))
+    uniform = tree.uniform()
+    works = by_threads(lambda: counted(lambda: nash_conv(tree, uniform)))
+    report("NashConv, a million infosets", works)
+    report("CFR+, a million infosets", by_threads(lambda: large_solver("cfr_plus")))
+    works = by_threads(lambda: large_solver("mccfr", traversals=TRAVERSALS))
+    if open_spiel:
+        works["OpenSpiel C++"] = open_spiel_mccfr()
+    report("MCCFR, traversals of each seat", works)
+    numba.set_num_threads(1)
+
+
 def main() -> None:
     open_spiel, rlcard = find_spec("pyspiel") is not None, find_spec("rlcard") is not None
 
@@ -508,6 +558,7 @@ def main() -> None:
     works = {"ours": counted(solver.learn, CFR_STEP)}
     report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))
 
+    report_large(open_spiel)
     for experiment, counter in (
         ("ppo_lhe", "decisions"),
         ("big2_ppo_fast", "decisions"),

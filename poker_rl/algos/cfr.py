@@ -19,13 +19,18 @@ with d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0.
     PCFR+        inf    -inf  2      yes         arXiv:2007.14358
     PDCFR+       2.3    -inf  5      yes         arXiv:2404.13891
 
+In a large tree threads take the parts of a seat's information sets that have no edge in common; the
+result does not depend on how many threads there are.
+
 Deviations: CFR as published updates all seats at once. PDCFR+ discounts before it adds, in the next
 iteration by the same factor, and predicts from discounted regrets, so both orders play the same.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass
+from itertools import pairwise, repeat
 from math import inf
 from typing import Any
 
@@ -35,7 +40,7 @@ import torch
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.settings import NonNegative, Sweeps
 from poker_rl.games.game import Game, rule
-from poker_rl.games.sequences import collect, multiply_out
+from poker_rl.games.sequences import collect, multiply_out, shares
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
@@ -66,13 +71,22 @@ class CFR:
     def learn(self) -> dict[str, float]:
         """Run `iterations_per_step` iterations."""
         tree = self._tree
+        reach, earned = np.ones((2, tree.legal.size + self._game.seats))
+        tables = reach, earned, self._regrets, self._sums, self._policy
+        variant = self.alpha, self.beta, self.gamma, self.predictive
         start = self.progress.iterations + 1
-        _iterate(
-            *(tree.first, tree.previous, tree.legal, tree.leaf_edge, tree.leaf_payoffs),
-            *(self._regrets, self._sums, self._policy),
-            *(self.alpha, self.beta, self.gamma, self.predictive),
-            *(start, start + self.iterations_per_step),
-        )
+        stop = start + self.iterations_per_step
+        sequences = tree.sequences
+        for part in range(len(sequences.parts) - 1):
+            multiply_out(sequences, part, self._policy, reach)
+        if tree.threads == 1:
+            _iterate(sequences, tables, variant, start, stop)
+        else:
+            with ThreadPoolExecutor(tree.threads) as pool:
+                for t in range(start, stop):
+                    for parts in pairwise(sequences.seat_parts.tolist()):
+                        same = [repeat(one) for one in (sequences, tables, variant, t)]
+                        list(pool.map(_sweep, *shares(*parts, tree.threads), *same))
         self.progress.iterations += self.iterations_per_step
         sweeps = self.iterations_per_step * self._game.seats
         self.progress.updates += sweeps
@@ -103,56 +117,61 @@ class CFR:
 
 
 @rule
-def _iterate(  # type: ignore[no-untyped-def]
-    first,
-    previous,
-    legal,
-    leaf_edge,
-    leaf_payoffs,
-    regrets,
-    sums,
-    policy,
-    alpha,
-    beta,
-    gamma,
-    predictive,
-    start,
-    stop,
-):
-    """Run iterations `start` to `stop` - 1; the tables [I, A] change in place."""
-    seats, actions = len(leaf_edge), legal.shape[1]
-    reach = np.ones(legal.size + seats)
-    earned = np.empty(legal.size + seats)
-    for seat in range(seats):
-        multiply_out(first[seat], first[seat + 1], previous, policy, reach)
+def _iterate(tree, tables, variant, start, stop):  # type: ignore[no-untyped-def]
+    """Run iterations `start` to `stop` - 1; arguments as of `_sweep`."""
     for t in range(start, stop):
-        keep, cut, weight = discount(t, alpha), discount(t, beta), float(t) ** gamma
-        for seat in range(seats):
-            collect(seat, leaf_edge, leaf_payoffs, reach, earned)
-            for i in range(first[seat + 1] - 1, first[seat] - 1, -1):
-                value = 0.0
-                for a in range(actions):
-                    value += policy[i, a] * earned[i * actions + a]
-                earned[previous[i]] += value
-                total = 0.0
-                choices = 0
-                for a in range(actions):
-                    if legal[i, a]:
-                        edge = i * actions + a
-                        regret = earned[edge] - value
-                        kept = regrets[i, a] + regret
-                        kept *= keep if kept > 0 else cut
-                        regrets[i, a] = kept
-                        sums[i, a] += weight * reach[edge]
-                        policy[i, a] = max(kept + regret if predictive else kept, 0.0)
-                        total += policy[i, a]
-                        choices += 1
-                for a in range(actions):
-                    if total > 0:
-                        policy[i, a] /= total
-                    elif legal[i, a]:
-                        policy[i, a] = 1 / choices
-            multiply_out(first[seat], first[seat + 1], previous, policy, reach)
+        _sweep(0, len(tree.parts) - 1, tree, tables, variant, t)  # the first seat's come first
+
+
+@rule
+def _sweep(first, last, tree, tables, variant, t):  # type: ignore[no-untyped-def]
+    """Iteration t in the parts from `first` to `last` - 1, arguments as of `_sweep_part`."""
+    for part in range(first, last):
+        _sweep_part(tree, part, tables, variant, t)
+
+
+@rule
+def _sweep_part(tree, part, tables, variant, t):  # type: ignore[no-untyped-def]
+    """Iteration t in a part of a seat's information sets.
+
+    Args:
+        tree: the tree's `sequences`.
+        part: which part.
+        tables: changed in place; reach and what is earned, [size * A + seats], then regrets, sums
+            of the average and policy, [I, A].
+        variant: alpha, beta, gamma and whether it predicts.
+    """
+    reach, earned, regrets, sums, policy = tables
+    alpha, beta, gamma, predictive = variant
+    actions = policy.shape[1]
+    keep, cut, weight = discount(t, alpha), discount(t, beta), float(t) ** gamma
+    collect(tree, part, reach, earned)
+    for run in range(tree.parts[part + 1] - 1, tree.parts[part] - 1, -1):
+        for i in range(tree.end[run] - 1, tree.begin[run] - 1, -1):
+            value = 0.0
+            for a in range(actions):
+                value += policy[i, a] * earned[i * actions + a]
+            if tree.previous[i] < tree.legal.size:
+                earned[tree.previous[i]] += value
+            total = 0.0
+            choices = 0
+            for a in range(actions):
+                if tree.legal[i, a]:
+                    edge = i * actions + a
+                    regret = earned[edge] - value
+                    kept = regrets[i, a] + regret
+                    kept *= keep if kept > 0 else cut
+                    regrets[i, a] = kept
+                    sums[i, a] += weight * reach[edge]
+                    policy[i, a] = max(kept + regret if predictive else kept, 0.0)
+                    total += policy[i, a]
+                    choices += 1
+            for a in range(actions):
+                if total > 0:
+                    policy[i, a] /= total
+                elif tree.legal[i, a]:
+                    policy[i, a] = 1 / choices
+    multiply_out(tree, part, policy, reach)
 
 
 @rule

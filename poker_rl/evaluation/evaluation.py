@@ -172,7 +172,8 @@ class Evaluation:
 
     def policies(self, tree: Tree, player: Player) -> np.ndarray:
         """The policies of a player's K instances, [K, I, A], the others in their seats."""
-        records = np.tile(tree.records, player.instances)
+        one = player.instances == 1
+        records = tree.records if one else np.tile(tree.records, player.instances)
         chances = finite(player.probabilities(records))
         policies = chances.reshape(player.instances, *tree.legal.shape)
         if self._others is None:

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+import numba
 import numpy as np
 
 from poker_rl.config.settings import Refused
-from poker_rl.games.game import Game, rule
+from poker_rl.games.game import Game
+from poker_rl.games.layout import laid_out
 from poker_rl.games.tables import Tables
 
 MOST_BYTES = 4 * 10**9  # of memory while a tree is built: what most machines have to spare
@@ -37,12 +39,9 @@ class Tree:
         legal: [I, A] bool
         first: first information set of each seat, and I; a seat's own lie side by side, those
             further down its moves later, [seats + 1]
-        previous: edge of the owner's last own action on the way, or, if there was none,
-            size * A + owner, the root of that seat's own moves, [I] uint32
-        leaf_edge: the same for every seat at each leaf, [seats, L] uint32. A leaf is the ends of
-            hands that no seat can tell apart by its own cards and moves; where every seat has
-            acted and knows all its cards, a terminal history
-        leaf_payoffs: chips won there times the chance of its deals, [seats, L] float64
+        sequences: what passes over the seats' own moves read. A seat's information sets are one
+            part in a small tree, else one for each hand that it can hold
+        part_of_deal: the part in which each seat is with each deal, [seats, D]
 
     Raises:
         Refused: if building the tree would take more than `most_bytes` of memory, or the game has
@@ -53,11 +52,8 @@ class Tree:
         self.game = game
         if len(game.record) > 1:
             raise Refused(f"game: {game.name} is drawn anew for each hand, and is not enumerated")
-        if byte_count(game, most_bytes) > most_bytes:
-            raise Refused(
-                f"game: {game.name} has {describe_rows(game)}; to enumerate them would take more"
-                f" than {most_bytes / 1e9:.3g} GB of memory, the most that is allowed"
-            )
+        needed = byte_count(game, most_bytes)
+        _demand(game, needed, most_bytes)
         decks = game.deals()
         self.deals = len(decks)
         tables = Tables(game, self.deals, 0)
@@ -80,6 +76,8 @@ class Tree:
                 tables.infosets(live), return_index=True, return_inverse=True
             )
             infoset[live] += first_infoset
+            needed += len(level_keys) * game.table.itemsize  # their number is not known before
+            _demand(game, needed, most_bytes)
             mask = tables.legal(live)
             to_act = tables.records["to_act"][live].astype(np.int64)
             _, level_lines = np.unique(
@@ -91,7 +89,7 @@ class Tree:
                 "seat": np.where(over, -1, tables.records["to_act"]),
                 "infoset": infoset,
                 "payoffs": won,
-                "records": tables.records[live[sample]],
+                "records": tables.records.take(live[sample]),
                 "legal": mask[sample],
                 "node": level_lines + first_line,
             }.items():
@@ -107,11 +105,12 @@ class Tree:
             first_infoset += len(level_keys)
             first_line += int(level_lines.max(initial=-1)) + 1
             below = Tables(game, 0, 0)
-            below.use(tables.records[live[row]])
+            below.use(tables.records.take(live[row]))  # indexing goes field by field
             below.step(action)
             tables = below
 
-        joined: dict[str, Any] = {name: np.concatenate(part) for name, part in parts.items()}
+        self.levels = np.cumsum([0] + [len(part) for part in parts["seat"]])
+        joined: dict[str, Any] = {name: _joined(parts.pop(name)) for name in list(parts)}
         owner = joined["records"]["to_act"].astype(np.int8)
         order = np.argsort(owner, kind="stable")
         rank = np.argsort(order).astype(np.int32)  # new place of each information set
@@ -124,26 +123,25 @@ class Tree:
         parent_infoset, action = np.divmod(joined["edge"][self.deals :], game.actions)
         self.edge[self.deals :] = rank[parent_infoset] * game.actions + action
         self.payoffs: np.ndarray = joined["payoffs"]
-        self.levels = np.cumsum([0] + [len(part) for part in parts["seat"]])
         self.owner = owner[order]
-        self.records: np.ndarray = joined["records"][order]
+        self.records: np.ndarray = joined.pop("records").take(order)
         self.legal: np.ndarray = joined["legal"][order]
         self.node: np.ndarray = joined["node"][order]
         self.first = np.searchsorted(self.owner, np.arange(game.seats + 1))
         self._keys = np.concatenate(keys)[order]
         self._order = np.argsort(self._keys)
 
-        last = np.empty((len(self.parent), game.seats), np.uint32)
-        last[: self.deals] = self.legal.size + np.arange(game.seats)
-        _own_edges(self.parent, self.edge, self.seat, last)
-        self.previous = np.empty(self.size, np.uint32)
-        self.previous[self.infoset[live]] = last[live, self.seat[live]]
-        self.leaf_edge, self.leaf_payoffs = _leaves(last[over], self.payoffs[over] / self.deals)
+        self.sequences, self.part_of_deal = laid_out(self)
 
     @property
     def size(self) -> int:
         """Number of information sets, I."""
         return len(self.records)
+
+    @property
+    def threads(self) -> int:
+        """How many threads share a pass over the parts: one in a small tree, whatever is set."""
+        return numba.get_num_threads() if len(self.sequences.parts) > len(self.first) else 1
 
     @property
     def node_count(self) -> int:
@@ -221,10 +219,19 @@ def row_count(game: Game, most: int) -> int:
     return lines * deals
 
 
+def _demand(game: Game, needed: int, most_bytes: int) -> None:
+    if needed > most_bytes:
+        raise Refused(
+            f"game: {game.name} has {describe_rows(game)}; to enumerate them would take more"
+            f" than {most_bytes / 1e9:.3g} GB of memory, the most that is allowed"
+        )
+
+
 def byte_count(game: Game, most: int) -> int:
     """Bytes that the tree takes while it is built, about, or some number over `most` if more.
 
     Two levels of tables at a time, and for each node what is kept of it and what that is made from.
+    The tables kept at information sets, of which there are fewer than nodes, come on top.
     """
     deals, node = game.deal_count(), 64 + 16 * game.seats
     lines = above = widest = needed = 0
@@ -266,22 +273,8 @@ def describe_rows(game: Game) -> str:
     return f"{'more than ' if rows > most else ''}{rows:.3g} nodes"
 
 
-@rule
-def _own_edges(parent, edge, seat, last):  # type: ignore[no-untyped-def]
-    """Fill `last` [N, seats], each seat's last own edge on the way to a node, below the roots."""
-    for i in range(len(parent)):
-        if parent[i] >= 0:
-            for other in range(last.shape[1]):  # copying a row whole takes seconds to compile
-                last[i, other] = last[parent[i], other]
-            last[i, seat[parent[i]]] = edge[i]
-
-
-def _leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Add up the payoffs of equal rows of edges; leaves are columns, in the order first seen."""
-    kind = np.zeros(len(edges), np.int64)
-    for column in edges.T.astype(np.int64):
-        kind = np.unique(kind * (column.max() + 1) + column, return_inverse=True)[1]
-    first = np.unique(kind, return_index=True)[1]
-    order = np.argsort(first)
-    sums = [np.bincount(kind, column)[order] for column in payoffs.T]
-    return np.ascontiguousarray(edges[first[order]].T), np.stack(sums)
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Arrays one after the other; records as bytes, since NumPy copies them field by field."""
+    kind = parts[0].dtype
+    plain = parts if kind.names is None else [part.view(f"V{kind.itemsize}") for part in parts]
+    return np.concatenate(plain).view(kind)

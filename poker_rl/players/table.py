@@ -33,6 +33,8 @@ class TablePlayer(Unvalued):
 
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""
+        if records is self.tree.records:  # in the order of the table already
+            return self.policy
         rows: np.ndarray = self.policy[self.tree.infoset_of(records)]
         return rows
 

@@ -10,7 +10,7 @@ import pyspiel
 import pytest
 import torch
 from random_games import game
-from small_games import kuhn, label, leduc
+from small_games import kuhn, label, leduc, leduc_8
 
 from poker_rl.algos.cfr import CFR
 from poker_rl.algos.mccfr import MCCFR, RANDOM
@@ -19,6 +19,7 @@ from poker_rl.config.build import build
 from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability, nash_conv, values
+from poker_rl.games import layout, tree
 from poker_rl.games.tree import tree_of
 
 VARIANTS = ["cfr", "cfr_linear", "cfr_plus", "dcfr", "pcfr_plus", "pdcfr_plus"]
@@ -118,12 +119,60 @@ def test_external_sampling_has_the_regrets_of_cfr_on_average():
     rows = slice(first[0], first[1])  # the first traverser's: the second has seen its answer
     sampled = []
     for seed in range(4_000):
-        algorithm = MCCFR(game=game, seed=seed, iterations_per_step=1)
+        algorithm = MCCFR(game=game, seed=seed, iterations_per_step=1, traversals=1)
         algorithm.learn()
         sampled.append(algorithm.state_dict()["regrets"].numpy()[rows])
     error = np.std(sampled, axis=0) / np.sqrt(len(sampled))
     expected = exact.state_dict()["regrets"].numpy()[rows]
     assert (abs(np.mean(sampled, axis=0) - expected) <= 4 * error + 1e-12).all()
+
+
+def learnt(threads, name, game, **settings):
+    """The tables of a solver after two steps."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(threads)
+    try:
+        algorithm = solver(name, game, seed=5, **settings)
+        for _ in range(2):
+            algorithm.learn()
+        assert tree_of(game).threads == threads
+    finally:
+        numba.set_num_threads(before)
+    return algorithm.state_dict()
+
+
+def assert_same(one, other):
+    for key in ("regrets", "sums"):
+        assert one[key].abs().sum() > 0
+        assert torch.equal(one[key], other[key])
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("dcfr", {"iterations_per_step": 3}),
+        ("mccfr", {"iterations_per_step": 2, "traversals": 1500}),
+    ],
+)
+def test_threads_change_nothing(name, settings, monkeypatch):
+    """1,500 traversals are more than threads share at a time, and enough for them to share."""
+    monkeypatch.setattr(layout, "PARALLEL_LEAVES", 100_000)
+    monkeypatch.setattr(tree, "_trees", {})
+    one, two = (learnt(threads, name, leduc_8(), **settings) for threads in (1, 2))
+    assert_same(one, two)
+
+
+@pytest.mark.parametrize("name", ["pcfr_plus", "mccfr"])
+@pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
+def test_parts_change_nothing(name, game, monkeypatch):
+    """What is learnt in a part for each hand is what is learnt in one part for each seat."""
+    settings = {"traversals": 40} if name == "mccfr" else {}
+    whole = learnt(1, name, game, iterations_per_step=20, **settings)
+    monkeypatch.setattr(layout, "PARALLEL_LEAVES", 1)
+    monkeypatch.setattr(tree, "_trees", {})
+    monkeypatch.setattr("poker_rl.algos.mccfr.PARALLEL_NODES", 1)
+    monkeypatch.setattr("poker_rl.algos.mccfr.MOST_SHARED", 7)
+    assert_same(whole, learnt(2, name, game, iterations_per_step=20, **settings))
 
 
 @pytest.mark.parametrize("name", SOLVERS)

@@ -57,8 +57,8 @@ def test_flop_holdem():
     assert compare(definition, open_spiel(other), hands=500, seed=1)["showdowns"] > 100
 
 
-@pytest.mark.parametrize("name", ["leduc_5", "leduc_13"])
-def test_leduc_of_more_ranks(name):
+@pytest.mark.parametrize("name", ["leduc_5", "leduc_13", "leduc_4_streets"])
+def test_larger_leduc(name):
     compare(game(name), open_spiel(universal_poker(game(name))), hands=300, seed=1)
 
 

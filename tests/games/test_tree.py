@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from small_games import kuhn, label, leduc
 from poker_rl.config.build import build
 from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
+from poker_rl.games import layout
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, byte_count, row_count, tree_of
 
@@ -46,7 +48,7 @@ def histories(tree: Tree) -> tuple[int, int]:
 def test_sizes(game, decisions, terminals, infosets, actions):
     tree = Tree(game)
     assert histories(tree) == (decisions, terminals)
-    assert tree.leaf_edge.shape == (2, terminals)
+    assert tree.sequences.leaf_edge.shape == (2, 2 * terminals)
     assert (tree.size, tree.legal.sum()) == (infosets, actions)
 
 
@@ -65,6 +67,14 @@ def test_rows_are_told_before_building():
         Tree(build(option("game", "limit_holdem"), "game"))
     with pytest.raises(Refused, match=r"kuhn has 54 nodes; .* more than 1e-05 GB of memory"):
         Tree(kuhn(), most_bytes=10**4)
+
+
+def test_information_sets_count_in_memory_too():
+    nodes = byte_count(leduc(), 10**9)
+    records = 936 * leduc().table.itemsize
+    with pytest.raises(Refused, match=r"leduc has .* more than"):
+        Tree(leduc(), most_bytes=nodes + records - 1)
+    Tree(leduc(), most_bytes=nodes + records)
 
 
 def traced(work: Callable[[], object]) -> int:
@@ -122,10 +132,13 @@ def test_nodes_below_come_later(game):
     assert (tree.child[counts == 0] == len(tree.parent)).all()
 
 
+@pytest.mark.parametrize("most", [0, 10**6], ids=["by hands", "a part a seat"])
 @pytest.mark.parametrize("game", SMALL, ids=label)
-def test_own_moves(game):
-    """`previous` and `leaf_edge` agree with a walk from each node up to its deal."""
-    tree = tree_of(game)
+def test_own_moves(game, most, monkeypatch):
+    """The sequences agree with a walk from each node up to its deal."""
+    monkeypatch.setattr(layout, "PARALLEL_LEAVES", most)
+    tree = Tree(game)
+    previous, sequences = tree.sequences.previous, tree.sequences
     roots = tree.legal.size + np.arange(game.seats)
 
     def last(node: int) -> np.ndarray:
@@ -143,19 +156,48 @@ def test_own_moves(game):
         edges, infoset = last(node), tree.infoset[node]
         if infoset >= 0:
             assert tree.owner[infoset] == tree.seat[node]
-            assert tree.previous[infoset] == edges[tree.seat[node]]
+            assert previous[infoset] == edges[tree.seat[node]]
         else:
             won[tuple(edges)] = won.get(tuple(edges), 0) + tree.payoffs[node] / tree.deals
-    edge_of = tree.previous // game.actions
-    assert ((edge_of < np.arange(tree.size)) | (tree.previous >= tree.legal.size)).all()
-    leaves = {
-        tuple(edges): paid
-        for edges, paid in zip(tree.leaf_edge.T, tree.leaf_payoffs.T, strict=True)
-    }
-    assert leaves.keys() == won.keys()
-    for edges, paid in leaves.items():
+    edge_of = previous // game.actions
+    assert ((edge_of < np.arange(tree.size)) | (previous >= tree.legal.size)).all()
+
+    part = np.empty(tree.size, np.int64)
+    runs = zip(sequences.begin, sequences.end, strict=True)
+    in_order = [np.arange(begin, end) for begin, end in runs]
+    for number, (first, last) in enumerate(pairwise(sequences.parts)):
+        infosets = np.concatenate(in_order[first:last])
+        assert (np.diff(infosets) > 0).all()
+        part[infosets] = number
+    assert (np.sort(np.concatenate(in_order)) == np.arange(tree.size)).all()
+    hands = 1 if most else game.cards
+    assert sequences.seat_parts.tolist() == [hands * seat for seat in range(game.seats + 1)]
+    below = previous < tree.legal.size
+    assert (part[below] == part[edge_of[below]]).all()
+    deal = np.arange(len(tree.parent))
+    for node in range(tree.deals, len(tree.parent)):
+        deal[node] = deal[tree.parent[node]]
+    live = tree.seat >= 0
+    own = part[tree.infoset[live]]
+    assert (own == tree.part_of_deal[tree.seat[live], deal[live]]).all()
+
+    group = np.append(part.repeat(game.actions), sequences.seat_parts[-1] + np.arange(game.seats))
+    found: dict[tuple[int, ...], np.ndarray] = {}
+    for number, (first, last) in enumerate(pairwise(sequences.part_leaves)):
+        for leaf in range(first, last):
+            edges = sequences.leaf_edge[:, leaf]
+            assert group[edges[0]] == number
+            seat = (
+                int(edges[0] - roots[0])
+                if edges[0] >= roots[0]
+                else tree.owner[edges[0] // game.actions]
+            )
+            found.setdefault(tuple(np.roll(edges, seat)), np.zeros(game.seats))[seat] = (
+                sequences.leaf_payoff[leaf]
+            )
+    assert found.keys() == won.keys()
+    for edges, paid in found.items():
         np.testing.assert_allclose(paid, won[edges], atol=1e-15)
-    np.testing.assert_allclose(tree.leaf_payoffs.sum(0), 0, atol=1e-15)
 
 
 @pytest.mark.parametrize("game", SMALL, ids=label)

@@ -17,6 +17,11 @@ def leduc(seats: int = 2) -> Poker:
     return build({**option("game", "leduc"), "seats": seats, "ranks": RANKS[-seats - 1 :]}, "game")
 
 
+def leduc_8() -> Poker:
+    """Leduc with eight ranks: 152,160 leaves, some milliseconds of work for a solver."""
+    return build({**option("game", "leduc"), "ranks": RANKS}, "game")
+
+
 def label(parameter: object) -> str | None:
     """A short name of a game among a test's parameters."""
     return f"{parameter.name}_{parameter.seats}" if isinstance(parameter, Poker) else None

@@ -44,10 +44,7 @@ class FictitiousPlay:
         for _ in range(self.iterations_per_step):
             for seat in range(self._game.seats):
                 average = tree.normalise(self._sums)
-                _add_best_response(
-                    *(seat, tree.first, tree.previous, tree.legal),
-                    *(tree.leaf_edge, tree.leaf_payoffs, average, self._sums),
-                )
+                _add_best_response(seat, tree.sequences, average, self._sums)
         sweeps = self.iterations_per_step * self._game.seats
         self.progress.iterations += self.iterations_per_step
         self.progress.updates += sweeps
@@ -71,26 +68,30 @@ class FictitiousPlay:
 
 
 @rule
-def _add_best_response(seat, first, previous, legal, leaf_edge, leaf_payoffs, average, sums):
+def _add_best_response(seat, tree, average, sums):
     """Add a seat's best response to the others' average [I, A] to its sums [I, A], in place."""
-    seats, actions = len(leaf_edge), legal.shape[1]
-    reach = np.ones(legal.size + seats)
-    earned = np.empty(legal.size + seats)
-    for other in range(seats):
-        multiply_out(first[other], first[other + 1], previous, average, reach)
-    collect(seat, leaf_edge, leaf_payoffs, reach, earned)
-    best = np.empty(legal.shape[0], np.int64)
-    for i in range(first[seat + 1] - 1, first[seat] - 1, -1):
-        best[i] = -1
-        for a in range(actions):
-            edge = i * actions + a
-            if legal[i, a] and (best[i] < 0 or earned[edge] > earned[i * actions + best[i]]):
-                best[i] = a
-        earned[previous[i]] += earned[i * actions + best[i]]
-    # Parents come before children, so how an information set is reached is known when it is met.
-    for i in range(first[seat], first[seat + 1]):
-        for a in range(actions):
-            reach[i * actions + a] = 0.0
-        edge = i * actions + best[i]
-        reach[edge] = reach[previous[i]]
-        sums[i, best[i]] += reach[edge]
+    actions, seats = average.shape[1], len(tree.leaf_edge)
+    reach = np.ones(average.size + seats)
+    earned = np.empty(average.size + seats)
+    best = np.empty(len(average), np.int64)
+    for part in range(len(tree.parts) - 1):
+        multiply_out(tree, part, average, reach)
+    for part in range(tree.seat_parts[seat], tree.seat_parts[seat + 1]):
+        collect(tree, part, reach, earned)
+        for run in range(tree.parts[part + 1] - 1, tree.parts[part] - 1, -1):
+            for i in range(tree.end[run] - 1, tree.begin[run] - 1, -1):
+                best[i] = -1
+                for a in range(actions):
+                    edge, most = i * actions + a, i * actions + best[i]
+                    if tree.legal[i, a] and (best[i] < 0 or earned[edge] > earned[most]):
+                        best[i] = a
+                if tree.previous[i] < average.size:  # an edge, not the root of the seat's moves
+                    earned[tree.previous[i]] += earned[i * actions + best[i]]
+        # Parents come first, so how an information set is reached is known when it is met.
+        for run in range(tree.parts[part], tree.parts[part + 1]):
+            for i in range(tree.begin[run], tree.end[run]):
+                for a in range(actions):
+                    reach[i * actions + a] = 0.0
+                edge = i * actions + best[i]
+                reach[edge] = reach[tree.previous[i]]
+                sums[i, best[i]] += reach[edge]
