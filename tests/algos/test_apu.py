@@ -15,6 +15,7 @@ from small_games import kuhn
 
 from poker_rl.algos.apu import APU
 from poker_rl.config.build import build
+from poker_rl.config.compose import composed
 from poker_rl.config.horizons import used_up
 from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant, Linear
@@ -571,6 +572,25 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
     for seat in range(2):
         mixed = np.where((tree.owner == seat)[:, None], policy, folds)
         assert values(tree, mixed)[seat] > 0.9
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["apu", "apu_ctrl", "apu_fc", "apu_none", "dual_apu", "dual_apu_ctrl", "dual_apu_fc"]
+    + ["dual_apu_none"],
+)
+def test_a_linear_experiment_is_the_published_one_with_another_reward(name: str) -> None:
+    printed, linear = (composed([f"experiment={name}{end}"]) for end in ("", "_linear"))
+    for settings, power in ((printed, 2), (linear, 1)):
+        assert settings["algo"]["reward_power"] == power
+    assert printed["net"] == linear["net"]
+    for key in ("update", "gamma", "reward", "reward_unit", "agent_period", "update_period"):
+        assert printed["algo"][key] == linear["algo"][key]
+    # as many gradient steps of each learner as its schedules last
+    algo, budget = linear["algo"], linear["budget"]
+    learners = 6 if algo["update"] == "apu" else 1
+    steps = budget / 6 / algo["training_period"] * algo["updates"] / learners
+    assert algo["actor_lr"]["horizon"] <= steps < 1.1 * algo["actor_lr"]["horizon"]
 
 
 BAD: list[tuple[Callable[[], object], str]] = [
