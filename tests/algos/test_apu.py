@@ -576,8 +576,16 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["apu", "apu_ctrl", "apu_fc", "apu_none", "dual_apu", "dual_apu_ctrl", "dual_apu_fc"]
-    + ["dual_apu_none"],
+    [
+        "apu",
+        "apu_ctrl",
+        "apu_fc",
+        "apu_none",
+        "dual_apu",
+        "dual_apu_ctrl",
+        "dual_apu_fc",
+        "dual_apu_none",
+    ],
 )
 def test_a_linear_experiment_is_the_published_one_with_another_reward(name: str) -> None:
     printed, linear = (composed([f"experiment={name}{end}"]) for end in ("", "_linear"))
