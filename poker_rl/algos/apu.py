@@ -12,8 +12,9 @@ An iteration:
 
     play `episodes` of them: who learns now takes with chance epsilon any legal action, else samples
         pi(s); the others sample theirs
-    put (w, a, r, w') of each decision of those who learn into their memory; w is the table with
-        all its cards, s what its player sees of it, w' the table at his next decision in the hand
+    put (w, a, r, w') of each decision of those who `remember` into their own memory; w is the table
+        with all its cards, s what its player sees of it, w' the table at his next decision in the
+        hand
     for each update due:
         y = r + gamma sum_a' pi'(a' | s') Q'(w', a'), r alone where the hand ended
         minimise  (Q(w, a) - y)^2 - sum_a pi(a | s) Q(w, a)  on a batch, the second in pi alone
@@ -22,7 +23,8 @@ An iteration:
 
 The published reward of a decision is minus the chips put in with it, and at the end of a hand the
 square of the pot's share won, in units of `reward_unit`: squared, a share of more than one unit is
-worth more than its chips, a smaller one less. `payoff` is the chips won, at the end of the hand.
+worth more than its chips, a smaller one less. `reward_power` stands in the place of the 2: with 1
+a hand's rewards add up to the chips won. `payoff` is the chips won, at the end of the hand.
 
 An episode is as many hands as the game has seats. Deviations: the seats are drawn for each hand,
 where the published button goes round; episodes are played side by side; odd chips of a split pot
@@ -32,6 +34,7 @@ have been is not made up for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -42,7 +45,15 @@ from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.schedules import Over, OverOwnSteps, Schedule
-from poker_rl.config.settings import Count, Passes, Positive, Probability, Range, Refused
+from poker_rl.config.settings import (
+    Count,
+    NonNegative,
+    Passes,
+    Positive,
+    Probability,
+    Range,
+    Refused,
+)
 from poker_rl.games.poker.hands import Hands
 from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.hand_memory import HandMemory
@@ -60,8 +71,8 @@ class APU(NetworkLearner):
     """The learner; `progress.updates` are gradient steps, whoever takes them.
 
     Raises:
-        Refused: if the game keeps no actions, a period is no whole number of iterations, or there
-            is an opponent where several agents are to learn.
+        Refused: if the game keeps no actions, a period is no whole number of iterations, there is
+            an opponent where several agents are to learn, or copies are to remember.
     """
 
     update: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
@@ -78,7 +89,10 @@ class APU(NetworkLearner):
     critic_lr: OverOwnSteps
     entropy: OverOwnSteps
     soft_target: Share
+    last_scale: NonNegative
+    remember: Literal["all", "learner"]
     reward: Literal["published", "payoff"]
+    reward_power: Positive
     reward_unit: Positive
     reward_scale: Positive
 
@@ -88,6 +102,10 @@ class APU(NetworkLearner):
     def __post_init__(self, given: Given) -> None:
         if given.opponent is not None and self.update != "dual_apu_ctrl":
             raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
+        if self.update == "dual_apu" and self.remember == "all":
+            raise Refused(
+                "remember: in dual_apu the others are copies without a memory; allowed: learner"
+            )
         game = given.game
         self._hands = Hands(game)
         self._episode = game.seats  # hands
@@ -102,7 +120,10 @@ class APU(NetworkLearner):
         tables = self.episodes * game.seats
         self._begin(Agents(given, seats, tables=tables, hidden=True, key="episodes"))
         copies = self._agents.copies
-        networks = [self._agents.network(game.actions), self._agents.critic(game.actions)]
+        networks = [
+            self._agents.network(game.actions, self.last_scale),
+            self._agents.critic(game.actions, self.last_scale),
+        ]
         networks += deepcopy(networks)
         names = ("actor", "critic", "target_actor", "target_critic")
         self._networks = dict(zip(names, networks, strict=True))
@@ -134,7 +155,7 @@ class APU(NetworkLearner):
         learner = self._learner
         due = -self._updates_by(self.progress.hands)
         batch = self._agents.rollout.play_out(self._act)
-        self._remember(batch, learner)
+        self._remember(batch, self._learners if self.remember == "all" else [learner])
         self._count(len(batch))
         due += self._updates_by(self.progress.hands)
         told = []
@@ -176,24 +197,26 @@ class APU(NetworkLearner):
         self._seen.append(np.stack([tables["moves"][rows.table], paid], 1, dtype=np.int64))
         return self._agents.drawn(mixed(policy, rows.mask, explores))
 
-    def _remember(self, batch: Batch, learner: Learner) -> None:
-        """Keep the learner's decisions in hands that are over."""
+    def _remember(self, batch: Batch, learners: Sequence[Learner]) -> None:
+        """Keep each learner's own decisions in hands that are over."""
         records = self._agents.rollout.tables.records
         moves, paid = np.concatenate(self._seen).T  # [N]
         ended = batch.next == ENDED
         end = records["moves"][batch.table]
         if self.reward == "published":
-            reward = published(batch, paid, records["paid"], self._unit)
+            reward = published(batch, paid, records["paid"], self._unit, self.reward_power)
         else:
             reward = batch.reward / self._unit
-        own = np.flatnonzero(learner.owns(batch.copy))
-        learner.memory.add(
-            batch.copy[own] - learner.copies.start,
-            hand=self._hands.pack(records)[batch.table[own]],
-            moves=moves[own],
-            next=np.where(ended, end, moves[batch.next])[own],
-            reward=(reward / self.reward_scale)[own],
-        )
+        hands = self._hands.pack(records)
+        for learner in learners:
+            own = np.flatnonzero(learner.owns(batch.copy))
+            learner.memory.add(
+                batch.copy[own] - learner.copies.start,
+                hand=hands[batch.table[own]],
+                moves=moves[own],
+                next=np.where(ended, end, moves[batch.next])[own],
+                reward=(reward / self.reward_scale)[own],
+            )
 
     def _update(self, learner: Learner) -> Tensor:
         """One gradient step; the sums over copies of critic's and actor's loss and entropy."""
@@ -235,14 +258,17 @@ class APU(NetworkLearner):
         return {**self._networks, **learners, "others": self._others}
 
 
-def published(batch: Batch, paid: np.ndarray, end: np.ndarray, unit: float) -> np.ndarray:
-    """Reward of each decision: minus the chips put in, and the square of the share of the pot won.
+def published(
+    batch: Batch, paid: np.ndarray, end: np.ndarray, unit: float, power: float
+) -> np.ndarray:
+    """Reward of each decision: minus the chips put in, and a power of the share of the pot won.
 
     Args:
         batch: hands that are over.
         paid: chips the player had put in before each decision, [N].
         end: chips every seat had put in at the end, [tables, seats].
         unit: chips to one.
+        power: 2 as published.
 
     Returns:
         [N] float64.
@@ -251,5 +277,5 @@ def published(batch: Batch, paid: np.ndarray, end: np.ndarray, unit: float) -> n
     last = end[batch.table, batch.seat]
     put_in = np.where(ended, last, paid[batch.next]) - paid
     share = np.where(ended, batch.reward + last, 0.0)  # what came back
-    reward: np.ndarray = (share / unit) ** 2 - put_in / unit
+    reward: np.ndarray = (share / unit) ** power - put_in / unit
     return reward

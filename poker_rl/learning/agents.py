@@ -146,9 +146,10 @@ class Agents:
         """K new networks of what a player sees, [K, B, W] -> [K, B, outputs]."""
         return self._network(self._net, self._features.size, outputs, last_scale)
 
-    def critic(self, outputs: int) -> nn.Module:
+    def critic(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
         """The same of what a critic sees: with `hidden`, the hidden cards come after the rest."""
-        return self._network(self._net.values, self._features.size + self._hidden, outputs, 1.0)
+        inputs = self._features.size + self._hidden
+        return self._network(self._net.values, inputs, outputs, last_scale)
 
     def _network(self, net: Net, inputs: int, outputs: int, last_scale: float) -> nn.Module:
         size = Size(
@@ -293,6 +294,13 @@ class Agents:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Go on where `state_dict` was taken.
+
+        Raises:
+            ValueError: if the networks were shown other features.
+        """
+        carried = state["rollout"]["carried"]
+        if carried and carried["observation"].shape[1] != self._features.size:
+            raise ValueError("open decisions have other features than the networks are shown now")
         self.rollout.load_state_dict(state["rollout"])
         self.generator.bit_generator.state = state["generator"]

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from poker_rl.config.settings import Count, NonNegative, Refused
 from poker_rl.nets.bits import SumOfRows, summable
 
-FeatureKind = Literal["observation", "sorted_suits", "rank", "infoset", "history"]
+FeatureKind = Literal["observation", "sorted_suits", "rank", "infoset", "table", "history"]
 Init = Literal["orthogonal", "torch"]
 Activation = Literal["relu", "tanh"]
 

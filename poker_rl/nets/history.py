@@ -3,14 +3,14 @@
 What lies on the table goes through dense layers, the actions so far go through an LSTM (Hochreiter
 & Schmidhuber 1997), and one more layer sees both. So do the actor and the critic of APU, a
 published method for six-player hold'em (docs/experiments/apu.md). Two variants show what the LSTM
-is good for: they have a dense layer or zeros in its place.
+is good for: they have a dense layer or nothing in its place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod, sqrt
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -43,7 +43,10 @@ class HistoryNet(SameForValues):
     activation: Activation
     init: Init
 
-    features: ClassVar[FeatureKind] = "history"  # its steps, then what lies on the table
+    @property
+    def features(self) -> FeatureKind:
+        """The steps and what lies on the table; the table alone if nothing reads the steps."""
+        return "table" if self.history == "none" else "history"
 
     def module(self, size: Size, generator: torch.Generator) -> nn.Module:
         """See `Net.module`.

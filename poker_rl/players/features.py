@@ -27,8 +27,9 @@ class Features:
     `sorted_suits` the same of poker, suits renamed so that hands that differ in them alone are one
     `rank`         rank of the own card, evenly spaced from -1 (lowest) to 1 (highest), float32
     `infoset`      one-hot over the information sets of an enumerated game, uint8
-    `history`      the newest STEPS actions of poker, oldest first, then the cards, their suits
-                   renamed too, and the chips on the table, without how they came there, float32
+    `table`        of poker the cards, their suits renamed too, and the chips on the table, without
+                   how they came there, float32
+    `history`      the newest STEPS actions of poker, oldest first, then what `table` shows
 
     Attributes:
         size: width of a row, W.
@@ -41,7 +42,7 @@ class Features:
     """
 
     def __init__(self, game: Game, kind: FeatureKind) -> None:
-        self._renames = kind in ("sorted_suits", "history")
+        self._renames = kind in ("sorted_suits", "table", "history")
         if self._renames and game.rules is not betting:
             raise Refused(f"net: {kind} features need a game of betting, not {game.name}")
         self.size, self._rows = FEATURES[kind](game)
@@ -105,31 +106,44 @@ def _infoset(game: Game) -> tuple[int, Rows]:
     return tree.size, rows
 
 
-def _history(game: Game) -> tuple[int, Rows]:
-    """Steps [STEPS, F], own cards and board, and of each seat from the observer on: chips put in,
-    chips left, whether it can win; the pot, the price of staying in and what the seat has to add.
-    Chips are shares of the most that a seat can put in.
+def _table(game: Game) -> tuple[int, Rows]:
+    """Own cards and board, and of each seat from the observer on: chips put in, chips left, whether
+    it can win; the pot, the price of staying in and what the seat has to add. Chips are shares of
+    the most that a seat can put in.
     """
     tables = Tables(game, 0, 0)
     first = int(game.record[0]["own_plane"])  # the cards, and after them what chips it shows
     shows_chips = game.observation_dtype != np.uint8
     room = int(game.record[0]["room"])
-    chips_size = 0 if shows_chips else 3 * room + 3
+    cards_size = game.observation_size - first
+
+    def rows(records: np.ndarray) -> np.ndarray:
+        tables.use(records)
+        out = np.empty((len(records), size), np.float32)
+        out[:, :cards_size] = tables.observe()[:, first:]
+        if not shows_chips:
+            out[:, cards_size:] = chips_of(records, tables.definitions(), room)
+        return out
+
+    size = cards_size + (0 if shows_chips else 3 * room + 3)
+    return size, rows
+
+
+def _history(game: Game) -> tuple[int, Rows]:
+    """Steps [STEPS, F], then what lies on the table."""
+    tables = Tables(game, 0, 0)
+    beside_size, beside = _table(game)
     width = STEPS * game.history_size
 
     def rows(records: np.ndarray) -> np.ndarray:
         tables.use(records)
         steps, lengths = tables.history()
-        out = np.zeros((len(records), size), np.float32)
+        out = np.empty((len(records), width + beside_size), np.float32)
         out[:, :width] = newest(steps, lengths).reshape(len(records), width)
-        end = size - chips_size
-        out[:, width:end] = tables.observe()[:, first:]
-        if chips_size:
-            out[:, end:] = chips_of(records, tables.definitions(), room)
+        out[:, width:] = beside(records)
         return out
 
-    size = width + game.observation_size - first + chips_size
-    return size, rows
+    return width + beside_size, rows
 
 
 def newest(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -161,5 +175,6 @@ FEATURES: dict[FeatureKind, Callable[[Game], tuple[int, Rows]]] = {
     "sorted_suits": _observation,
     "rank": _rank,
     "infoset": _infoset,
+    "table": _table,
     "history": _history,
 }

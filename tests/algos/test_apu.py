@@ -15,6 +15,7 @@ from small_games import kuhn
 
 from poker_rl.algos.apu import APU
 from poker_rl.config.build import build
+from poker_rl.config.compose import composed
 from poker_rl.config.horizons import used_up
 from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant, Linear
@@ -55,7 +56,10 @@ def apu(game: Poker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **c
         "critic_lr": Constant(start=1e-2),
         "entropy": Constant(start=0.0),
         "soft_target": 0.1,
+        "last_scale": 1.0,
+        "remember": "learner",
         "reward": "published",
+        "reward_power": 2.0,
         "reward_unit": 1.0,
         "reward_scale": 1.0,
     }
@@ -187,6 +191,26 @@ def test_the_published_reward_counts_in_its_unit_before_the_square() -> None:
     assert min(rewards) == pytest.approx(-2 / 4)
 
 
+def test_a_linear_share_of_the_pot_adds_up_to_the_chips_won() -> None:
+    learner = apu(
+        game_of("limit_holdem_6p"),
+        update="dual_apu_ctrl",
+        episodes=1,
+        batch=100,
+        reward_power=1.0,
+    )
+    scripted(learner)
+    learner.learn()
+    kept = stored(learner)
+    assert max(kept["reward"]) == 12 - 2  # of the last hand's pot, less the last bet
+    hand = learner._hands.pack(learner._agents.rollout.tables.records)[2]
+    mine = (kept["hand"] == hand).all(1)
+    seats = np.array([HANDS[2][move][0] for move in kept["moves"][mine]])
+    won = [kept["reward"][mine][seats == seat].sum() / 2 for seat in range(6)]  # dealt twice
+    # of 12 in the pot, each had put in half: what the big blind had put in unasked is in no reward
+    assert won == pytest.approx([6 + 0.5, -6 + 1, 0, 0, 0, 0])
+
+
 def test_the_other_reward_is_the_chips_won() -> None:
     learner = apu(
         game_of("limit_holdem_6p"), update="dual_apu_ctrl", episodes=1, batch=100, reward="payoff"
@@ -220,6 +244,28 @@ def test_one_agent_learns_at_a_time() -> None:
             for one, size in zip(learner._learners, sizes, strict=True)
         ]
         assert grown == only
+
+
+def test_those_who_do_not_learn_may_remember() -> None:
+    learner = apu(kuhn(3), remember="all")
+    for turn in range(4):
+        sizes = [one.memory.added.sum() for one in learner._learners]
+        assert changed(learner)[0] == [k == turn % 3 for k in range(3)]
+        assert all(
+            one.memory.added.sum() > size
+            for one, size in zip(learner._learners, sizes, strict=True)
+        )
+    kept = sum(int(one.memory.added.sum()) for one in learner._learners)
+    assert kept == learner.progress.decisions
+
+
+def test_a_small_last_layer_begins_with_nearly_uniform_play_and_values_near_0() -> None:
+    learner = apu(kuhn(3), last_scale=0.0)
+    tree = tree_of(kuhn(3))
+    player = learner.players()["current"].instance(0)
+    np.testing.assert_allclose(player.probabilities(tree.records), tree.uniform(), atol=1e-6)
+    for name in ("critic", "target_critic"):
+        assert not learner._networks[name].layers[-1].weight.any()
 
 
 def test_a_period_of_several_iterations() -> None:
@@ -528,11 +574,42 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
         assert values(tree, mixed)[seat] > 0.9
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "apu",
+        "apu_ctrl",
+        "apu_fc",
+        "apu_none",
+        "dual_apu",
+        "dual_apu_ctrl",
+        "dual_apu_fc",
+        "dual_apu_none",
+    ],
+)
+def test_a_linear_experiment_is_the_published_one_with_another_reward(name: str) -> None:
+    printed, linear = (composed([f"experiment={name}{end}"]) for end in ("", "_linear"))
+    for settings, power in ((printed, 2), (linear, 1)):
+        assert settings["algo"]["reward_power"] == power
+    assert printed["net"] == linear["net"]
+    for key in ("update", "gamma", "reward", "reward_unit", "agent_period", "update_period"):
+        assert printed["algo"][key] == linear["algo"][key]
+    # as many gradient steps of each learner as its schedules last
+    algo, budget = linear["algo"], linear["budget"]
+    learners = 6 if algo["update"] == "apu" else 1
+    steps = budget / 6 / algo["training_period"] * algo["updates"] / learners
+    assert algo["actor_lr"]["horizon"] <= steps < 1.1 * algo["actor_lr"]["horizon"]
+
+
 BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: apu(kuhn(3), episodes=3), "episodes: 3 at once do not divide agent_period, 4"),
     (
         lambda: apu(kuhn(3), episodes=8, update="dual_apu"),
         "episodes: 8 at once do not divide update_period, 12",
+    ),
+    (
+        lambda: apu(kuhn(3), update="dual_apu", remember="all"),
+        "remember: in dual_apu the others are copies without a memory; allowed: learner",
     ),
     (lambda: apu(game_of("big2")), "tables of big2 do not keep their actions"),
     (

@@ -168,6 +168,16 @@ def test_tables_that_lack_rows_are_not_loaded(part: str, message: str) -> None:
         ppo(game_of("kuhn")).load_state_dict(state)
 
 
+def test_open_decisions_with_other_features_are_not_loaded() -> None:
+    learner = ppo(game_of("kuhn"))
+    learner.learn()
+    state = learner.state_dict()
+    carried = state["agents"]["rollout"]["carried"]
+    carried["observation"] = carried["observation"][:, 1:]
+    with pytest.raises(ValueError, match="open decisions have other features"):
+        learner.load_state_dict(state)
+
+
 def test_players_and_state_dict_only_look() -> None:
     looked, left = (ppo(game_of("kuhn"), **everything_on()) for _ in range(2))
     for _ in range(3):

@@ -94,6 +94,23 @@ def test_no_row_depends_on_cards_that_are_hidden(name):
     np.testing.assert_array_equal(features(shuffled), rows)
 
 
+@pytest.mark.parametrize("name", ["limit_holdem_6p", "nolimit_holdem"])
+def test_the_table_is_what_stands_behind_the_steps_of_a_history(name):
+    game = game_of(name)
+    records = midway(game, 100)
+    table, history = Features(game, "table"), Features(game, "history")
+    assert table.steps == (0, 0)
+    steps = history.steps[0] * history.steps[1]
+    assert table.size == history.size - steps
+    np.testing.assert_array_equal(table(records), history(records)[:, steps:])
+
+
+def test_a_network_that_reads_no_history_is_not_shown_the_steps():
+    net = option("net", "lstm")
+    assert build(net, "net").features == "history"
+    assert build({**net, "history": "none"}, "net").features == "table"
+
+
 def test_of_a_long_history_the_newest_steps_are_kept():
     lengths = np.array([3, STEPS, STEPS + 5])
     longest = STEPS + 5

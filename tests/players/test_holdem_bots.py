@@ -13,7 +13,7 @@ from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.players.holdem import granted
 from poker_rl.players.load import class_of
 
-HOLDEM = ["tight", "chen", "sklansky", "rules"]
+HOLDEM = ["tight", "chen", "sklansky", "rules", "sklansky_letter", "rules_letter"]
 BOTS = [*HOLDEM, "mcts"]
 
 
@@ -90,7 +90,7 @@ WON = {
 }
 
 
-@pytest.mark.parametrize("name", BOTS)
+@pytest.mark.parametrize("name", WON)
 def test_it_beats_five_that_play_at_random(name):
     ring = game("limit_holdem_6p")
     won, half_width = WON[name]
