@@ -119,7 +119,7 @@ class MCCFR:
         return {
             "regrets": torch.from_numpy(self._regrets.copy()),
             "sums": torch.from_numpy(self._sums.copy()),
-            "random": self._random[["key", "draws"]].tolist(),
+            "random": np.stack([self._random["key"], self._random["draws"]], 1).ravel().tolist(),
             "progress": self.progress.state_dict(),
         }
 
@@ -127,7 +127,8 @@ class MCCFR:
         """Go on where `state_dict` was taken."""
         self._regrets[:] = state["regrets"].numpy()
         self._sums[:] = state["sums"].numpy()
-        self._random["key"], self._random["draws"] = np.array(state["random"], np.uint64).T
+        drawn = np.array(state["random"], np.uint64).reshape(-1, 2)
+        self._random["key"], self._random["draws"] = drawn.T
         self.progress.load_state_dict(state["progress"])
 
 

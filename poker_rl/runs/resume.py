@@ -11,7 +11,7 @@ import torch
 from poker_rl.config.settings import Refused
 from poker_rl.storage import checkpoint
 from poker_rl.storage.disk import demand_file, demand_folder
-from poker_rl.storage.folder import CONFIG, FIGURES, MANIFEST, METRICS, ONCE, PLACE
+from poker_rl.storage.folder import CONFIG, FIGURES, MANIFEST, METRICS, PLACE, completed
 
 # What a resumed run may do differently: how long it goes on, what is looked at on the way and drawn
 # at the end, how many threads it takes and how exactly they compute.
@@ -53,7 +53,7 @@ def demand_kept(cfg: Mapping[str, Any], state: Mapping[str, Any], path: Path) ->
         Refused: naming the first.
     """
     # Earlier versions did not write down what they were trained with.
-    if key := differing(cfg, ONCE | state.get("settings", cfg)):
+    if key := differing(cfg, completed(state.get("settings", cfg))):
         config = path.parent / CONFIG
         raise Refused(f"{key}: {config} is not what {path.name} was trained with; {KEEPS}")
 

@@ -47,6 +47,12 @@ PLACE = {"outputs", "name", "resume"}
 ONCE: dict[str, Any] = {"workers": 1}
 # How runs of earlier versions were measured, which lack these settings of `evaluation`.
 BEFORE = {"reduce": "none", "control": None, "exact_every": None}
+# The same of `algo`, by the name of its class.
+OF_CLASS: dict[str, dict[str, Any]] = {
+    "APU": {"reward_power": 2.0, "last_scale": 1.0, "remember": "learner"},
+    "ActorCritic": {"average_exact": None},
+    "MCCFR": {"traversals": 1},
+}
 LONGEST_ROW = 1 << 18  # bytes of a row of metrics.jsonl, with room to spare
 # All that lies in a run folder before its manifest does.
 FIRST = {CONFIG, f"{CONFIG}.part", f"{MANIFEST}.part", "opponents"}
@@ -144,10 +150,19 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         and all(isinstance(one, dict) for one in manifest["resumed"])
     ):
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
-    cfg = ONCE | cfg
-    if isinstance(cfg.get("evaluation"), dict):
-        cfg["evaluation"] = BEFORE | cfg["evaluation"]
-    return cfg, manifest
+    return completed(cfg), manifest
+
+
+def completed(cfg: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of any version, those that it did not have yet as they were before they could be
+    set."""
+    whole = ONCE | cfg
+    if isinstance(evaluation := whole.get("evaluation"), dict):
+        whole["evaluation"] = BEFORE | evaluation
+    if isinstance(algo := whole.get("algo"), dict):
+        name = str(algo.get("_target_")).rpartition(".")[2]
+        whole["algo"] = OF_CLASS.get(name, {}) | algo
+    return whole
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

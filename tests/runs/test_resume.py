@@ -12,11 +12,12 @@ import pytest
 import tiny
 import torch
 import yaml
+from commands import code
 
 from poker_rl.config.settings import Refused
 from poker_rl.runs.resume import differing, misfit
 from poker_rl.storage import checkpoint, folder
-from poker_rl.storage.folder import read_folder
+from poker_rl.storage.folder import OF_CLASS, read_folder
 
 
 @pytest.fixture
@@ -150,3 +151,26 @@ def test_settings_and_states_are_compared_by_key() -> None:
     assert misfit({**expected, "n": 1.5}, expected, "x") == "x.n"
     assert misfit({**expected, "f": None}, expected, "x") == "x.f"
     assert misfit({**expected, "list": [torch.zeros(2).int()]}, expected, "x") == "x.list.0"
+
+
+@pytest.mark.parametrize(
+    ("algo", "budget"), [("apu", 60), ("actor_critic", 8000), ("mccfr", 2000)], ids=str
+)
+def test_a_run_that_lacks_newer_settings_goes_on(
+    algo: str, budget: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    game = "limit_holdem_6p" if algo == "apu" else "kuhn"
+    words = [f"game={game}", f"algo={algo}", f"budget={budget}", "name=old", "figures=false"]
+    words += ["evaluation.opponents=[]", "evaluate_every=1e9"]
+    assert code("train", *words) == 0
+    folder = tmp_path / "outputs" / game / algo / "old"
+    path, state = folder / "config.yaml", torch.load(folder / "state.pt", weights_only=False)
+    cfg = yaml.safe_load(path.read_text())
+    name = cfg["algo"]["_target_"].rpartition(".")[2]
+    for settings in (cfg, state["settings"]):
+        for key in OF_CLASS[name]:
+            del settings["algo"][key]
+    path.write_text(yaml.safe_dump(cfg))
+    torch.save(state, folder / "state.pt")
+    assert code("train", f"resume={folder}", f"budget={2 * budget}") == 0
