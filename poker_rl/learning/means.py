@@ -103,7 +103,7 @@ class Means:
 
     def targets(self, batch: int) -> Targets:
         """All rows, each by its weight; if a copy has more than `batch`, so many drawn by weight."""
-        if self._whole is not None:
+        if self._whole is not None and self._whole.share.shape[1] <= batch:
             return self._whole
         copies = self._agents.copies
         order = np.argsort(self._rows["copy"], kind="stable")
