@@ -112,7 +112,9 @@ class SDCFR(NetworkLearner):
             "average": agents.player(self._average),
             "current": agents.player(self._regrets, RegretPlayer),
         }
-        return players if self._exact is None else {**players, "average_exact": self._exact.player()}
+        return (
+            players if self._exact is None else {**players, "average_exact": self._exact.player()}
+        )
 
     def _policy(self, observation: np.ndarray, mask: np.ndarray, copy: np.ndarray) -> np.ndarray:
         agents = self._agents

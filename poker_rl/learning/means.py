@@ -62,7 +62,9 @@ class Means:
             "order": np.zeros(0),  # uniform on [0, 1): the smallest stay
         }
         self._whole: Targets | None = None
-        row = sum(part.dtype.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values())
+        row = sum(
+            part.dtype.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
+        )
         what = f"capacity: {capacity:,} observations for each of {agents.copies} networks"
         demand(what, self._capacity * row, torch.device("cpu"))
 
@@ -102,7 +104,7 @@ class Means:
         self._whole = None
 
     def targets(self, batch: int) -> Targets:
-        """All rows, each by its weight; if a copy has more than `batch`, so many drawn by weight."""
+        """All rows by their weights; if a copy has more than `batch`, so many, drawn by weight."""
         if self._whole is not None and self._whole.share.shape[1] <= batch:
             return self._whole
         copies = self._agents.copies

@@ -19,6 +19,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability, values
 from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tree import Tree, tree_of
+from poker_rl.learning import room
 from poker_rl.learning.agents import Agents, Seats
 from poker_rl.learning.branching import Decisions, traverse
 from poker_rl.learning.exact_average import ExactAverage
@@ -59,7 +60,7 @@ def any_policy(tree: Tree, seed: int) -> np.ndarray:
 
 
 def exact(tree: Tree, policy: np.ndarray, traverser: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of a hand: counterfactual regrets [I, A], chips; how often others decide if all is tried."""
+    """Of a hand: counterfactual regrets [I, A], chips; how often each infoset is met [I]."""
     actions = tree.legal.shape[1]
     edge = tree.edge.astype(np.int64)
     reach = np.full(len(tree.parent), 1 / tree.deals)  # without the traverser's own chances
@@ -78,16 +79,15 @@ def exact(tree: Tree, policy: np.ndarray, traverser: int) -> tuple[np.ndarray, n
         i = tree.infoset[node]
         if tree.seat[node] == traverser:
             regrets[i] += reach[node] * (q[node] - worth[node]) * tree.legal[i]
-        else:
-            met[i] += reach[node]
+        met[i] += reach[node]
     return regrets, met
 
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
 def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: Poker) -> None:
-    """Each within 5 standard errors, of 1,000 hands in each of 16 traversals."""
-    tree, agents, hands = tree_of(game), agents_of(game, 1000), 1000
-    policy = any_policy(tree, 1)
+    """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
+    tree, hands, times = tree_of(game), 1000, 20
+    agents, policy = agents_of(game, hands), any_policy(tree, 1)
     rows, _ = agents.known(tree.records)
     place = {row.tobytes(): i for i, row in enumerate(rows)}
 
@@ -96,19 +96,23 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: Poker) -> None:
 
     for traverser in range(game.seats):
         regrets, met = exact(tree, policy, traverser)
-        sums, counts = np.zeros((2, 16, *regrets.shape)), np.zeros((16, tree.size))
-        for k in range(16):
-            own, others = traverse(agents, traverser, lambda seen, *_: policy[infosets(seen)])
-            np.add.at(sums[0, k], infosets(own.observation), own.told / hands)
-            np.add.at(sums[1, k], infosets(others.observation), others.told / hands)
-            np.add.at(counts[k], infosets(others.observation), 1 / hands)
-            assert (own.copy == traverser).all()
-            assert (others.copy != traverser).all()
-        error = sums[0].std(0, ddof=1) / 4
-        assert (abs(sums[0].mean(0) - regrets) <= 5 * error + 2e-3).all()
-        assert (abs(counts.mean(0) - met) <= 5 / 4 * counts.std(0, ddof=1) + 1e-3).all()
-        assert sums[1] == pytest.approx(counts[..., None] * policy)
-        assert abs(regrets).max() > 0.1
+        theirs = tree.owner != traverser
+        sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
+        counts = np.zeros((times, tree.size))
+        for k in range(times):
+            for part in traverse(agents, traverser, lambda seen, *_: policy[infosets(seen)]):
+                here = infosets(part.observation)
+                assert (part.copy == tree.owner[here]).all()
+                np.add.at(sums[k], here, part.told / hands)
+                np.add.at(counts[k], here, 1 / hands)
+        often = met * hands * times >= 40
+        assert often.sum() > tree.size / 3
+        for found, expected in ((counts, met), (sums, np.where(theirs[:, None], 0, regrets))):
+            error = found.std(0, ddof=1) / times**0.5
+            off = abs(found.mean(0) - expected)
+            wanted = often if found is counts else often & ~theirs
+            assert (off <= 6 * error + 1e-12)[wanted].all()
+        assert sums[:, theirs] == pytest.approx((counts[..., None] * policy)[:, theirs])
 
 
 def decisions(seen: list[list[int]], told: list[list[float]], copy: list[int]) -> Decisions:
@@ -174,22 +178,23 @@ def test_the_exact_average_weighs_policies_by_their_own_reach() -> None:
 
 
 def test_comes_near_equilibrium_on_kuhn() -> None:
-    """Ten seeds came to BOUND."""
+    """Uniform play is exploitable by .458; ten seeds came to .049 ± .008, and .09 is 5 sd off.
+
+    The tabulated average of the same seeds came to .048 ± .007.
+    """
     game, steps = kuhn(), 60_000
     algorithm = learner(
         game,
-        hands=300,
-        updates=30,
-        average_updates=15,
+        hands=100,
         lr=Log(start=3e-3, end=3e-4, horizon=steps),
-        average_lr=Log(start=3e-3, end=1e-4, horizon=steps),
+        average_lr=Log(start=5e-3, end=3e-4, horizon=steps),
         average_exact=1,
     )
     while algorithm.progress.decisions < steps:
         algorithm.learn()
     tree, players = tree_of(game), algorithm.players()
     for name in ("average", "average_exact"):
-        assert exploitability(tree, players[name].probabilities(tree.records)) < 0.06
+        assert exploitability(tree, players[name].probabilities(tree.records)) < 0.09
 
 
 @pytest.mark.parametrize(
@@ -222,13 +227,38 @@ def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) ->
     assert resumed.progress == whole.progress
 
 
-def test_what_it_can_not_do_is_refused() -> None:
+def test_a_warm_start_goes_on_from_networks_and_memories() -> None:
+    game = kuhn()
+    first, warm = learner(game, seed=1), learner(game, seed=2)
+    for _ in range(3):
+        first.learn()
+    learnt = first.state_dict()
+    warm.take_over(learnt)
+    state = warm.state_dict()
+    for name in ("regrets", "average"):
+        assert all(torch.equal(state[name][key], learnt[name][key]) for key in learnt[name])
+    for name in ("regret_memory", "average_memory"):
+        rows = learnt[name]["rows"]
+        assert all(torch.equal(state[name]["rows"][key], rows[key]) for key in rows)
+        assert state[name]["generator"] != learnt[name]["generator"]
+    assert warm.progress.iterations == 0
+    warm.learn()
+    assert warm.state_dict()["regret_memory"]["iteration"] == 4  # weighs more than the first three
+    with pytest.raises(Refused, match=r"^capacity: room for 8 observations, the other memory has "):
+        learner(game, capacity=4).take_over(learnt)
+
+
+def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     game = kuhn()
     caller = build(option("player", "call"), "opponent", game=game)
-    with pytest.raises(Refused, match="^opponent: "):
+    with pytest.raises(Refused, match=r"^opponent: "):
         learner(game, opponent=caller)
-    with pytest.raises(Refused, match="^average_exact: tabulates one learner"):
+    with pytest.raises(Refused, match=r"^average_exact: tabulates one learner"):
         learner(game, average_exact=1, instances=2)
     holdem = build(option("game", "limit_holdem"), "game")
-    with pytest.raises(Refused, match="^average_exact: game: .* nodes"):
+    with pytest.raises(Refused, match=r"^average_exact: game: .* nodes"):
         learner(holdem, average_exact=1)
+    algorithm = learner(game)
+    monkeypatch.setattr(room, "_room", lambda device: 1000)
+    with pytest.raises(Refused, match=r"^hands: 40 hands lead to \d+ positions and need about "):
+        algorithm.learn()
