@@ -75,13 +75,15 @@ class SDCFR(NetworkLearner):
         seats = Seats(members=self.members, instances=self.instances, seating="fixed")
         self._begin(Agents(given, seats, tables=self.hands, key="hands"))
         agents, game = self._agents, given.game
-        self._regrets, self._average = (agents.network(game.actions, self.last_scale) for _ in "ra")
+        self._regrets, self._average = (
+            agents.network(game.actions, self.last_scale) for _ in range(2)
+        )
         self._regret_adam, self._average_adam = (
             torch.optim.Adam(module.parameters(), fused=True)
             for module in (self._regrets, self._average)
         )
         self._regret_memory, self._average_memory = (
-            Means(agents, self.capacity, self.power) for _ in "ra"
+            Means(agents, self.capacity, self.power) for _ in range(2)
         )
         self._exact = None if self.average_exact is None else ExactAverage(game)
 
@@ -124,10 +126,11 @@ class SDCFR(NetworkLearner):
 
     def _tabulate(self, seats: list[int]) -> None:
         """Add the policy that some seats are about to play to the exact average, if it is asked."""
-        iteration = self.progress.iterations + 1
-        if self._exact is not None and iteration % (self.average_exact or 1) == 0:
-            policy = self._agents.player(self._regrets, RegretPlayer)
-            self._exact.add(policy, seats, float(iteration) ** self.power)
+        iteration, every = self.progress.iterations + 1, self.average_exact
+        if self._exact is None or every is None or iteration % every:
+            return
+        policy = self._agents.player(self._regrets, RegretPlayer)
+        self._exact.add(policy, seats, float(iteration) ** self.power)
 
     def _fit_regrets(self) -> float:
         def error(out: Tensor, to: Targets) -> Tensor:

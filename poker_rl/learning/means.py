@@ -61,7 +61,8 @@ class Means:
             "weight": np.zeros(0),
             "order": np.zeros(0),  # uniform on [0, 1): the smallest stay
         }
-        self._whole: Targets | None = None
+        self._index: list[tuple[np.ndarray, np.ndarray]] | None = None  # of the present rows
+        self._whole: Targets | None = None  # all of them, if there are few
         row = sum(
             part.dtype.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
         )
@@ -101,35 +102,38 @@ class Means:
         if len(first) > self._capacity:
             kept = np.argpartition(self._rows["order"], self._capacity)[: self._capacity]
             self._rows = {name: part[kept] for name, part in self._rows.items()}
-        self._whole = None
+        self._index = self._whole = None
 
     def targets(self, batch: int) -> Targets:
         """All rows by their weights; if a copy has more than `batch`, so many, drawn by weight."""
         if self._whole is not None and self._whole.share.shape[1] <= batch:
             return self._whole
-        copies = self._agents.copies
-        order = np.argsort(self._rows["copy"], kind="stable")
-        counts = np.bincount(self._rows["copy"], minlength=copies)
-        first = np.cumsum(counts) - counts
-        weight = self._rows["weight"][order]
-        size = min(int(counts.max()), batch)
-        place = np.zeros((copies, size), np.int64)
-        share = np.zeros((copies, size))
-        for k in np.flatnonzero(counts):
-            own = weight[first[k] : first[k] + counts[k]]
-            if counts[k] <= batch:
-                place[k, : counts[k]] = first[k] + np.arange(counts[k])
-                share[k, : counts[k]] = own / own.sum()
-            else:
-                reached = np.cumsum(own)
-                drawn = self._generator.random(size) * reached[-1]
-                chosen = np.searchsorted(reached, drawn, side="right")
-                place[k] = first[k] + np.minimum(chosen, counts[k] - 1)  # rounding may go past it
-                share[k] = 1 / size
-        targets = self._told(order[place], share)
-        if counts.max() <= batch:
+        if self._index is None:
+            self._index = self._by_copy()
+        most = max(len(own) for own, _ in self._index)
+        rows = np.zeros((len(self._index), min(most, batch)), np.int64)
+        share = np.zeros(rows.shape)
+        for k, (own, reached) in enumerate(self._index):
+            if len(own) > batch:
+                drawn = self._generator.random(batch) * reached[-1]
+                place = np.searchsorted(reached, drawn, side="right")
+                rows[k] = own[np.minimum(place, len(own) - 1)]  # rounding may go past the last
+                share[k] = 1 / batch
+            elif len(own):
+                rows[k, : len(own)] = own
+                weight = self._rows["weight"][own]
+                share[k, : len(own)] = weight / weight.sum()
+        targets = self._told(rows, share)
+        if most <= batch:
             self._whole = targets
         return targets
+
+    def _by_copy(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The rows of each copy [N], and their weights added up to each of them [N]."""
+        copy, weight = self._rows["copy"], self._rows["weight"]
+        order = np.argsort(copy, kind="stable")
+        ends = np.searchsorted(copy[order], np.arange(1, self._agents.copies))
+        return [(own, np.cumsum(weight[own])) for own in np.split(order, ends)]
 
     def _told(self, rows: np.ndarray, share: np.ndarray) -> Targets:
         seen = self._rows["seen"][rows]
@@ -169,4 +173,5 @@ class Means:
                 f"capacity: room for {self._capacity:,} observations, the other memory has"
                 f" {len(rows['copy']):,}"
             )
-        self._rows, self.iteration, self._whole = rows, state["iteration"], None
+        self._rows, self.iteration = rows, state["iteration"]
+        self._index = self._whole = None
