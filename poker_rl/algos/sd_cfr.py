@@ -46,8 +46,7 @@ class SDCFR(NetworkLearner):
     """The learner; its schedules count decisions, those of all copies of a hand.
 
     Raises:
-        Refused: if there is a fixed opponent, or `average_exact` is set for several instances or
-            for a game that can't be enumerated.
+        Refused: if there is a fixed opponent, or see `ExactAverage`, where that is asked for.
     """
 
     hands: Count
@@ -70,8 +69,6 @@ class SDCFR(NetworkLearner):
     def __post_init__(self, given: Given) -> None:
         if given.opponent is not None:
             raise Refused("opponent: sd_cfr plays itself, and takes none")
-        if self.average_exact is not None and self.instances > 1:
-            raise Refused("average_exact: tabulates one learner alone; with more instances: null")
         seats = Seats(members=self.members, instances=self.instances, seating="fixed")
         self._begin(Agents(given, seats, tables=self.hands, key="hands"))
         agents, game = self._agents, given.game
@@ -85,7 +82,9 @@ class SDCFR(NetworkLearner):
         self._regret_memory, self._average_memory = (
             Means(agents, self.capacity, self.power) for _ in range(2)
         )
-        self._exact = None if self.average_exact is None else ExactAverage(game)
+        self._exact = None
+        if self.average_exact is not None:
+            self._exact = ExactAverage(game, self.average_exact, self.power, self.instances)
 
     def _iterate(self) -> dict[str, float]:
         """Each seat in turn traverses its hands, and both networks are fitted."""
@@ -96,11 +95,14 @@ class SDCFR(NetworkLearner):
         self._average_memory.begin()
         seats, decisions = range(self._agents.game.seats), 0
         for traverser in seats:
-            self._tabulate([seat for seat in seats if seat != traverser])
-            own, others = traverse(self._agents, traverser, self._policy)
+            if self._exact is not None:
+                player = self._agents.player(self._regrets, RegretPlayer)
+                others = [seat for seat in seats if seat != traverser]
+                self._exact.add(player, others, self.progress.iterations + 1)
+            own, theirs = traverse(self._agents, traverser, self._policy)
             self._regret_memory.add(own)
-            self._average_memory.add(others)
-            decisions += len(own) + len(others)
+            self._average_memory.add(theirs)
+            decisions += len(own) + len(theirs)
             losses.append([self._fit_regrets(), self._fit_average()])
         self._count(decisions)
         self.progress.updates += len(seats) * self.updates
@@ -110,7 +112,7 @@ class SDCFR(NetworkLearner):
     def players(self) -> dict[str, Player]:
         """The average network first, which comes closest to an equilibrium."""
         agents = self._agents
-        players = {
+        players: dict[str, Player] = {
             "average": agents.player(self._average),
             "current": agents.player(self._regrets, RegretPlayer),
         }
@@ -123,14 +125,6 @@ class SDCFR(NetworkLearner):
         with agents.clock.networks(), torch.no_grad():
             regrets = Inputs(observation, agents.device).all(self._regrets, agents.tensor(copy))
             return regret_matching(regrets, agents.tensor(mask)).cpu().numpy()
-
-    def _tabulate(self, seats: list[int]) -> None:
-        """Add the policy that some seats are about to play to the exact average, if it is asked."""
-        iteration, every = self.progress.iterations + 1, self.average_exact
-        if self._exact is None or every is None or iteration % every:
-            return
-        policy = self._agents.player(self._regrets, RegretPlayer)
-        self._exact.add(policy, seats, float(iteration) ** self.power)
 
     def _fit_regrets(self) -> float:
         def error(out: Tensor, to: Targets) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.config.settings import about
+from poker_rl.config.settings import Refused, about
 from poker_rl.games.game import Game
 from poker_rl.games.sequences import multiply_out
 from poker_rl.games.tree import tree_of
@@ -23,18 +23,28 @@ from poker_rl.players.table import TablePlayer
 class ExactAverage:
     """Sums of policies, each weighted by the chance that its own earlier moves lead there.
 
+    Args:
+        game: the game played.
+        every: iterations from one tabulation to the next.
+        power: what iteration t adds weighs t to this power.
+        instances: copies of the learner that train side by side.
+
     Raises:
-        Refused: if the game is too large to enumerate.
+        Refused: if the game is too large to enumerate, or there are several instances.
     """
 
-    def __init__(self, game: Game) -> None:
-        self._game = game
+    def __init__(self, game: Game, every: int, power: float, instances: int) -> None:
+        self._game, self._every, self._power = game, every, power
         with about("average_exact"):
+            if instances > 1:
+                raise Refused("tabulates one learner alone; with more instances: null")
             self._tree = tree_of(game)
         self._sums = np.zeros(self._tree.legal.shape)  # [I, A]
 
-    def add(self, player: Player, seats: Iterable[int], weight: float) -> None:
-        """Add the present policy of some seats, by a player of one instance."""
+    def add(self, player: Player, seats: Iterable[int], iteration: int) -> None:
+        """Add the present policy of some seats, if this iteration's is to be tabulated."""
+        if iteration % self._every:
+            return
         tree = self._tree
         policy = player.probabilities(tree.records)
         reach = np.ones(tree.legal.size + self._game.seats)
@@ -42,7 +52,7 @@ class ExactAverage:
             begin, end = tree.first[seat], tree.first[seat + 1]
             multiply_out(begin, end, tree.previous, policy, reach)
             edges = reach[: tree.legal.size].reshape(tree.legal.shape)
-            self._sums[begin:end] += weight * edges[begin:end]
+            self._sums[begin:end] += float(iteration) ** self._power * edges[begin:end]
 
     def player(self) -> TablePlayer:
         """The average so far, uniform play where none of the policies led."""

@@ -166,15 +166,15 @@ def test_the_exact_average_weighs_policies_by_their_own_reach() -> None:
     game = leduc()
     tree = tree_of(game)
     one, two, other = (any_policy(tree, seed) for seed in range(3))
-    average = ExactAverage(game)
-    for policy, weight in ((one, 1.0), (two, 3.0)):
-        average.add(TablePlayer(game, policy), [0], weight)
+    average = ExactAverage(game, every=2, power=0.5, instances=1)
+    for iteration, policy in ((1, other), (2, one), (3, other), (8, two)):
+        average.add(TablePlayer(game, policy), [0], iteration)
 
     def wins(policy: np.ndarray) -> float:
         mine = tree.owner == 0
         return float(values(tree, np.where(mine[:, None], policy, other))[0])
 
-    assert wins(average.player().policy) == pytest.approx((wins(one) + 3 * wins(two)) / 4)
+    assert wins(average.player().policy) == pytest.approx((wins(one) + 2 * wins(two)) / 3)
 
 
 def test_comes_near_equilibrium_on_kuhn() -> None:
