@@ -30,6 +30,7 @@ RUNS = (
     " algo.critic=perfect_information",
     "game=leduc algo=mmd budget=60000",
     "game=leduc algo=actor_critic budget=40000",
+    "game=leduc algo=sd_cfr algo.hands=100 budget=20000",
     "game=leduc algo=dqn budget=20000",
     "game=leduc algo=nfsp budget=20000",
     "game=leduc algo=nfsp_ppo budget=40000",

@@ -36,6 +36,7 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.average import AverageSettings
 from poker_rl.learning.averages import Averages
 from poker_rl.learning.descent import descend, set_rates
+from poker_rl.learning.exact_average import ExactAverage
 from poker_rl.learning.rollout import Batch, Rows
 from poker_rl.nets.dense import masked_log_softmax
 from poker_rl.players.player import Player
@@ -61,6 +62,7 @@ class ActorCritic(NetworkLearner, Seats):
     last_scale: NonNegative
     weight_average: Probability
     average: AverageSettings | None
+    average_exact: Count | None
 
     learnt: ClassVar = ("actor", "critic", "weight_average", "average")
     own: ClassVar = ("agents", "memory")
@@ -84,6 +86,10 @@ class ActorCritic(NetworkLearner, Seats):
             self.average,
             last_scale=self.last_scale,
         )
+        self._exact = None
+        if self.average_exact is not None:
+            power = 0.0 if self.average is None else self.average.power
+            self._exact = ExactAverage(game, self.average_exact, power, self.instances)
         turn, traverser = np.divmod(
             np.arange(self.instances * self.hands), game.seats if given.opponent is None else 1
         )
@@ -97,6 +103,10 @@ class ActorCritic(NetworkLearner, Seats):
 
     def _iterate(self) -> dict[str, float]:
         """Play the hands of one iteration and take one pass over them with both networks."""
+        iteration = self.progress.iterations + 1
+        if self._exact is not None:
+            player = self._agents.player(self._actor)
+            self._exact.add(player, range(self._agents.game.seats), iteration)
         self._policies.clear()
         batch = self._agents.rollout.play_out(self._act, self._decks)
         policy = np.concatenate(self._policies)  # [N, A]
@@ -105,7 +115,6 @@ class ActorCritic(NetworkLearner, Seats):
         self._averages.weights.update(self._actor)
         if (average := self._averages.play) is not None:
             others = traverses if traverses.all() else ~traverses
-            iteration = self.progress.iterations + 1
             metrics |= average.taught(batch, others, policy[others], iteration)
 
         self._count(len(batch))
@@ -113,9 +122,12 @@ class ActorCritic(NetworkLearner, Seats):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """See `Averages.players`."""
+        """See `Averages.players`; the exact average last, if it is asked for."""
         critic = self._agents.kept(self._critic, self.reward_scale, of_actions=True)
-        return self._averages.players(critic)
+        players = self._averages.players(critic)
+        if self._exact is not None:
+            players["average_exact"] = self._exact.player()
+        return players
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         policy = self._agents.policy(self._actor, rows)
@@ -167,4 +179,5 @@ class ActorCritic(NetworkLearner, Seats):
             "critic": self._critic,
             "optimiser": self._optimiser,
             **self._averages.parts(),
+            "average_exact": self._exact,
         }

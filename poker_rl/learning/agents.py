@@ -265,6 +265,17 @@ class Agents:
             return self._features(records), np.empty((len(records), 0), np.uint8)
         return self._features(records), self._features.hidden(records)
 
+    def decides(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
+        """Which copy of the networks decides at some positions, agent i in seat i, [B] int64.
+
+        Args:
+            records: the positions, tables [B], each at its seat to act.
+            table: the rollout's table that each of them was reached from, [B] int64.
+        """
+        member = member_of(self.game, self._members, records)
+        copy: np.ndarray = self.instance(table) * (self.copies // self._instances) + member
+        return copy
+
     def seed(self) -> int:
         """A seed for a part with generators of its own, another one at each call."""
         return int(self.generator.integers(2**63))

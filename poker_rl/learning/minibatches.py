@@ -27,8 +27,8 @@ class Inputs:
         self.rows = torch.from_numpy(rows).to(device)  # [N, W]
         self.place: Tensor | None = None  # among the distinct rows [N]; None: hardly any are equal
         self.distinct = self.rows[:0].float()  # [U, W]
-        if len(_distinct(rows[:SAMPLE])[0]) < min(len(rows), SAMPLE) / 2:
-            first, place = _distinct(rows)
+        if len(distinct(rows[:SAMPLE])[0]) < min(len(rows), SAMPLE) / 2:
+            first, place = distinct(rows)
             self.distinct = torch.from_numpy(rows[first]).to(device).float()
             self.place = torch.from_numpy(place).to(device)
 
@@ -61,8 +61,8 @@ class Inputs:
         return out
 
 
-def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First index of each distinct row [U], and which of them each row is [N]."""
+def distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First index of each distinct row [U], ascending, and which of them each row is [N]."""
     first, place = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     found = _find(np.ascontiguousarray(rows).view(np.uint8), first, place)
     return first[:found], place

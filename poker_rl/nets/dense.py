@@ -305,6 +305,18 @@ def masked_softmax(logits: Tensor, legal: Tensor) -> Tensor:
     return logits.masked_fill(~legal, -torch.inf).softmax(-1)
 
 
+def regret_matching(regrets: Tensor, legal: Tensor) -> Tensor:
+    """Probabilities in proportion to the positive regrets of legal actions [..., A].
+
+    Where no regret is positive, the action with the largest regret alone is played.
+    """
+    positive = regrets.clamp(min=0).masked_fill(~legal, 0)
+    total = positive.sum(-1, keepdim=True)
+    best = regrets.masked_fill(~legal, -torch.inf).argmax(-1, keepdim=True)
+    alone = torch.zeros_like(regrets).scatter_(-1, best, 1.0)
+    return torch.where(total > 0, positive / total, alone)
+
+
 @torch.no_grad()
 def clip_gradients(module: nn.Module, most: float) -> Tensor:
     """Shrink each copy's gradient to a norm of at most `most`; returns the norms before, [K]."""

@@ -12,7 +12,7 @@ from torch import nn
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
-from poker_rl.nets.dense import Net, Size, masked_softmax, net_state, routed, take
+from poker_rl.nets.dense import Net, Size, masked_softmax, net_state, regret_matching, routed, take
 from poker_rl.players.features import Features
 from poker_rl.players.load import built
 
@@ -199,3 +199,10 @@ class GreedyPlayer(NetworkPlayer):
     def _policy(self, logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
         best = logits.masked_fill(~legal, -torch.inf).argmax(1, keepdim=True)
         return torch.zeros_like(logits).scatter_(1, best, 1.0)
+
+
+class RegretPlayer(NetworkPlayer):
+    """Actions in proportion to their positive outputs: of networks that estimate regrets."""
+
+    def _policy(self, logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+        return regret_matching(logits, legal)

@@ -45,6 +45,7 @@ def learner(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) ->
         "last_scale": 0.01,
         "weight_average": 0.9,
         "average": None,
+        "average_exact": None,
         "members": "shared",
         "instances": 1,
         "seating": "fixed",
@@ -131,7 +132,7 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
         {"members": "node", "instances": 3},
         {"members": "agent", "seating": "shuffled"},
         {"critic": "own", "every_deal": False},
-        {"average": average(capacity=100, power=1.5)},
+        {"average": average(capacity=100, power=1.5), "average_exact": 2},
     ],
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:

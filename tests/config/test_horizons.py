@@ -30,6 +30,7 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "algo=mmd": {"lr": 4e6, "entropy": 3.2e6, "last": 3.2e6},
     "algo=nfsp_ppo": {"lr": 4e6, "entropy": 4e6},
     "algo=ppo": {"lr": 4e6, "entropy": 3.2e6},
+    "algo=sd_cfr": {"lr": 2e6, "average_lr": 2e6},
     "algo=vpg": {"entropy": 1.6e6, "actor_lr": 2e6},
     "experiment=ac_fhp": {"alpha": 38.4e6, "actor_lr": 48e6, "critic_lr": 48e6},
     "experiment=ac_leduc": {"alpha": 75e6, "actor_lr": 90e6, "critic_lr": 90e6},
@@ -78,6 +79,8 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "experiment=ppo_lhe_6p": {"lr": 34e6, "entropy": 34e6},
     "experiment=ppo_lhe_6p_fc": {"lr": 34e6, "entropy": 34e6},
     "experiment=ppo_lhe_6p_none": {"lr": 34e6, "entropy": 34e6},
+    "experiment=sd_cfr_kuhn": {"lr": 8e6, "average_lr": 8e6},
+    "experiment=sd_cfr_leduc": {"lr": 16e6, "average_lr": 16e6},
 }
 
 

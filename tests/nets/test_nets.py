@@ -19,6 +19,7 @@ from poker_rl.nets.dense import (
     copies_of,
     masked_log_softmax,
     masked_softmax,
+    regret_matching,
     routed,
     take,
 )
@@ -305,3 +306,10 @@ def test_where_products_are_better_rows_are_not_summed():
     assert not summable(bits.to("meta"), weight)
     double = Layer(WIDE, 4, 1).double()
     assert double(bits).dtype == torch.float64
+
+
+def test_regrets_are_matched_among_legal_actions_and_the_largest_alone_without_a_positive_one():
+    regrets = torch.tensor([[3.0, -2.0, 1.0], [9.0, -2.0, -1.0], [0.0, -1.0, -3.0]])
+    legal = torch.tensor([[True, True, True], [False, True, True], [False, True, True]])
+    expected = [[0.75, 0, 0.25], [0, 0, 1], [0, 1, 0]]
+    assert regret_matching(regrets, legal).tolist() == expected
