@@ -31,6 +31,7 @@ from poker_rl.storage.folder import (
     METRICS,
     hparams,
     now,
+    peak_memory,
     write_manifest,
 )
 
@@ -208,7 +209,9 @@ class Run:
         return Diverged(f"{what} after {decisions:,} decisions; {kept}")
 
     def close(self, status: str, error: BaseException | None = None) -> None:
+        before = self.manifest.get("peak_memory_mib") or 0
         self.manifest |= {"status": status, "end": now()}
+        self.manifest["peak_memory_mib"] = max(before, peak_memory())
         if error is not None:
             self.manifest["error"] = f"{type(error).__name__}: {error}"
         try:

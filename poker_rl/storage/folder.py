@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -292,6 +293,12 @@ def changes(
 
 def now() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def peak_memory() -> int:
+    """MiB of main memory, the most that this process has had at a time."""
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit >> 20
 
 
 def _versions() -> dict[str, str]:

@@ -88,6 +88,7 @@ def test_a_run_leaves_its_folder() -> None:
     assert cfg == expected
     assert manifest["status"] == "finished"
     assert manifest["seed"] == 5
+    assert 50 < manifest["peak_memory_mib"] < 50_000
     assert manifest["versions"]["torch"].startswith(torch.__version__.partition("+")[0])
     assert manifest["measurements"] == measurements
     assert measurements["eval/current/match"] == {

@@ -1,0 +1,235 @@
+"""Every learner on every small game, measured exactly: trains what is missing and writes the page.
+
+    python scripts/small_games.py                         # all of it, hours of a core
+    python scripts/small_games.py kuhn leduc workers=2    # two games, two runs side by side
+    python scripts/small_games.py leduc/ppo seeds=1       # one row, one seed of it
+    python scripts/small_games.py page=true               # train nothing, write docs/benchmark.md
+
+Each row is a sweep over seeds of `poker-rl train -m`, whose command the page repeats. What has
+finished is not trained again, and what was broken off goes on where it stood, so the script can be
+stopped at any time. The page has the rows of which at least one seed has finished.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from poker_rl.evaluation.columns import number
+from poker_rl.evaluation.drawing import canvas, draw, footnote, label, short
+from poker_rl.reports.groups import Group
+from poker_rl.reports.means import Mean
+from poker_rl.reports.picture import line_of
+from poker_rl.reports.table import Figures, machine
+from poker_rl.reports.trained import read_run, runs_at
+from poker_rl.storage.disk import replaced
+from poker_rl.storage.folder import write_text
+
+OUTPUTS, PAGE, IMAGES = Path("outputs/small_games"), Path("docs/benchmark.md"), Path("docs/images")
+SOLVERS = ("cfr", "cfr_plus", "cfr_linear", "dcfr", "pcfr_plus", "pdcfr_plus", "mccfr")
+LEARNERS = ("reinforce", "vpg", "ppo", "mmd", "actor_critic", "dqn", "nfsp", "nfsp_ppo")
+GAMES = {
+    "kuhn": "Kuhn poker",
+    "leduc": "Leduc hold'em",
+    "nolimit_leduc": "No-limit Leduc hold'em",
+    "kuhn_3p": "Kuhn poker for three",
+}
+# What a row is asked to do where that is more than its game and its algorithm.
+EXPERIMENTS = {
+    ("kuhn", "ppo"): "experiment=ppo_kuhn",
+    ("kuhn", "mmd"): "game=kuhn algo=mmd budget=16e6",
+    ("kuhn", "actor_critic"): "game=kuhn algo=actor_critic algo.alpha.end=0.1 budget=10e6",
+    ("leduc", "vpg"): "game=leduc algo=vpg net=mlp_relu budget=5e6",
+    ("leduc", "ppo"): "experiment=ppo_leduc",
+    ("leduc", "mmd"): "game=leduc algo=mmd net=mlp_relu budget=10e6",
+    ("leduc", "actor_critic"): "experiment=ac_leduc",
+    ("leduc", "nfsp"): "experiment=nfsp_leduc_tuned budget=5e6 algo.lr.horizon=8e4"
+    " algo.average.lr.horizon=8e4",
+    ("leduc", "nfsp_ppo"): "game=leduc algo=nfsp_ppo net=mlp_relu budget=10e6",
+    ("nolimit_leduc", "ppo"): "game=nolimit_leduc algo=ppo net=amounts budget=5e6",
+    ("nolimit_leduc", "mmd"): "game=nolimit_leduc algo=mmd net=amounts budget=5e6",
+    ("nolimit_leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc",
+}
+ARXIV = "https://arxiv.org/abs"
+NASHPG, NFSP, ARMAC = f"{ARXIV}/2510.18183", f"{ARXIV}/1603.01121", f"{ARXIV}/2008.12234"
+PUBLISHED = f"""\
+| game | method | published | source |
+|---|---|---|---|
+| Kuhn poker | NashPG, five seeds | 0.041 ± 0.009 | [arXiv]({NASHPG}) |
+| Leduc hold'em | NashPG, five seeds | 0.478 ± 0.066 | [arXiv]({NASHPG}) |
+| Leduc hold'em | NFSP | about 0.06, read from a figure | [arXiv]({NFSP}) |
+| Leduc hold'em | ARMAC, 22 million hands | 0.089, half of its NashConv | [arXiv]({ARMAC}) |
+"""
+HEAD = """\
+# Every learner on every small game
+
+Exploitability of the **final checkpoint**, exact, over the whole tree of the game; of three
+players NashConv, the sum of what each would gain by its best response. The unit is the ante.
+Figures are means over seeds ± half of Student's 95 % interval; a solver that draws nothing is the
+same for every seed and needs one. The player is the headline player of the run: what its algorithm
+is to be judged by, chosen beforehand. Seconds are of one core, measurements included; memory is the
+largest that the process had, of which Python and its libraries are about 400 MiB.
+
+**Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic` and `nfsp` were
+tuned on Leduc, `ppo` on Kuhn, `nfsp_ppo` on no-limit Leduc, and nothing on Kuhn for three. Where a
+command names only game and algorithm, the settings are the algorithm's defaults, made on Kuhn. So
+the table tells how far each learner came by the command beside it, not which one is best.
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A learner on a game."""
+
+    game: str
+    algo: str
+
+    @property
+    def name(self) -> str:
+        """What the row is called on the command line."""
+        return f"{self.game}/{self.algo}"
+
+    @property
+    def words(self) -> str:
+        """What it asks `poker-rl train` to do, but for the seeds."""
+        return EXPERIMENTS.get((self.game, self.algo), f"game={self.game} algo={self.algo}")
+
+    def seeds(self, most: int) -> range:
+        """Its seeds: one of a solver in which nothing is drawn."""
+        return range(1 if self.algo in SOLVERS and self.algo != "mccfr" else most)
+
+    @property
+    def folder(self) -> Path:
+        """Where its runs lie."""
+        return OUTPUTS / self.game / self.algo
+
+    def train(self, seeds: int, workers: int) -> None:
+        """Train what has not finished."""
+        command = [sys.executable, "-c", "from poker_rl.cli import main; main()", "train", "-m"]
+        command += [*shlex.split(self.words), f"outputs={self.folder}", "figures=false"]
+        command += [f"seed={','.join(map(str, self.seeds(seeds)))}", "device=cpu"]
+        if workers > 1:
+            command += ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}"]
+        print(f"\n{self.name}: {self.words}", flush=True)
+        subprocess.run(command, check=True)
+
+    def group(self) -> Group:
+        """Its finished runs, in the order of their seeds."""
+        runs = [read_run(folder) for folder in runs_at(self.folder)] if self.folder.exists() else []
+        own = [run for run in runs if run.finished]
+        return Group(self.algo, {}, sorted(own, key=lambda run: int(run.cfg["seed"])), [])
+
+
+def figures(group: Group, game: str, x: str = "decisions") -> Figures:
+    """What the project's tables and pictures know of a row."""
+    return Figures(game, [group], group.runs[0].measures[:1], x, None, False)
+
+
+def cells(row: Row, group: Group) -> list[str]:
+    """A line of the table."""
+    table = figures(group, row.game, "decisions")
+    mean = table.mean(group, table.names[0])
+    if mean is None:
+        raise ValueError(f"{row.folder} has measured nothing")
+    memory = max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)
+    seeds = ",".join(str(run.cfg["seed"]) for run in group.runs)
+    many = "-m " if len(group.runs) > 1 else ""
+    return [
+        row.algo,
+        f"`{table.player(group)}`",
+        f"**{told(mean)}**",
+        str(len(group.runs)),
+        short(table.progress(group) or 0),
+        f"{60 * (table.minutes(group) or 0):,.0f}",
+        str(memory) if memory else "-",
+        f"`poker-rl train {many}{row.words} seed={seeds}`",
+    ]
+
+
+def told(mean: Mean) -> str:
+    """A figure and its interval."""
+    if mean.half_width is None:
+        return f"{mean.mean:.2g}"
+    return number(mean.mean, mean.half_width)
+
+
+def section(game: str, groups: dict[Row, Group]) -> Iterator[str]:
+    """The part of the page about a game."""
+    heads = ["learner", "player", "antes", "seeds", "decisions", "seconds", "MiB", "command"]
+    lines = [(cells(row, group), last(group, row.game)) for row, group in groups.items()]
+    lines.sort(key=lambda line: line[1])
+    runs = [run for group in groups.values() for run in group.runs]
+    yield f"## {GAMES[game]}"
+    table = [heads, ["---"] * len(heads), *(line for line, _ in lines)]
+    yield "\n".join(f"| {' | '.join(line)} |" for line in table)
+    missing = [algo for algo in (*SOLVERS, *LEARNERS) if Row(game, algo) not in groups]
+    if missing:
+        yield f"Not run yet: {', '.join(missing)}."
+    yield f"Machine: {', '.join(dict.fromkeys(machine(run) for run in runs))}."
+    yield f"![Distance from equilibrium over decisions and over seconds](images/small_{game}.png)"
+
+
+def last(group: Group, game: str) -> float:
+    """The mean of a row's figure."""
+    table = figures(group, game)
+    mean = table.mean(group, table.names[0])
+    return float("inf") if mean is None else mean.mean
+
+
+def picture(game: str, groups: dict[Row, Group]) -> None:
+    """Draw the curves of the learners with networks and of MCCFR."""
+    drawn = [group for row, group in groups.items() if row.algo in (*LEARNERS, "mccfr")]
+    figure, axes = canvas(12, 5.5, 1, 2)
+    for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
+        lines = []
+        for group in drawn:
+            table = figures(group, game, x)
+            lines.append(line_of(table, group, table.names[0]))
+        draw(ax, [line for line in lines if line is not None], log=True)
+        measure = "NashConv" if game == "kuhn_3p" else "exploitability"
+        label(ax, GAMES[game], x, f"{measure} (antes)")
+    footnote(figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py")
+    with replaced(IMAGES / f"small_{game}.png") as beside:
+        figure.savefig(beside, format="png", dpi=110)
+
+
+def write_page(rows: Sequence[Row]) -> None:
+    """Write the page and its pictures from the runs that there are."""
+    parts = [HEAD]
+    for game in GAMES:
+        groups = {row: row.group() for row in rows if row.game == game}
+        groups = {row: group for row, group in groups.items() if group.runs}
+        if groups:
+            parts += section(game, groups)
+            picture(game, groups)
+    parts += ["## Published figures", PUBLISHED]
+    write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
+    print(f"\nwritten: {PAGE}")
+
+
+def main() -> None:
+    every = [Row(game, algo) for game in GAMES for algo in (*SOLVERS, *LEARNERS)]
+    words = [word for word in sys.argv[1:] if "=" not in word]
+    options = {"seeds": "5", "workers": "1", "page": "false"}
+    for word in sys.argv[1:]:
+        key, equals, value = word.partition("=")
+        if equals and key not in options:
+            sys.exit(f"{key}: there is no such option; allowed: {', '.join(options)}")
+        if equals:
+            options[key] = value
+    unknown = [word for word in words if not any(word in (row.name, row.game) for row in every)]
+    if unknown:
+        sys.exit(f"{unknown[0]}: no row is called so; allowed: GAME or GAME/ALGO, as in leduc/ppo")
+    if options["page"] != "true":
+        for row in every:
+            if not words or row.name in words or row.game in words:
+                row.train(int(options["seeds"]), int(options["workers"]))
+    write_page(every)
+
+
+if __name__ == "__main__":
+    main()
