@@ -50,7 +50,8 @@ class ExactAverage:
         reach = np.ones(tree.legal.size + self._game.seats)
         for seat in seats:
             begin, end = tree.first[seat], tree.first[seat + 1]
-            multiply_out(begin, end, tree.previous, policy, reach)
+            for part in range(*tree.sequences.seat_parts[seat : seat + 2]):
+                multiply_out(tree.sequences, part, policy, reach)
             edges = reach[: tree.legal.size].reshape(tree.legal.shape)
             self._sums[begin:end] += float(iteration) ** self._power * edges[begin:end]
 

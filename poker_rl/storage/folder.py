@@ -157,7 +157,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def completed(cfg: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of any version, those that it did not have yet as they were before they could be
     set."""
-    whole = ONCE | cfg
+    whole: dict[str, Any] = ONCE | dict(cfg)
     if isinstance(evaluation := whole.get("evaluation"), dict):
         whole["evaluation"] = BEFORE | evaluation
     if isinstance(algo := whole.get("algo"), dict):

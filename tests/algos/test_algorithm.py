@@ -9,7 +9,7 @@ import pytest
 from averages import average
 from givens import given
 from ppo_settings import ppo_settings
-from small_games import kuhn
+from toy_games import kuhn
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import find, takes

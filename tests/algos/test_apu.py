@@ -11,7 +11,7 @@ import pytest
 import torch
 from givens import given
 from random_games import game as game_of
-from small_games import kuhn
+from toy_games import kuhn
 
 from poker_rl.algos.apu import APU
 from poker_rl.config.build import build

@@ -10,7 +10,7 @@ import pyspiel
 import pytest
 import torch
 from random_games import game
-from small_games import kuhn, label, leduc, leduc_8
+from toy_games import kuhn, label, leduc, leduc_8
 
 from poker_rl.algos.cfr import CFR
 from poker_rl.algos.mccfr import MCCFR, RANDOM

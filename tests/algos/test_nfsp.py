@@ -10,7 +10,7 @@ import pytest
 import torch
 from averages import average
 from givens import given
-from small_games import kuhn
+from toy_games import kuhn
 
 from poker_rl.algos.dqn import DQN
 from poker_rl.algos.nfsp import NFSP

@@ -11,7 +11,7 @@ import torch
 from averages import average
 from givens import given
 from ppo_settings import ppo_settings
-from small_games import kuhn
+from toy_games import kuhn
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import build

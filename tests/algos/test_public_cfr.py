@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from random_games import game
-from small_games import kuhn, label, leduc
+from toy_games import kuhn, label, leduc
 
 from poker_rl.algos.cfr import CFR
 from poker_rl.algos.public_cfr import PublicCFR

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from givens import given
-from small_games import kuhn, leduc
+from toy_games import kuhn, leduc
 
 from poker_rl.algos.reinforce import Reinforce, RunningAverage
 from poker_rl.config.build import build

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from givens import given
-from small_games import kuhn, label, leduc
+from toy_games import kuhn, label, leduc
 
 from poker_rl.algos.sd_cfr import SDCFR
 from poker_rl.config.build import build

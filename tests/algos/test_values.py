@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_games import kuhn
+from toy_games import kuhn
 
 from poker_rl.algos import load_algorithm
 from poker_rl.games.tree import Tree, tree_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from evaluations import Policies, loader, random_policies
 from random_games import game
-from small_games import kuhn, leduc
+from toy_games import kuhn, leduc
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation import edges

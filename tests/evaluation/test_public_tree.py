@@ -11,7 +11,7 @@ import pytest
 import torch
 from evaluations import Policies, loader, random_policies
 from random_games import game
-from small_games import kuhn, leduc
+from toy_games import kuhn, leduc
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import best_response_values, values

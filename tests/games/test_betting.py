@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from random_games import LIMIT, definition, drawn, game, play, variants
-from small_games import kuhn, label, leduc
+from toy_games import kuhn, label, leduc
 
 from poker_rl.config.build import build
 from poker_rl.config.options import option

@@ -23,7 +23,7 @@ from lockstep import (
     universal_poker,
 )
 from random_games import drawn, game
-from small_games import kuhn, label, leduc
+from toy_games import kuhn, label, leduc
 
 DEFINITIONS = [one for one in drawn(count=120, seed=2) if not in_three_cards(one)]
 HANDS = 40  # of each

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from small_games import kuhn, label, leduc
+from toy_games import kuhn, label, leduc
 
 from poker_rl.config.build import build
 from poker_rl.config.options import option

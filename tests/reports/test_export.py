@@ -15,7 +15,7 @@ from open_spiel.python.algorithms.exploitability import nash_conv as nash_conv_t
 from open_spiel.python.policy import TabularPolicy
 from pokerkit import HandHistory
 from random_games import game
-from small_games import kuhn, leduc
+from toy_games import kuhn, leduc
 
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.games.tree import tree_of

@@ -9,7 +9,7 @@ import pytest
 import release
 import torch
 from commands import code, runs
-from small_games import kuhn
+from toy_games import kuhn
 
 from poker_rl.config.settings import Refused
 from poker_rl.games.tree import tree_of
