@@ -153,7 +153,7 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
     for number, own in enumerate(getattr(one, "_learners", [])):
         own.memory = BothMemories(*(half._learners[number].memory for half in halves))
         one._remember = lambda batch, own: [
-            half._remember(part, half._learner) for half, part in zip(halves, played, strict=True)
+            half._remember(part, [half._learner]) for half, part in zip(halves, played, strict=True)
         ]
     return one
 
