@@ -31,7 +31,7 @@ from poker_rl.storage.folder import write_text
 
 OUTPUTS, PAGE, IMAGES = Path("outputs/small_games"), Path("docs/benchmark.md"), Path("docs/images")
 SOLVERS = ("cfr", "cfr_plus", "cfr_linear", "dcfr", "pcfr_plus", "pdcfr_plus", "mccfr")
-LEARNERS = ("reinforce", "vpg", "ppo", "mmd", "actor_critic", "dqn", "nfsp", "nfsp_ppo")
+LEARNERS = ("reinforce", "vpg", "ppo", "mmd", "actor_critic", "dqn", "nfsp", "nfsp_ppo", "sd_cfr")
 GAMES = {
     "kuhn": "Kuhn poker",
     "leduc": "Leduc hold'em",
@@ -43,6 +43,8 @@ EXPERIMENTS = {
     ("kuhn", "ppo"): "experiment=ppo_kuhn",
     ("kuhn", "mmd"): "game=kuhn algo=mmd budget=16e6",
     ("kuhn", "actor_critic"): "game=kuhn algo=actor_critic algo.alpha.end=0.1 budget=10e6",
+    ("kuhn", "sd_cfr"): "experiment=sd_cfr_kuhn",
+    ("leduc", "sd_cfr"): "experiment=sd_cfr_leduc",
     ("leduc", "vpg"): "game=leduc algo=vpg net=mlp_relu budget=5e6",
     ("leduc", "ppo"): "experiment=ppo_leduc",
     ("leduc", "mmd"): "game=leduc algo=mmd net=mlp_relu budget=10e6",
@@ -74,10 +76,11 @@ same for every seed and needs one. The player is the headline player of the run:
 is to be judged by, chosen beforehand. Seconds are of one core, measurements included; memory is the
 largest that the process had, of which Python and its libraries are about 400 MiB.
 
-**Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic` and `nfsp` were
-tuned on Leduc, `ppo` on Kuhn, `nfsp_ppo` on no-limit Leduc, and nothing on Kuhn for three. Where a
-command names only game and algorithm, the settings are the algorithm's defaults, made on Kuhn. So
-the table tells how far each learner came by the command beside it, not which one is best.
+**Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic`, `nfsp` and
+`sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, and nothing
+on Kuhn for three. Where a command names only game and algorithm, the settings are the algorithm's
+defaults, made on Kuhn. So the table tells how far each learner came by the command beside it, not
+which one is best.
 """
 
 

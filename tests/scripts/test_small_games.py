@@ -1,0 +1,43 @@
+"""The page of every learner on every small game."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import small_games
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def test_rows_are_trained_once_and_stand_on_the_page(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(
+        small_games.EXPERIMENTS, ("kuhn", "mccfr"), "game=kuhn algo=mccfr budget=2e3"
+    )
+    monkeypatch.setattr("sys.argv", ["small_games.py", "kuhn/mccfr", "seeds=2"])
+    Path("docs/images").mkdir(parents=True)
+    small_games.main()
+    page = Path("docs/benchmark.md").read_text()
+    (row,) = [line for line in page.splitlines() if line.startswith("| mccfr |")]
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    assert cells[:2] == ["mccfr", "`average`"]
+    assert cells[3] == "2"  # seeds
+    assert cells[-1] == "`poker-rl train -m game=kuhn algo=mccfr budget=2e3 seed=0,1`"
+    # Every traversal meets two decisions at least, and twelve information sets are all there are.
+    assert 8_000 <= float(cells[4].removesuffix("k")) * 1000 <= 2 * 2 * 2_000 * 12
+    assert 0 < float(cells[2].strip("*").split(" ± ")[0]) < 0.4583  # of uniform play
+    assert Path("docs/images/small_kuhn.png").stat().st_size > 10_000
+    assert "Not run yet: cfr, cfr_plus," in page
+
+    capfd.readouterr()
+    small_games.main()
+    assert "finished" in capfd.readouterr().out
+    assert Path("docs/benchmark.md").read_text() == page
+
+
+def test_a_row_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["small_games.py", "chess"])
+    with pytest.raises(SystemExit, match="chess: no row is called so"):
+        small_games.main()
