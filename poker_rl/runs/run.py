@@ -27,13 +27,8 @@ from poker_rl.runs.record import Recorder, flatten
 from poker_rl.runs.resume import demand_fit, demand_kept, kept
 from poker_rl.runs.stop import Stop
 from poker_rl.storage import checkpoint
-from poker_rl.storage.folder import (
-    METRICS,
-    hparams,
-    now,
-    peak_memory,
-    write_manifest,
-)
+from poker_rl.storage.folder import METRICS, hparams, write_manifest
+from poker_rl.storage.ran_on import now, peak_memory
 
 IDLE = 10_000  # calls of learn() without a step towards the budget: it will never be reached
 

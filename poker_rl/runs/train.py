@@ -30,16 +30,14 @@ from poker_rl.runs.together import lead
 from poker_rl.storage.disk import say
 from poker_rl.storage.folder import (
     PLACE,
-    changes,
     copy_files,
-    describe,
     label_of,
     new_folder,
     read_folder,
-    session,
     write_config,
     write_manifest,
 )
+from poker_rl.storage.ran_on import changes, describe, session
 
 
 def begin(

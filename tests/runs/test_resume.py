@@ -16,7 +16,7 @@ from commands import code
 
 from poker_rl.config.settings import Refused
 from poker_rl.runs.resume import differing, misfit
-from poker_rl.storage import checkpoint, folder
+from poker_rl.storage import checkpoint, ran_on
 from poker_rl.storage.folder import OF_CLASS, read_folder
 
 
@@ -118,8 +118,8 @@ def test_a_resume_tells_what_is_not_as_it_was(
 ) -> None:
     tiny.train(run, budget=200)
     assert "not as it was" not in capsys.readouterr().out
-    monkeypatch.setattr(folder, "_commit", lambda: "abc")
-    monkeypatch.setattr(folder, "version", lambda package: "9.9")
+    monkeypatch.setattr(ran_on, "_commit", lambda: "abc")
+    monkeypatch.setattr(ran_on, "version", lambda package: "9.9")
     before = read_folder(run)[1]
     tiny.train(run, budget=300, threads=2)
     (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("not as it was: ")]
