@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from givens import given
+from resuming import demand_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
 
 from poker_rl.algos.sd_cfr import SDCFR
@@ -207,24 +207,7 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
     game = kuhn(3)
-    whole, half, resumed = (learner(game, seed=3, **changed) for _ in range(3))
-    metrics = [whole.learn() for _ in range(6)]
-    for _ in range(3):
-        half.learn()
-    file = io.BytesIO()
-    torch.save(half.state_dict(), file)
-    file.seek(0)
-    resumed.load_state_dict(torch.load(file, weights_only=True))
-    for expected in metrics[3:]:
-        got = resumed.learn()
-        for tag in expected:
-            assert tag.startswith("time/") or got[tag] == expected[tag], tag
-    tree = tree_of(game)
-    for name, player in whole.players().items():
-        records = np.tile(tree.records, player.instances)
-        again = resumed.players()[name].probabilities(records)
-        assert (player.probabilities(records) == again).all()
-    assert resumed.progress == whole.progress
+    demand_resumes_to_the_bit(game, lambda: learner(game, seed=3, **changed))
 
 
 def test_a_warm_start_goes_on_from_networks_and_memories() -> None:
