@@ -116,7 +116,7 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
         played.clear()
         for half in halves:
             half.progress = one.progress
-            for name in ("_actor", "_q"):
+            for name in ("_actor", "_q", "_averaged"):
                 if hasattr(one, name):
                     setattr(half, name, getattr(one, name))
             half._epsilon = getattr(one, "_epsilon", None)
@@ -141,6 +141,19 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
     one._agents.minibatches = parts
     one._agents.rollout.stream = lambda act, steps: play("stream", steps)
     one._agents.rollout.play_out = lambda act, decks=None: play("play_out")
+    if algo == "nfsp_ppo":
+        both = [half._averages.play for half in halves]
+        one._averages.play.memory = BothMemories(*(average.memory for average in both))
+
+        def add(batch: Any, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
+            first, here = len(played[0]), rows < len(played[0])
+            both[0].add(played[0], rows[here], policy[here], iteration)
+            both[1].add(played[1], rows[~here] - first, policy[~here], iteration)
+
+        one._averages.play.add = add
+        one._learns = lambda batch: np.concatenate(
+            [half._learns(part) for half, part in zip(halves, played, strict=True)]
+        )
     if hasattr(one, "_average"):
         one._average.memory = BothMemories(*(half._average.memory for half in halves))
         for half in halves:
@@ -178,6 +191,16 @@ def shifted(batch: Any, tables: int) -> Any:
             ["algo.tables=32", *batches(32, 16)],
         ),
         (
+            "dqn",
+            ["algo.tables=16", "algo.steps=8", "algo.learn_from=32", "algo.batch=16"],
+            ["algo.tables=32", "algo.batch=32"],
+        ),
+        (
+            "nfsp_ppo",
+            ["algo.tables=16", "algo.steps=6", "algo.minibatches=1", "algo.average.batch=8"],
+            ["algo.tables=32", "algo.average.batch=16"],
+        ),
+        (
             "apu",
             ["algo.update=dual_apu_ctrl", "algo.episodes=8", "algo.batch=16", *ONE_STEP],
             ["algo.episodes=16", "algo.batch=32"],
@@ -199,7 +222,7 @@ def test_two_processes_learn_what_one_does_with_both_halves(
     assert first[2] == second[2]
     assert 0 < first[2]["time/communication"] < 1
 
-    every = {"nfsp": "algo.every", "apu": "algo.training_period"}
+    every = {"nfsp": "algo.every", "dqn": "algo.every", "apu": "algo.training_period"}
     if algo in every:  # twice the play for a step on twice the batch
         settings = composed([f"algo={algo}", "game=leduc", *overrides])["algo"]
         name = every[algo]
