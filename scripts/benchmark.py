@@ -38,6 +38,7 @@ from poker_rl.players.network import NetworkPlayer
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
 BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
 CFR_STEP = 100  # iterations a call
+LARGE_STEP = 10  # iterations between measurements, in the game of a million information sets
 TRAVERSALS = 1000  # that threads share, in the game of a million information sets
 
 Work = Callable[[], int]  # does some work and returns how much
@@ -374,11 +375,11 @@ def by_threads(works: Callable[[], Work]) -> dict[str, Work]:
 
 
 def large_solver(name: str, **settings: Any) -> Work:
-    """An iteration of a solver; of MCCFR, its traversals."""
+    """Iterations of a solver; of MCCFR, its traversals."""
     node = {**option("algo", "mccfr" if name == "mccfr" else "cfr"), **option("algo", name)}
     large = game("leduc_4_streets")
-    node |= {"iterations_per_step": 1, **settings}
-    amount = settings.get("traversals", 1)
+    node |= {"iterations_per_step": LARGE_STEP, **settings}
+    amount = LARGE_STEP * settings.get("traversals", 1)
     return counted(build(node, "algo", game=large, seed=0).learn, amount)
 
 

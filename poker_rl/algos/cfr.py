@@ -40,7 +40,7 @@ import torch
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.settings import NonNegative, Sweeps
 from poker_rl.games.game import Game, rule
-from poker_rl.games.sequences import collect, multiply_out, shares
+from poker_rl.games.sequences import collect, mean_regret, multiply_out, shares
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
@@ -67,18 +67,21 @@ class CFR:
         self._regrets = np.zeros(self._tree.legal.shape)  # [I, A] chips
         self._sums = np.zeros(self._tree.legal.shape)  # of the average
         self._policy = self._tree.uniform()
+        edges = self._tree.legal.size + game.seats
+        self._reach, self._earned = (
+            np.ones(edges),
+            np.zeros(edges),
+        )  # of edges, as `_sweep_part` has it
+        self._renew_reach()
 
     def learn(self) -> dict[str, float]:
         """Run `iterations_per_step` iterations."""
         tree = self._tree
-        reach, earned = np.ones((2, tree.legal.size + self._game.seats))
-        tables = reach, earned, self._regrets, self._sums, self._policy
+        tables = self._reach, self._earned, self._regrets, self._sums, self._policy
         variant = self.alpha, self.beta, self.gamma, self.predictive
         start = self.progress.iterations + 1
         stop = start + self.iterations_per_step
         sequences = tree.sequences
-        for part in range(len(sequences.parts) - 1):
-            multiply_out(sequences, part, self._policy, reach)
         if tree.threads == 1:
             _iterate(sequences, tables, variant, start, stop)
         else:
@@ -92,8 +95,7 @@ class CFR:
         self.progress.updates += sweeps
         self.progress.hands += sweeps * tree.deals
         self.progress.decisions += sweeps * int((tree.seat >= 0).sum())
-        mean = self._regrets.max(1).clip(0).mean() / self.progress.iterations
-        return {"regret/positive": float(mean)}
+        return {"regret/positive": mean_regret(self._regrets) / self.progress.iterations}
 
     def players(self) -> dict[str, Player]:
         """The average policy, which converges, and the last one."""
@@ -113,7 +115,13 @@ class CFR:
         self._regrets[:] = state["regrets"].numpy()
         self._sums[:] = state["sums"].numpy()
         self._policy[:] = state["policy"].numpy()
+        self._renew_reach()
         self.progress.load_state_dict(state["progress"])
+
+    def _renew_reach(self) -> None:
+        """The reach of all edges under the present policy, which each sweep keeps up to date."""
+        for part in range(len(self._tree.sequences.parts) - 1):
+            multiply_out(self._tree.sequences, part, self._policy, self._reach)
 
 
 @rule

@@ -31,6 +31,7 @@ import torch
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.settings import Count, Sweeps
 from poker_rl.games.game import Game, random, rule
+from poker_rl.games.sequences import mean_regret
 from poker_rl.games.tree import tree_of
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
@@ -85,8 +86,8 @@ class MCCFR:
         self.progress.updates += traversals
         self.progress.hands += traversals
         self.progress.decisions += decisions
-        mean = self._regrets.max(1).clip(0).mean() / (self.progress.iterations * self.traversals)
-        return {"regret/positive": float(mean)}
+        traversed = self.progress.iterations * self.traversals
+        return {"regret/positive": mean_regret(self._regrets) / traversed}
 
     def _share(
         self, pool: ThreadPoolExecutor, traverser: int, generators: np.ndarray, nodes: Any

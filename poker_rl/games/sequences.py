@@ -139,3 +139,15 @@ def respond(tree, part, earned):  # type: ignore[no-untyped-def]
             else:
                 won += best
     return won
+
+
+@rule
+def mean_regret(regrets):  # type: ignore[no-untyped-def]
+    """The mean over information sets of the largest regret [I, A], at least 0."""
+    total = 0.0
+    for i in range(len(regrets)):
+        largest = 0.0
+        for a in range(regrets.shape[1]):
+            largest = max(largest, regrets[i, a])
+        total += largest
+    return total / len(regrets)
