@@ -26,7 +26,6 @@ from poker_rl.config.settings import Probability, Refused
 from poker_rl.learning.agents import Given
 from poker_rl.learning.responses import Responses
 from poker_rl.learning.rollout import OPEN, Batch, Rows
-from poker_rl.players.player import Player
 
 
 @dataclass(kw_only=True)
@@ -44,11 +43,6 @@ class PolicyNFSP(PPO):
         assert self._averages.play is not None
         self._averaged = self._averages.play.module
         self._responds = Responses(self._agents, self.eta)
-
-    def players(self) -> dict[str, Player]:
-        """The average policy, the one that approaches equilibrium, and PPO's."""
-        players = super().players()
-        return {"average": players.pop("average")} | players
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         responds = self._responds.at(rows)

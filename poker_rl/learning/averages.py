@@ -44,7 +44,7 @@ class Averages:
             self.play = AveragePolicy(settings, agents, last_scale=last_scale, taken=taken)
 
     def players(self, critic: Critic | None) -> dict[str, Player]:
-        """The average of the weights first: it is the one that comes closest to an equilibrium.
+        """The one that comes closest to an equilibrium first: how it has played, else its weights.
 
         Args:
             critic: what the policy in training expects of a hand; it says nothing of the play of
@@ -53,9 +53,9 @@ class Averages:
         players = self._agents.players(
             critic, weight_average=self.weights.module, current=self._actor
         )
-        if self.play is not None:
-            players["average"] = self._agents.player(self.play.module)
-        return players
+        if self.play is None:
+            return players
+        return {"average": self._agents.player(self.play.module), **players}
 
     def parts(self) -> dict[str, WeightAverage | AveragePolicy | None]:
         """What has a state, by the names that a learner's state has for it."""

@@ -5,6 +5,8 @@ a squared error and for a cross-entropy alike, and none of the noise of drawing 
 shows few observations, and they all stay. Where there are more than the memory holds, it is a
 reservoir: those that stay are a uniform sample of all that it ever met.
 
+Merging goes through all rows, so where they are many, it waits until an eighth of them are new.
+
 The items of iteration t weigh t^power, as in linear CFR and Deep CFR (arXiv:1811.00164).
 """
 
@@ -22,11 +24,14 @@ from poker_rl.learning.branching import Decisions
 from poker_rl.learning.minibatches import distinct
 from poker_rl.learning.room import demand
 
+FEW = 100_000  # rows, which are merged at every addition
+NEW = 1 / 8  # share of more rows at which they are merged
+
 
 class Targets(NamedTuple):
     """Rows for K copies of a network, and what they are to be fitted to."""
 
-    observation: Tensor  # [K, B, W] float32
+    observation: Tensor  # [K, B, W] uint8 if all are bits, else float32
     mask: Tensor  # legal actions [K, B, A] bool
     mean: Tensor  # [K, B, A] float32
     share: Tensor  # of each row in its copy's mean error [K, B], adding up to 1; 0: no row
@@ -50,6 +55,7 @@ class Means:
         self._bits = agents.column.dtype == torch.bool
         self._width, actions = agents.column.width or 1, agents.game.actions
         self.iteration = 0
+        self._new = 0  # rows that are not merged yet
         self._generator = np.random.Generator(np.random.PCG64(agents.seed()))
         stored = -(-self._width // 8) if self._bits else self._width
         kind = np.uint8 if self._bits else np.float32
@@ -67,7 +73,7 @@ class Means:
             part.dtype.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
         )
         what = f"capacity: {capacity:,} observations for each of {agents.copies} networks"
-        demand(what, self._capacity * row, torch.device("cpu"))
+        demand(what, int((1 + NEW) * self._capacity) * row, torch.device("cpu"))
 
     def __len__(self) -> int:
         return len(self._rows["copy"])
@@ -88,7 +94,15 @@ class Means:
             "weight": np.full(len(items), weight),
             "order": self._generator.random(len(items)),
         }
-        rows = {name: np.concatenate([part, new[name]]) for name, part in self._rows.items()}
+        self._rows = {name: np.concatenate([part, new[name]]) for name, part in self._rows.items()}
+        self._index = self._whole = None
+        self._new += len(items)
+        if len(self) < FEW or self._new > NEW * len(self):
+            self._merge()
+
+    def _merge(self) -> None:
+        """Make one row of equal ones, and leave as many as there may be."""
+        rows, self._new = self._rows, 0
         keys = [
             np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1)
             for part in (rows["copy"], rows["seen"], np.packbits(rows["mask"], axis=1))
@@ -102,7 +116,6 @@ class Means:
         if len(first) > self._capacity:
             kept = np.argpartition(self._rows["order"], self._capacity)[: self._capacity]
             self._rows = {name: part[kept] for name, part in self._rows.items()}
-        self._index = self._whole = None
 
     def targets(self, batch: int) -> Targets:
         """All rows by their weights; if a copy has more than `batch`, so many, drawn by weight."""
@@ -142,7 +155,7 @@ class Means:
         mean = self._rows["sums"][rows] / self._rows["weight"][rows][..., None]
         tensor = self._agents.tensor
         return Targets(
-            tensor(seen).float(),
+            tensor(seen),
             tensor(self._rows["mask"][rows]),
             tensor(mean.astype(np.float32)),
             tensor(share.astype(np.float32)),
@@ -152,6 +165,7 @@ class Means:
         """Rows, iteration and generator."""
         return {
             "iteration": self.iteration,
+            "new": self._new,
             "generator": self._generator.bit_generator.state,
             "rows": {name: torch.from_numpy(part.copy()) for name, part in self._rows.items()},
         }
@@ -168,10 +182,11 @@ class Means:
             Refused: if that memory holds more than this one may.
         """
         rows = {name: part.numpy().copy() for name, part in state["rows"].items()}
-        if len(rows["copy"]) > self._capacity:
+        new = state.get("new", 0)  # a checkpoint without it has none
+        if len(rows["copy"]) - new > self._capacity:
             raise Refused(
                 f"capacity: room for {self._capacity:,} observations, the other memory has"
                 f" {len(rows['copy']):,}"
             )
-        self._rows, self.iteration = rows, state["iteration"]
+        self._rows, self.iteration, self._new = rows, state["iteration"], new
         self._index = self._whole = None

@@ -143,6 +143,29 @@ def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
     assert drawn.count(3.0) == pytest.approx(300, abs=40)  # 4.6 standard deviations
 
 
+def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then equal ones stand side by side, and weigh together what they weigh as one."""
+    monkeypatch.setattr("poker_rl.learning.means.FEW", 8)
+    agents = agents_of(kuhn())
+    agents.column = agents.column._replace(width=11)
+    memory = Means(agents, capacity=5, power=1.0)
+    memory.begin()
+    places = [[a, b] for a in (0, 1) for b in (0, 1)]
+    memory.add(decisions(2 * places, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
+    memory.begin()
+    memory.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
+    assert len(memory) == 9
+    apart = memory.targets(batch=9)
+    restored = Means(agents, capacity=5, power=1.0)
+    restored.load_state_dict(memory.state_dict())
+    for either in (memory, restored):
+        either.add(decisions([[1, 1]], [[1, 0, 0]], [1]))
+        assert len(either) == 8
+    merged = memory.targets(batch=9)
+    for targets in (apart, merged):
+        assert float((targets.share[0] * targets.mean[0, :, 0]).sum()) == pytest.approx(2.0)
+
+
 def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
     agents = agents_of(kuhn())
     agents.column = agents.column._replace(width=11)
