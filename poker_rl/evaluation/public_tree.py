@@ -74,12 +74,19 @@ class AskedTree(PublicTree):
         row = table + 16 * self.game.actions
         return hands * (8 * lines + asked * row) + 3 * ROWS * table
 
-    def sample(self) -> np.ndarray:
-        """Tables [B] as the player will be asked, of a board of the last street."""
+    def some_board(self) -> Board:
+        """A board of the last street."""
         board = self.boards.root
         for number in range(len(self.streets)):
-            board = self.boards.after(board, number)[-1]
-        return self.asking.tables(self.streets[-1].tables, self.asking.holdings(board))[:ROWS]
+            boards = self.boards.after(board, number)
+            board = boards[len(boards) // 2]
+        return board
+
+    def sample(self, board: Board, player: Player, asked: Callable[[int], object]) -> None:
+        """Walk a board of the last street for nothing but the time; arguments as of `measure`."""
+        last = len(self.streets) - 1
+        reach = np.ones((2, self.streets[last].entering, len(self.ranges.hands)))
+        _Walk(self, player, asked).street(last, board, reach)
 
     def measure(self, player: Player, asked: Callable[[int], object] = lambda rows: None) -> Result:
         """Walk the tree.

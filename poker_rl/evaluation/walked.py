@@ -12,13 +12,13 @@ from poker_rl.evaluation.public_tree import AskedTree, Result
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 
-SAMPLE_S = 1.0  # seconds for which a player is asked to see how fast it answers
+SAMPLE_S = 1.0  # seconds for which a board is walked to see how long all of them will take
 
 
 def cost(game: Game, player: Player) -> str:
     """How long the exact value of a player will take and how much memory, for people.
 
-    The player is asked about some of the tables, again and again for a second.
+    One board is walked again and again for a second.
 
     Args:
         player: of one instance.
@@ -27,12 +27,16 @@ def cost(game: Game, player: Player) -> str:
         Refused: if the game's public tree cannot be walked.
     """
     tree = AskedTree(game, player.blind_to_suits)
-    rows, tables = tree.rows(), tree.sample()
-    player.probabilities(tables)  # compiles
+    rows, board, asked = tree.rows(), tree.some_board(), 0
+
+    def count(done: int) -> None:
+        nonlocal asked
+        asked += done
+
+    tree.sample(board, player, count)  # compiles
     asked, began = 0, perf_counter()
     while (seconds := perf_counter() - began) < SAMPLE_S:
-        player.probabilities(tables)
-        asked += len(tables)
+        tree.sample(board, player, count)
     minutes = seconds / asked * rows / 60
     time = f"{ceil(minutes)} min" if minutes > 1 else f"{ceil(60 * minutes)} s"
     suits = "merged" if player.blind_to_suits else "told apart"

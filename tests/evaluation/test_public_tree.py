@@ -197,7 +197,8 @@ def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, n
 def test_every_row_is_a_table_that_its_player_may_see():
     """The cards of each are different, its own hand and the board those that it stands for."""
     tree = AskedTree(FLOP, merge=True)
-    tables = tree.sample()
+    holdings = tree.asking.holdings(tree.some_board())
+    tables = tree.asking.tables(tree.streets[-1].tables, holdings)
     cards = tables["deck"][:, :7]
     assert (np.diff(np.sort(cards, 1), axis=1) > 0).all()
     assert (tables["street"] == 1).all()
