@@ -32,7 +32,12 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "algo=ppo": {"lr": 4e6, "entropy": 3.2e6},
     "algo=sd_cfr": {"lr": 2e6, "average_lr": 2e6},
     "algo=vpg": {"entropy": 1.6e6, "actor_lr": 2e6},
-    "experiment=ac_fhp": {"alpha": 38.4e6, "actor_lr": 48e6, "critic_lr": 48e6},
+    "experiment=ac_fhp": {
+        "alpha": 80e6,
+        "actor_lr": 100e6,
+        "critic_lr": 100e6,
+        "average.lr": 24000,
+    },
     "experiment=ac_lhe": {"alpha": 80e6, "actor_lr": 100e6, "critic_lr": 100e6},
     "experiment=ac_leduc": {"alpha": 75e6, "actor_lr": 90e6, "critic_lr": 90e6},
     "experiment=apu": {"epsilon": 20000},
