@@ -617,7 +617,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train -m seed=1,2 name=x", "name: several jobs would be outputs/kuhn/ppo/x; tell them"),
         ("train precision=low", 'precision: "low"'),
         ("train threads=0", "threads: 0 is not in [1, inf]"),
-        ("train threads=1e9", "threads: 1000000000 are more than the cores of this machine, "),
+        ("train threads=1e9", "threads: 1000000000 are more than the cores that may be used, "),
         ("evaluate game=kuhn player=call threads=1e9", "threads: 1000000000 are more than"),
         ("train algo.tables=1e9", "algo.tables: 1,000,000,000 tables and 16,000,000,000 actions"),
         (

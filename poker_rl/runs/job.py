@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import traceback
@@ -27,6 +26,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
+from poker_rl.runs.cores import cores
 from poker_rl.runs.launch import ALONE, Member, Place, joined, place, started
 from poker_rl.runs.record import InUse
 from poker_rl.runs.resume import KEEPS, MAY_CHANGE
@@ -247,14 +247,13 @@ def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch
     Raises:
         Refused: if there is no such device, or are not so many cores.
     """
-    cores = os.cpu_count() or 1
-    if threads > cores:
-        raise Refused(f"threads: {threads} are more than the cores of this machine, {cores}")
-    if where.workers > 1 and where.rank == 0 and threads * where.here > cores:
+    if threads > cores():
+        raise Refused(f"threads: {threads} are more than the cores that may be used, {cores()}")
+    if where.workers > 1 and where.rank == 0 and threads * where.here > cores():
         each = f"{threads} thread{'s' * (threads > 1)}"
         say(
-            f"workers: {where.here} processes of {each} each are more than the cores of this"
-            f" machine, {cores}, and will wait for each other"
+            f"workers: {where.here} processes of {each} each are more than the cores that"
+            f" may be used, {cores()}, and will wait for each other"
         )
     torch.set_num_threads(threads)
     numba.set_num_threads(threads)

@@ -22,6 +22,7 @@ from torch.distributed.rendezvous import rendezvous
 from poker_rl.config.settings import Refused
 from poker_rl.learning.nearby import Nearby
 from poker_rl.learning.processes import LOST, Lost, reaching_others, sharing
+from poker_rl.runs.cores import cores
 from poker_rl.runs.sweep import Outcome
 from poker_rl.runs.workers import died, end_with_parent
 
@@ -154,7 +155,7 @@ class Others:
     def __init__(self, workers: int, member: Member) -> None:
         self.store = TCPStore("127.0.0.1", 0, workers, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
-        awake = workers * torch.get_num_threads() <= (os.cpu_count() or 1)
+        awake = workers * torch.get_num_threads() <= cores()
         self.nearby = Nearby(workers, awake, context)
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()

@@ -10,7 +10,6 @@ outputs/tournaments/<game>/<time>/
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -33,6 +32,7 @@ from poker_rl.evaluation.tournament import Kind, counted, line_ups, results
 from poker_rl.games.game import Game
 from poker_rl.players.load import bot_of, bot_settings, load_player, told
 from poker_rl.players.player import Player
+from poker_rl.runs.cores import cores
 from poker_rl.runs.job import prepare
 from poker_rl.runs.resume import differing
 from poker_rl.runs.stop import at_once
@@ -232,10 +232,9 @@ def begin(hall: Hall, workers: int) -> None:
     if not (hall.folder / PLAN).exists():
         text = yaml.safe_dump(asdict(hall.plan), sort_keys=False, allow_unicode=True)
         write_text(hall.folder / PLAN, text)
-    cores = os.cpu_count() or 1
-    if workers > cores:
+    if workers > cores():
         print(
-            f"poker-rl: workers: {workers} are more than the cores of this machine, {cores}, and"
+            f"poker-rl: workers: {workers} are more than the cores that may be used, {cores()}, and"
             " will be slower",
             file=sys.stderr,
         )

@@ -169,12 +169,12 @@ def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatc
 def test_more_workers_than_cores_are_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr("poker_rl.runs.job.cores", lambda: 2)
     job.prepare("cpu", 1, 0, place(2))
     assert capsys.readouterr().out == ""
     job.prepare("cpu", 1, 0, place(3))
     assert capsys.readouterr().out == (
-        "workers: 3 processes of 1 thread each are more than the cores of this machine, 2, and"
+        "workers: 3 processes of 1 thread each are more than the cores that may be used, 2, and"
         " will wait for each other\n"
     )
 
