@@ -68,10 +68,8 @@ class CFR:
         self._sums = np.zeros(self._tree.legal.shape)  # of the average
         self._policy = self._tree.uniform()
         edges = self._tree.legal.size + game.seats
-        self._reach, self._earned = (
-            np.ones(edges),
-            np.zeros(edges),
-        )  # of edges, as `_sweep_part` has it
+        self._reach = np.ones(edges)  # of each edge, see `_sweep_part`
+        self._earned = np.zeros(edges)  # room for a sweep
         self._renew_reach()
 
     def learn(self) -> dict[str, float]:
