@@ -47,11 +47,11 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.average import AverageSettings
 from poker_rl.learning.averages import Averages
 from poker_rl.learning.descent import descend, set_rates
-from poker_rl.learning.legal import legal_alone
 from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.references import References
 from poker_rl.learning.rollout import OPEN, Batch, Rows
 from poker_rl.nets.dense import Together, masked_log_softmax, masked_softmax
+from poker_rl.nets.legal import Legal, few
 from poker_rl.players.player import Player
 
 METRICS = (
@@ -155,12 +155,13 @@ class PPO(NetworkLearner, Seats):
         for _ in range(self.epochs):
             for index, weight in self._agents.minibatches(rows, batch.copy[rows], self.minibatches):
                 part = {name: values[index] for name, values in data.items()}
+                legal = _legal_actions(part)
                 with self._agents.clock.networks():
                     if known is seen:
-                        both = seen.some(self._both, index)  # [K, B, A + 1]
+                        both = seen.some(self._both, index, legal)  # [K, B, A + 1]
                         logits, value = both[..., :-1], both[..., -1]
                     else:
-                        logits = seen.some(self._actor, index)
+                        logits = seen.some(self._actor, index, legal)
                         value = known.some(self._critic, index)[..., 0]
                     sums += self._update(logits, value, part, weight, now)
                 updates += 1
@@ -196,11 +197,18 @@ class PPO(NetworkLearner, Seats):
 
     def _taught(self, batch: Batch, data: dict[str, Tensor]) -> np.ndarray:
         """What the average network is shown of each row, [N, A]."""
-        return data["last"].exp().cpu().numpy()
+        policy = data["last"].exp()
+        if (legal := _legal_actions(data)) is not None:
+            policy = legal.spread(policy, batch.mask.shape[1])
+        return policy.cpu().numpy()
 
     @torch.no_grad()
     def _data(self, batch: Batch, seen: Inputs, known: Inputs) -> dict[str, Tensor]:
-        """What the loss needs of each of N decisions, [N] or [N, A]."""
+        """What the loss needs of each of N decisions, [N] or [N, A].
+
+        Where few of many actions are legal there is a column for each of those alone, [N, L]:
+        `mask` tells which columns stand for one, and `action` is the column of the one taken.
+        """
         copy, mask = self._agents.tensor(batch.copy), self._agents.tensor(batch.mask)
         references = self._references.log_policies(
             seen,
@@ -212,9 +220,14 @@ class PPO(NetworkLearner, Seats):
         with self._agents.clock.networks():
             value = known.all(self._critic, copy)[:, 0]
         advantage = estimated(batch, value, self.gamma, self.gae_lambda, self.reward_scale)
+        action, legal = self._agents.tensor(batch.action), few(batch.mask, self._agents.device)
+        columns = {"mask": mask, "action": action}
+        if legal is not None:
+            references = {name: legal.pick(values) for name, values in references.items()}
+            columns = {"mask": legal.mask, "action": legal.column(action)}
+            columns |= {"legal": legal.action, "count": legal.count}
         return references | {
-            "mask": mask,
-            "action": self._agents.tensor(batch.action),
+            **columns,
             "log_prob": self._agents.tensor(batch.log_prob),
             "value": value,
             "advantage": advantage,
@@ -232,14 +245,13 @@ class PPO(NetworkLearner, Seats):
         """One step of the optimiser; its METRICS.
 
         Args:
-            logits: [K, B, A], of copy k in block k.
+            logits: [K, B, A] or [K, B, L], of copy k in block k.
             value: [K, B].
             rows: the same rows of `_data`.
             weight: of each row in its copy's mean, [K, B].
             now: values of the schedules.
         """
         clip = now["clip"]
-        logits, rows = legal_alone(logits, rows, ("even", "magnet", "last"))
         log_policy = masked_log_softmax(logits, rows["mask"])  # [K, B, A]
         policy = masked_softmax(logits, rows["mask"])  # exp is slow where it underflows
         log_prob = log_policy.gather(2, rows["action"][..., None])[..., 0]  # [K, B]
@@ -294,3 +306,8 @@ class PPO(NetworkLearner, Seats):
             "magnet": self._references.magnet,
             **self._averages.parts(),
         }
+
+
+def _legal_actions(rows: dict[str, Tensor]) -> Legal | None:
+    """Of rows of `PPO._data`, if these have columns for legal actions alone."""
+    return Legal(rows["legal"], rows["count"]) if "legal" in rows else None

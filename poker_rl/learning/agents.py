@@ -18,6 +18,7 @@ from poker_rl.learning.minibatches import Inputs, minibatches
 from poker_rl.learning.rollout import Batch, Rollout, Rows, Seating
 from poker_rl.learning.room import demand
 from poker_rl.nets.dense import Net, Size, masked_softmax
+from poker_rl.nets.legal import Legal, few
 from poker_rl.players.features import Features
 from poker_rl.players.network import Critic, Members, NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Player
@@ -212,13 +213,13 @@ class Agents:
             if net is not None
         }
 
-    def logits(self, module: nn.Module, rows: Rows) -> Tensor:
-        """What the networks say of some rows, each through its copy, [B, outputs]."""
+    def logits(self, module: nn.Module, rows: Rows, legal: Legal | None = None) -> Tensor:
+        """What the networks say of some rows, each through its copy, [B, outputs] or [B, L]."""
         # rows of every table lie in equal blocks, a copy's each, and need no sorting
         even = self._members == "shared" and len(rows.table) == self._instances * self._tables
         copy = None if even else self.tensor(rows.copy)
         with self.clock.networks():
-            return Inputs(rows.observation, self.device).all(module, copy)
+            return Inputs(rows.observation, self.device).all(module, copy, legal)
 
     def policy(self, module: nn.Module, rows: Rows) -> np.ndarray:
         """The probabilities that the networks give to actions, [B, A], 0 to illegal ones."""
@@ -229,9 +230,13 @@ class Agents:
 
     def sampled(self, module: nn.Module, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Actions drawn from the networks' policy [B], and their log-probabilities [B]."""
+        legal = few(rows.mask, self.device)
         with torch.no_grad():
-            logits = self.logits(module, rows)
-        return sample(logits, rows.mask, self.generator)
+            logits = self.logits(module, rows, legal)
+        if legal is None:
+            return sample(logits, rows.mask, self.generator)
+        column, log_prob = sample(logits, legal.mask.cpu().numpy(), self.generator)
+        return legal.action.cpu().numpy()[np.arange(len(column)), column], log_prob
 
     def drawn(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Actions drawn from probabilities [B, A], and their log-probabilities, [B] each."""

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from poker_rl.games.game import rule as compiled
 from poker_rl.learning import processes
-from poker_rl.nets.dense import copies_of, routed
+from poker_rl.nets.dense import copies_of, logits, routed
+from poker_rl.nets.legal import Legal
 
 SAMPLE = 256  # rows looked at to see whether equal ones are common
 
@@ -32,24 +33,30 @@ class Inputs:
             self.distinct = torch.from_numpy(rows[first]).to(device).float()
             self.place = torch.from_numpy(place).to(device)
 
-    def all(self, module: nn.Module, copy: Tensor | None) -> Tensor:
-        """Every row through its copy, -> [N, out].
+    def all(self, module: nn.Module, copy: Tensor | None, legal: Legal | None = None) -> Tensor:
+        """Every row through its copy, -> [N, out], or [N, L] at its legal actions alone.
 
         Args:
             module: K networks.
             copy: of each row, [N]; None if the rows are K equal blocks, one a copy.
+            legal: the legal actions of every row, or None for all actions.
         """
         copies = copies_of(module)
-        if self.place is None or copies * len(self.distinct) >= len(self.rows):
-            return routed(module, self.rows, copy)
+        if legal is not None or self.place is None or copies * len(self.distinct) >= len(self.rows):
+            return routed(module, self.rows, copy, legal)
         if copy is None:
             copy = torch.arange(copies, device=self.rows.device)
             copy = copy.repeat_interleave(len(self.rows) // copies)
         out: Tensor = module(self.distinct.expand(copies, -1, -1))  # [K, U, out]
         return out.flatten(0, 1).index_select(0, copy * len(self.distinct) + self.place)
 
-    def some(self, module: nn.Module, index: Tensor) -> Tensor:
-        """Rows `index` [K, B] through copy k in block k, -> [K, B, out]."""
+    def some(self, module: nn.Module, index: Tensor, legal: Legal | None = None) -> Tensor:
+        """Rows `index` [K, B] through copy k in block k, -> [K, B, out].
+
+        With the legal actions of these rows the outputs of these alone, as `logits` has them.
+        """
+        if legal is not None:
+            return logits(module, self.rows[index], legal)
         if self.place is not None and len(index) == 1:
             row, place = self.place[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
             out: Tensor = module(self.distinct[row][None])  # the distinct ones of B

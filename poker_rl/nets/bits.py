@@ -13,11 +13,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from poker_rl.nets.loops import compiled_loops
 
 WIDE = 128  # inputs from which on sums of rows are faster than products
 
@@ -117,21 +118,12 @@ def _scatter(columns, ends, grad, weight):
 
 
 @cache
-def _loops() -> tuple[Any, Any, Any]:
-    """`_find`, `_add` and `_scatter` compiled, with vector instructions, which rules do without."""
-    compiled = {
-        _find: f"(uint8[:, :, ::1], {PLACES})",
-        _add: f"({PLACES}, {NUMBERS}, {NUMBERS}, {NUMBERS})",
-        _scatter: f"({PLACES}, {NUMBERS}, {NUMBERS})",
-    }
-    config: Any = numba.config
-    njit: Any = numba.njit
-    before, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1
-    try:
-        find, add, scatter = (
-            njit(signature, cache=True, nogil=True, error_model="numpy")(loop)
-            for loop, signature in compiled.items()
-        )
-    finally:
-        config.LOOP_VECTORIZE = before
-    return find, add, scatter
+def _loops() -> tuple[Any, ...]:
+    """`_find`, `_add` and `_scatter`, compiled."""
+    return compiled_loops(
+        {
+            _find: f"(uint8[:, :, ::1], {PLACES})",
+            _add: f"({PLACES}, {NUMBERS}, {NUMBERS}, {NUMBERS})",
+            _scatter: f"({PLACES}, {NUMBERS}, {NUMBERS})",
+        }
+    )

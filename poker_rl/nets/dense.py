@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from poker_rl.config.settings import Count, NonNegative, Refused
 from poker_rl.nets.bits import SumOfRows, summable
+from poker_rl.nets.legal import Legal, legal_logits
 
 FeatureKind = Literal["observation", "sorted_suits", "rank", "infoset", "table", "history"]
 Init = Literal["orthogonal", "torch"]
@@ -140,8 +141,13 @@ class Layer(nn.Module):
             nn.init.uniform_(self.weight, -bound, bound, generator=generator)
             nn.init.uniform_(self.bias, -bound, bound, generator=generator)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[K, B, in] -> [K, B, out], of whole numbers too: zeros and ones, if they are uint8."""
+    def forward(self, x: Tensor, legal: Legal | None = None) -> Tensor:
+        """[K, B, in] -> [K, B, out], of whole numbers too: zeros and ones, if they are uint8.
+
+        With the legal actions of each row -> [K, B, L], the outputs of these alone.
+        """
+        if legal is not None:
+            return legal_logits(x.to(self.weight.dtype), self.weight, self.bias, legal)
         if summable(x, self.weight):
             summed: Tensor = SumOfRows.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
             return summed
@@ -161,16 +167,17 @@ class Layers(nn.Module):
         self.activation = activation
         self.dtype = layers[0].weight.dtype
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[K, B, in] -> [K, B, out]."""
-        return self.between(x, 0, len(self.layers))
+    def forward(self, x: Tensor, legal: Legal | None = None) -> Tensor:
+        """[K, B, in] -> [K, B, out], or [K, B, L] at the legal actions of each row alone."""
+        return self.between(x, 0, len(self.layers), legal)
 
-    def between(self, x: Tensor, start: int, stop: int) -> Tensor:
+    def between(self, x: Tensor, start: int, stop: int, legal: Legal | None = None) -> Tensor:
         """What goes into layer `start` to what goes into layer `stop`, or comes out at the end."""
         for i in range(start, stop):
-            x = self.layers[i](x)
             if i + 1 < len(self.layers):
-                x = IN_PLACE[self.activation](x)  # of what nobody else has seen
+                x = IN_PLACE[self.activation](self.layers[i](x))  # of what nobody else has seen
+            else:
+                x = self.layers[i](x, legal)
         return x
 
 
@@ -215,13 +222,24 @@ class Together(nn.Module):
             for i in range(shared):
                 layers[1][i] = layers[0][i]
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[K, B, in] -> [K, B, out + other's out]."""
+    def forward(self, x: Tensor, legal: Legal | None = None) -> Tensor:
+        """[K, B, in] -> [K, B, out + other's out]; with legal actions, L + other's out."""
         nets: Any = self.nets
+        one, other = nets
         if not self.shared:
-            return torch.cat([net(x) for net in nets], -1)
-        x = nets[0].between(x, 0, self.shared)
-        return torch.cat([net.between(x, self.shared, len(net.layers)) for net in nets], -1)
+            return torch.cat([logits(one, x, legal), other(x)], -1)
+        first = self.shared
+        x = one.between(x, 0, first)
+        said = one.between(x, first, len(one.layers), legal)
+        return torch.cat([said, other.between(x, first, len(other.layers))], -1)
+
+
+def logits(module: nn.Module, x: Tensor, legal: Legal | None) -> Tensor:
+    """What a network says of its actions, [K, B, A], or of the legal ones alone, [K, B, L]."""
+    if legal is None or isinstance(module, Layers | Together):
+        said: Tensor = module(x) if legal is None else module(x, legal)
+        return said
+    return legal.pick(module(x))
 
 
 class Bets(nn.Module):
@@ -257,21 +275,25 @@ def take(module: nn.Module, copies: slice) -> nn.Module:
     return deepcopy(part(module, copies))
 
 
-def routed(module: nn.Module, x: Tensor, copy: Tensor | None) -> Tensor:
+def routed(module: nn.Module, x: Tensor, copy: Tensor | None, legal: Legal | None = None) -> Tensor:
     """Each row through the copy it belongs to, differentiable in the weights and in x.
 
     Args:
         module: K networks.
         x: [N, in].
         copy: copy of each row, [N] int64; None if the rows are K equal blocks, one a copy.
+        legal: the legal actions of each row, for the outputs of these alone.
 
     Returns:
-        [N, out], in the order of x.
+        [N, out] or [N, L], in the order of x.
     """
     copies = copies_of(module)
     if copies == 1:
-        only: Tensor = module(x[None])[0]
-        return only
+        if legal is not None:
+            legal = Legal(legal.action[None], legal.count[None])
+        return logits(module, x[None], legal)[0]
+    if legal is not None:
+        return legal.pick(routed(module, x, copy))
     if copy is None:
         even: Tensor = module(x.reshape(copies, -1, x.shape[1]))  # [K, N/K, out]
         return even.flatten(0, 1)

@@ -13,6 +13,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.nets.dense import Net, Size, masked_softmax, net_state, regret_matching, routed, take
+from poker_rl.nets.legal import Legal, few
 from poker_rl.players.features import Features
 from poker_rl.players.load import built
 
@@ -109,9 +110,14 @@ class NetworkPlayer:
     @torch.no_grad()
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]; with several instances the rows are as many equal blocks."""
-        logits = self._outputs(self.module, records)
-        legal = torch.from_numpy(self._legal(records)).to(logits.device)
-        return self._policy(logits.double(), legal).cpu().numpy()  # [B, A]
+        device = next(self.module.parameters()).device
+        mask = self._legal(records)
+        legal = few(mask, device)
+        logits = self._outputs(self.module, records, legal).double()
+        if legal is None:
+            return self._policy(logits, torch.from_numpy(mask).to(device)).cpu().numpy()
+        policy = self._policy(logits, legal.mask)  # [B, L]
+        return legal.spread(policy, mask.shape[1]).cpu().numpy()
 
     def values(self, records: np.ndarray) -> np.ndarray | None:
         """See `Player.values`; rows as in `probabilities`."""
@@ -137,11 +143,13 @@ class NetworkPlayer:
         values: np.ndarray = self._outputs(module, records).double().cpu().numpy() * critic.chips
         return values
 
-    def _outputs(self, module: nn.Module, records: np.ndarray) -> torch.Tensor:
-        """What networks say of tables [B], [B, outputs]."""
+    def _outputs(
+        self, module: nn.Module, records: np.ndarray, legal: Legal | None = None
+    ) -> torch.Tensor:
+        """What networks say of tables [B], [B, outputs] or [B, L]."""
         device = next(module.parameters()).device
         seen = torch.from_numpy(self.features(records)).to(device)
-        return routed(module, seen, self._copies(records, device))
+        return routed(module, seen, self._copies(records, device), legal)
 
     def _policy(self, logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
         return masked_softmax(logits, legal)

@@ -23,10 +23,10 @@ from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.learning.advantages import gae
-from poker_rl.learning.legal import FEW, MANY, legal_alone
 from poker_rl.learning.minibatches import Inputs, minibatches
 from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rollout, Rows
-from poker_rl.nets.dense import MLP, Size, masked_log_softmax, masked_softmax
+from poker_rl.nets import legal
+from poker_rl.nets.dense import MLP, Size
 from poker_rl.players.sampling import sample
 from poker_rl.players.table import TablePlayer
 
@@ -340,33 +340,19 @@ def test_it_tells_the_entropy_of_the_policy_whatever_the_bonus_is_for(even: str)
     assert told["policy/entropy"] == pytest.approx(np.log(legal).mean(), rel=1e-5)
 
 
-def test_the_legal_actions_alone_give_the_same_losses_and_gradients() -> None:
-    generator = torch.Generator().manual_seed(0)
-    shape = (2, 9, 2 * MANY)
-    logits = torch.randn(shape, generator=generator, requires_grad=True)
-    mask = torch.rand(shape, generator=generator) < 0.05
-    action = torch.randint(shape[2], shape[:2], generator=generator)
-    mask.scatter_(2, action[..., None], True)
-    magnet = torch.randn(shape, generator=generator)
-    rows = {"mask": mask, "action": action, "magnet": magnet, "value": torch.zeros(shape[:2])}
-
-    def losses(logits: torch.Tensor, rows: dict[str, torch.Tensor]) -> torch.Tensor:
-        log_policy = masked_log_softmax(logits, rows["mask"])
-        policy = masked_softmax(logits, rows["mask"])
-        taken = log_policy.gather(2, rows["action"][..., None])[..., 0]
-        return taken + (policy * (log_policy - rows["magnet"])).sum(2)
-
-    told, few = legal_alone(logits, rows, ("even", "magnet"))
-    assert told.shape == (2, 9, int(mask.sum(2).max()))
-    short, long = losses(told, few), losses(logits, rows)
-    torch.testing.assert_close(short, long)
-    gradients = [torch.autograd.grad(one.sum(), logits)[0] for one in (short, long)]
-    torch.testing.assert_close(*gradients)
-
-
-def test_where_many_actions_are_legal_all_stay() -> None:
-    mask = torch.ones(1, 1, 2 * MANY, dtype=torch.bool)
-    mask[..., 2 * MANY // FEW + 1 :] = False
-    for legal in (mask, mask[..., : MANY - 1]):
-        logits, rows = torch.zeros(legal.shape), {"mask": legal, "action": torch.zeros(1, 1)}
-        assert legal_alone(logits, rows, ()) == (logits, rows)
+def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {}
+    for many in (legal.MANY, 10**6):
+        monkeypatch.setattr(legal, "MANY", many)
+        learner = ppo(
+            game_of("big2"),
+            tables=32,
+            steps=8,
+            magnet=Constant(start=0.1),
+            average=average(capacity=1000),
+        )
+        told[many] = [learner.learn() for _ in range(2)]
+    few, all_of_them = told.values()
+    for one, other in zip(few, all_of_them, strict=True):
+        del one["time/outside_networks"], other["time/outside_networks"]
+        assert one == pytest.approx(other, rel=1e-4, abs=1e-5)
