@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import Tables, copied
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.room import demand
 from poker_rl.players.sampling import draw
@@ -89,7 +89,7 @@ def _forward(agents: Agents, traverser: int, decide: Decide) -> list[_Level]:
     rollout.tables.deal()
     rollout.hands += len(rollout.tables.records)
     tables = Tables(game, 0, 0)
-    tables.use(rollout.tables.records.copy())
+    tables.use(copied(rollout.tables.records))
     table = parent = action = np.arange(len(tables.records))
     levels: list[_Level] = []
     while len(tables.records):
