@@ -26,7 +26,7 @@ from poker_rl.games.hand import Hand, replay
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.hands import Hands
 from poker_rl.games.poker.table import STREETS
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import Tables, copied
 from poker_rl.players.player import Player, finite
 
 MOST_ROWS = 2**16  # tables looked at in one go; a no-limit one takes 1.5 kB
@@ -125,7 +125,7 @@ def _terms(
     start = np.cumsum(moves) - moves  # first decision of each hand [B]
     move = np.arange(len(hand)) - start[hand]
     rows = hands.pack(records)[hand]
-    before = hands.tables(rows, move).records.copy()
+    before = copied(hands.tables(rows, move).records)
     took = hands.action(rows, move)
     street = before["street"].astype(np.int64)
     shown_at = game.record["shown"].astype(np.int64)[records["variant"]]  # [B, streets]

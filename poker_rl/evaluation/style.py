@@ -22,7 +22,7 @@ from poker_rl.games.game import Game, rule
 from poker_rl.games.poker.betting import CALL, RAISE, SEATS, can_fold, start, step
 from poker_rl.games.poker.drawn_seats import DrawnSeats
 from poker_rl.games.poker.game import PokerGame
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import Tables, copied
 
 HANDS, VPIP, PFR, RAISES, CALLS, SHOWDOWNS = range(6)
 
@@ -62,7 +62,7 @@ class StyleCount:
 
     def add(self, tables: Tables, rotation: np.ndarray) -> None:
         """Count finished hands [B], in which the player has seat `rotation`, [B]."""
-        records = tables.records.copy()  # to be played again
+        records = copied(tables.records)  # to be played again
         _count(tables.definitions(), records, rotation, self.counts)
 
     def styles(self, player: str, other: str) -> list[Style]:

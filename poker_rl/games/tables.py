@@ -119,6 +119,12 @@ def compiled(loop: Any, rules: ModuleType, parallel: bool) -> Any:
     )
 
 
+def copied(records: np.ndarray) -> np.ndarray:
+    """A copy of tables [B], byte by byte: numpy goes field by field, six times as slowly."""
+    whole = np.ascontiguousarray(records)
+    return whole.view(np.uint8).copy().view(records.dtype)
+
+
 class Tables:
     """`count` tables of one game. What a method returns is new memory and may be kept.
 
@@ -177,8 +183,8 @@ class Tables:
     def definitions(self, rows: np.ndarray | None = None) -> np.ndarray:
         """The definition each table plays by, [B] records of the game's."""
         variant = self.records["variant"]
-        definitions: np.ndarray = self._record[variant if rows is None else variant[rows]]
-        return definitions
+        # whole records: indexing goes field by field
+        return self._record.take(variant if rows is None else variant[rows])
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
         """What each seat to act sees, [B, W] of the game's dtype."""

@@ -9,12 +9,12 @@ the traverser decides is copied once for each of its legal actions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
 
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import Tables, copied
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.room import demand
 from poker_rl.players.sampling import draw
@@ -34,6 +34,11 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.copy)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they take."""
+        return sum(getattr(self, field.name).nbytes for field in fields(self))
 
 
 @dataclass
@@ -89,7 +94,7 @@ def _forward(agents: Agents, traverser: int, decide: Decide) -> list[_Level]:
     rollout.tables.deal()
     rollout.hands += len(rollout.tables.records)
     tables = Tables(game, 0, 0)
-    tables.use(rollout.tables.records.copy())
+    tables.use(copied(rollout.tables.records))
     table = parent = action = np.arange(len(tables.records))
     levels: list[_Level] = []
     while len(tables.records):
@@ -111,7 +116,9 @@ def _forward(agents: Agents, traverser: int, decide: Decide) -> list[_Level]:
         played[others, drawn] = True
         parent, action = np.nonzero(played)
         what = f"hands: {len(rollout.tables.records):,} hands lead to {len(parent):,} positions and"
-        demand(what, len(parent) * game.table.itemsize, torch.device("cpu"))
+        each = 2 * game.table.itemsize + seen.nbytes // max(len(live), 1)  # its next level's too
+        kept = sum(level.seen.nbytes for level in levels)
+        demand(what, kept + len(parent) * each, torch.device("cpu"))
         tables.use(records.take(parent))
         tables.step(action)
         table = table[parent]

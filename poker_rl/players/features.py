@@ -11,7 +11,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.game import PokerGame
 from poker_rl.games.poker.suits import sort_suits
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import Tables, copied
 from poker_rl.games.tree import tree_of
 from poker_rl.nets.dense import NO_STEPS, FeatureKind
 
@@ -66,7 +66,7 @@ class Features:
     def _renamed(self, records: np.ndarray) -> np.ndarray:
         if not self._renames:
             return records
-        renamed = records.copy()
+        renamed = copied(records)
         self._tables.use(renamed)
         sort_suits(self._tables.definitions(), renamed)
         return renamed
