@@ -373,6 +373,20 @@ def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str])
     assert "exact: " in err
 
 
+def test_a_game_too_large_for_exact_values_is_refused_before_there_is_a_folder(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With four raises, players who are shown the names of suits make too many."""
+    game = ["game=flop_holdem", "game.max_raises=[4,4]"]
+    assert code("train", *game, "algo=ppo", "evaluation.exact_every=1000") == 2
+    assert code("evaluate", *game, "player=mcts", "exact=true", "out=kept") == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("poker-rl: evaluation.exact_every: the public tree of flop_holdem has")
+    assert second.startswith("poker-rl: exact: the public tree of flop_holdem has about")
+    assert not Path("outputs").exists()
+    assert not Path("kept").exists()
+
+
 def test_evaluate_tells_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     """Where the game can be enumerated the exact value counts, and a loss says nothing."""
     given = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]

@@ -12,6 +12,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 from poker_rl.evaluation.lbr import HANDS, LocalBestResponse
 from poker_rl.evaluation.matches import FEWEST_DEALS, against, half_width, unit_of
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.reduction import Make
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 
@@ -57,14 +58,18 @@ def by_local_best_response(game: Game, player: Player, name: str, deals: int, se
     ) as bar:
         won = responder.play(boards, each, lambda done: bar.update(done * each))
     scale, unit = unit_of(game)
-    measured = Measurement(
-        float(won.mean() * scale), half_width(won * scale), unit, kind_of(won.mean())
-    )
-    return Bound(name, "lbr", 2 * each * boards, measured)
+    measured = Measurement(float(won.mean() * scale), half_width(won * scale), unit, LOWER_BOUND)
+    return Bound(name, "lbr", 2 * each * boards, judged(measured))
 
 
 def by_trained(
-    game: Game, player: Player, name: str, responses: Mapping[str, Player], deals: int, seed: int
+    game: Game,
+    player: Player,
+    name: str,
+    responses: Mapping[str, Player],
+    deals: int,
+    seed: int,
+    reduce: Make | None = None,
 ) -> Bound:
     """What the best of some trained players wins from a player, called `name`.
 
@@ -74,19 +79,25 @@ def by_trained(
     Args:
         responses: by name, at least one.
         deals: of each match.
+        reduce: what takes luck out of them.
     """
 
     def won_by(other: str, cards: int) -> Measurement:
-        return against(game, responses[other], player, name, deals, cards)
+        return against(game, responses[other], player, name, deals, cards, reduce=reduce)
 
     best = next(iter(responses))
     if len(responses) > 1:
         best = max(responses, key=lambda other: won_by(other, seed).value)
         seed = int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
     won = won_by(best, seed)
-    return Bound(name, best, game.seats * deals, replace(won, kind=kind_of(won.value)))
+    return Bound(name, best, game.seats * deals, judged(won))
 
 
-def kind_of(won: float) -> str:
-    """What a result says: that a player loses less than nothing is known of all."""
-    return LOWER_BOUND if won > 0 else VACUOUS
+def judged(won: Measurement) -> Measurement:
+    """A bound as what it is: vacuous if its interval reaches 0, which is a bound for everybody."""
+    return replace(won, kind=LOWER_BOUND if lower_end(won) > 0 else VACUOUS)
+
+
+def lower_end(won: Measurement) -> float:
+    """Of the interval."""
+    return won.value - (won.half_width or 0.0)

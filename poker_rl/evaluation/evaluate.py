@@ -25,7 +25,6 @@ from poker_rl.evaluation.outcomes import OutcomeCount
 from poker_rl.evaluation.reduction import Make
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
-from poker_rl.evaluation.walked import cost
 from poker_rl.games.game import Game
 from poker_rl.games.public.tree import heads_up
 from poker_rl.games.tree import Tree
@@ -170,17 +169,17 @@ def evaluate_players(
     if figures and metrics is not None:
         with about("figures"):
             read_rows(metrics)  # refused now and not after the matches
+    costs = []
     if exact:
         with about("exact"):
-            evaluation.demand_exact()
+            costs = evaluation.exact_costs(players)
     if out is not None:
         with about("out"):
             make_folder(out)
 
     began = datetime.now()
-    if exact and evaluation.tree is None:
-        for name, one in players.items():
-            say(f"{name}: {cost(game, one.instance(0))}")
+    for told_cost in costs:
+        say(told_cost)
     measures = {name: evaluation.measures(one, exact) for name, one in players.items()}
     reduce = evaluation.reduction
     bounds = []
@@ -188,7 +187,7 @@ def evaluate_players(
         if lbr:
             bounds.append(by_local_best_response(game, one, name, deals, seed))
         if trained:
-            bounds.append(by_trained(game, one, name, trained, deals, seed))
+            bounds.append(by_trained(game, one, name, trained, deals, seed, reduce))
     matches = match_all(game, evaluation.tree, players, opponents, deals, seed, reduce)
     for path, name, then in selves:
         met = match_all(

@@ -30,7 +30,7 @@ from poker_rl.evaluation.exploitability import exploitability, gains, values
 from poker_rl.evaluation.matches import Deals, against, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.reduction import Make, Reduce, reduction
-from poker_rl.evaluation.walked import demand_walk, walk
+from poker_rl.evaluation.walked import cost, demand_walk, walk
 from poker_rl.games.game import Game
 from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
@@ -104,6 +104,20 @@ class Evaluation:
             demand_walk(self._game)
             if self.others is not None:
                 raise Refused("goes without evaluation.others: the player has to have all seats")
+
+    def exact_costs(self, players: Mapping[str, Player]) -> list[str]:
+        """How long each player's exact value will take, and how much memory, for people.
+
+        Nothing is told where the game is enumerated, which takes no time.
+
+        Raises:
+            Refused: as `demand_exact`, or if the public tree is too large to be walked for a player
+                who is shown the names of suits.
+        """
+        self.demand_exact()
+        if self.tree is not None:
+            return []
+        return [f"{name}: {cost(self._game, one.instance(0))}" for name, one in players.items()]
 
     @cached_property
     def tree(self) -> Tree | None:

@@ -38,6 +38,13 @@ class Evaluation(Protocol):
     def exact_every(self) -> int | None:
         """In units of the budget: when `evaluate` is asked to be exact; None: never."""
 
+    def exact_costs(self, players: Mapping[str, Player]) -> list[str]:
+        """What measuring each player exactly will cost, in words; empty if nearly nothing.
+
+        Raises:
+            Refused: if one of them can't be measured so.
+        """
+
     def evaluate(
         self,
         players: dict[str, Player],

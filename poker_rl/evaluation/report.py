@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.evaluation import outcomes, seated
-from poker_rl.evaluation.bounds import Bound
+from poker_rl.evaluation.bounds import LOWER_BOUND, Bound, lower_end
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened
 from poker_rl.evaluation.equilibrium import CARDS, SITUATIONS, member
 from poker_rl.evaluation.evaluation import Measures
@@ -23,6 +23,7 @@ from poker_rl.evaluation.outcomes import Outcomes
 from poker_rl.evaluation.seated import Seated
 from poker_rl.evaluation.style import Style, rows_of, table_of
 from poker_rl.games.game import Game
+from poker_rl.games.poker.game import PokerGame
 
 LEVEL = re.compile(r"/p\d+$")  # of a percentile's tag
 AGAINST = "against "  # the kind of a number from matches begins so
@@ -79,7 +80,10 @@ class Report:
         if distances := self._distances(numbers):
             parts.append(distances)
         elif self.measures and not any("exploitability" in one for one in self.measures.values()):
-            parts.append("distance to Nash: not computed, the game is too large to enumerate")
+            unknown = "distance to Nash: not computed, the game is too large to enumerate"
+            if isinstance(self.game, PokerGame) and self.game.seats == 2:
+                unknown += "; lbr=true bounds it, exact=true computes it where that can be done"
+            parts.append(unknown)
         if self.table:
             rule = f"{self.deals:,} deals, each played in every rotation of the players over the"
             rule += f" seats; {self.table[0].won.unit}, 95 % interval"
@@ -122,18 +126,18 @@ class Report:
         return [*self.measures, *usual, *met, *by, *(one.player for one in self.table)]
 
     def _distances(self, numbers: dict[str, str]) -> str:
-        """Of each player with bounds: its exact distance to Nash, else the largest bound."""
+        """Of each player with bounds: its exact distance to Nash, else the bound that is surest."""
         lines = []
         for name in dict.fromkeys(bound.player for bound in self.bounds):
             exactly = self.measures.get(name, {}).get("exploitability")
             best = max(
                 (bound for bound in self.bounds if bound.player == name),
-                key=lambda bound: bound.won.value,
+                key=lambda bound: lower_end(bound.won),
             )
             won = number(best.won.value, best.won.half_width)
             if exactly is not None:
                 told = f"{number(exactly.value)} {exactly.unit}, {exactly.kind}"
-            elif best.won.value > 0:
+            elif best.won.kind == LOWER_BOUND:
                 told = f"at least {won} {best.won.unit}, {best.won.kind} by {best.by}"
             else:
                 told = f"not known: what {best.by} wins, {won} {best.won.unit}, says nothing"

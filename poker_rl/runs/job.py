@@ -164,6 +164,11 @@ def start(
     if root.warm_start is not None and (folder is None or not (folder / STATE).exists()):
         with about("warm_start"):
             settings["warm_start"] = begin_with(root.warm_start, settings, algorithm, game)
+    if evaluation.exact_every is not None:
+        with about("evaluation.exact_every"):
+            costs = evaluation.exact_costs(algorithm.players())
+        for cost in costs if where.rank == 0 else ():
+            say(cost)
     with joined(where, device, member):
         return train(
             settings,

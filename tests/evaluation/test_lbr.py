@@ -12,10 +12,11 @@ from toy_games import kuhn, leduc
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation import edges
-from poker_rl.evaluation.bounds import by_local_best_response, by_trained
+from poker_rl.evaluation.bounds import by_local_best_response, by_trained, judged
 from poker_rl.evaluation.exploitability import best_response_values, values
 from poker_rl.evaluation.lbr import Deal, LocalBestResponse
 from poker_rl.evaluation.matches import against
+from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
 from poker_rl.games.public.boards import Boards
 from poker_rl.games.public.ranges import Ranges
@@ -39,8 +40,8 @@ class HalfRaise(Uniform):
     ("player", "least", "most"),
     [
         ("call", 1163.48, 1163.48),  # to check and call is all it does, so local is global
-        ("raise", 0, 3697.69),
-        (HalfRaise(game=HOLDEM), 0, 2406.55),
+        ("raise", 3300, 3697.69),  # nine tenths, so that a responder that errs is noticed
+        (HalfRaise(game=HOLDEM), 2100, 2406.55),
     ],
     ids=["call", "raise", "half"],
 )
@@ -220,3 +221,13 @@ def test_the_best_of_trained_responses_is_measured_anew():
     alone = by_trained(definition, player, "uniform", {"fold": given["fold"]}, 200, seed=3)
     assert alone.won.value < 0
     assert alone.won.kind == "lower_bound, vacuous"
+
+
+def test_a_bound_whose_interval_reaches_0_is_vacuous() -> None:
+    def kind(value: float, half_width: float | None) -> str:
+        return judged(Measurement(value, half_width, "mbb/hand", "")).kind
+
+    assert kind(298, 413) == "lower_bound, vacuous"
+    assert kind(298, 297) == "lower_bound"
+    assert kind(750, None) == kind(750, 0) == "lower_bound"
+    assert kind(0, 0) == kind(-3, 1) == "lower_bound, vacuous"

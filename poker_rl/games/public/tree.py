@@ -42,10 +42,12 @@ class PublicTree:
         self.boards = Boards(self.game, self.ranges, merge)
         about = self._about(merge)
         if about > MOST_ROWS:
+            fits = "games of fewer raises, streets or cards fit, such as flop_holdem unchanged"
+            if not merge and self._about(merge=True) <= MOST_ROWS:
+                fits = "players who are not shown the names of suits fit: net.features=sorted_suits"
             raise Refused(
                 f"the public tree of {game.name} has about {about:.1e} public states times"
-                f" hands, more than {MOST_ROWS:.0e}, the most that is walked; smaller games fit,"
-                " such as flop_holdem"
+                f" hands, more than {MOST_ROWS:.0e}, the most that is walked; {fits}"
             )
 
     def _about(self, merge: bool) -> float:
