@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from poker_rl.config.settings import Refused
-from poker_rl.nets.dense import Size, take
+from poker_rl.nets.copies import take
+from poker_rl.nets.dense import Size
 from poker_rl.nets.history import LSTM, HistoryNet, prefixes
 
 L, F, REST, COPIES = 5, 3, 7, 2
