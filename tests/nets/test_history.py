@@ -9,10 +9,11 @@ import torch
 from torch import nn
 
 from poker_rl.config.settings import Refused
+from poker_rl.nets.cells import beginnings
 from poker_rl.nets.copies import take
 from poker_rl.nets.dense import Size
 from poker_rl.nets.history import HistoryNet
-from poker_rl.nets.lstm import LSTM, beginnings, prefixes
+from poker_rl.nets.lstm import LSTM, prefixes
 
 L, F, REST, COPIES = 5, 3, 7, 2
 
@@ -116,10 +117,13 @@ def test_beginnings_are_each_found_once():
         [[[0.0 if c == " " else ord(c), 1.0 - (c == " ")] for c in word.ljust(3)] for word in words]
     )
     found = beginnings(x)
-    texts = [""]  # of what goes on nothing, which the index -1 finds while it is alone
-    for step, before in zip(found.step, found.before, strict=True):
-        texts.insert(-1, texts[before] + (chr(int(step[0])) if step[0] else "."))
-    assert sorted(texts) == ["", ".", "a", "ab", "aba", "abc", "b", "c", "ca"]
+    texts: list[str] = []
+    for i, step in enumerate(found.step):
+        before = texts[found.before[i]] if i >= found.ends[0] else ""
+        texts.append(before + (chr(int(step[0])) if step[0] else "."))
+    assert sorted(texts) == [".", "a", "ab", "aba", "abc", "b", "c", "ca"]
+    assert [len(text) for text in texts] == sorted(len(text) for text in texts)
+    assert found.ends.tolist() == [4, 6, 8]
     assert [texts[node] for node in found.whole] == [word or "." for word in words]
 
 
