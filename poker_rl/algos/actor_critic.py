@@ -38,7 +38,7 @@ from poker_rl.learning.averages import Averages
 from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.exact_average import ExactAverage
 from poker_rl.learning.rollout import Batch, Rows
-from poker_rl.nets.dense import masked_log_softmax
+from poker_rl.nets.chances import masked_log_softmax
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import mixed
 

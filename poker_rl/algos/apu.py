@@ -59,7 +59,8 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.hand_memory import HandMemory
 from poker_rl.learning.rollout import ENDED, Batch, Rows
 from poker_rl.learning.soft_targets import Learner
-from poker_rl.nets.dense import masked_log_softmax, masked_softmax, part
+from poker_rl.nets.chances import masked_log_softmax, masked_softmax
+from poker_rl.nets.copies import part
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import mixed
 

@@ -50,7 +50,8 @@ from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.references import References
 from poker_rl.learning.rollout import OPEN, Batch, Rows
-from poker_rl.nets.dense import Together, masked_log_softmax, masked_softmax
+from poker_rl.nets.chances import masked_log_softmax, masked_softmax
+from poker_rl.nets.dense import Together
 from poker_rl.nets.legal import Legal, few
 from poker_rl.players.player import Player
 

@@ -29,7 +29,7 @@ from poker_rl.learning.advantages import gae
 from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.descent import Optimiser, descend
 from poker_rl.learning.rollout import ENDED, Rows
-from poker_rl.nets.dense import masked_log_softmax
+from poker_rl.nets.chances import masked_log_softmax
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import sample
 

@@ -36,7 +36,7 @@ from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.exact_average import ExactAverage
 from poker_rl.learning.means import Means, Targets
 from poker_rl.learning.minibatches import Inputs
-from poker_rl.nets.dense import masked_log_softmax, regret_matching
+from poker_rl.nets.chances import masked_log_softmax, regret_matching
 from poker_rl.players.network import RegretPlayer
 from poker_rl.players.player import Player
 

@@ -40,7 +40,8 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.rollout import Batch, Rows, joined
-from poker_rl.nets.dense import masked_log_softmax, routed
+from poker_rl.nets.chances import masked_log_softmax
+from poker_rl.nets.copies import routed
 from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.player import Player
 

@@ -17,7 +17,8 @@ from poker_rl.learning.memory import Column
 from poker_rl.learning.minibatches import Inputs, minibatches
 from poker_rl.learning.rollout import Batch, Rollout, Rows, Seating
 from poker_rl.learning.room import demand
-from poker_rl.nets.dense import Net, Size, masked_softmax
+from poker_rl.nets.chances import masked_softmax
+from poker_rl.nets.dense import Net, Size
 from poker_rl.nets.legal import Legal, few
 from poker_rl.players.features import Features
 from poker_rl.players.network import Critic, Members, NetworkPlayer, member_count, member_of

@@ -22,7 +22,7 @@ from poker_rl.learning.agents import Agents
 from poker_rl.learning.descent import Descent, Optimiser
 from poker_rl.learning.memory import Column, Memory, Rule
 from poker_rl.learning.rollout import Batch
-from poker_rl.nets.dense import masked_log_softmax
+from poker_rl.nets.chances import masked_log_softmax
 
 
 @dataclass(kw_only=True, frozen=True)

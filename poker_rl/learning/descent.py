@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from poker_rl.config.schedules import Schedule
 from poker_rl.learning import processes
 from poker_rl.learning.clock import Clock
-from poker_rl.nets.dense import clip_gradients, copies_of
+from poker_rl.nets.copies import copies_of
+from poker_rl.nets.dense import clip_gradients
 
 Optimiser = Literal["adam", "sgd"]
 

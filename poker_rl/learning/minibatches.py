@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from poker_rl.games.game import rule as compiled
 from poker_rl.learning import processes
-from poker_rl.nets.dense import copies_of, logits, routed
+from poker_rl.nets.copies import copies_of, routed
+from poker_rl.nets.dense import logits
 from poker_rl.nets.legal import Legal
 
 SAMPLE = 256  # rows looked at to see whether equal ones are common

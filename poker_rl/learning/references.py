@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.minibatches import Inputs
-from poker_rl.nets.dense import masked_log_softmax
+from poker_rl.nets.chances import masked_log_softmax
 from poker_rl.nets.weight_average import WeightAverage
 
 

@@ -4,7 +4,8 @@ Imports config.
 """
 
 from poker_rl.nets.amounts import AmountNet
-from poker_rl.nets.dense import MLP, Net, Size, masked_log_softmax, masked_softmax
+from poker_rl.nets.chances import masked_log_softmax, masked_softmax
+from poker_rl.nets.dense import MLP, Net, Size
 from poker_rl.nets.history import HistoryNet
 from poker_rl.nets.weight_average import WeightAverage
 

@@ -9,7 +9,6 @@ gradient clipping are each copy's own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from math import sqrt
@@ -253,90 +252,6 @@ class Bets(nn.Module):
         """One-hot infosets [K, B, I] -> [K, B, 3]."""
         w = torch.bmm(x.to(self.weight.dtype), self.weight)  # [K, B, 1]
         return torch.cat([-w, torch.zeros_like(w), w], -1)
-
-
-def copies_of(module: nn.Module) -> int:
-    """Number of copies K of a network."""
-    return next(module.parameters()).shape[0]
-
-
-def part(module: nn.Module, copies: slice) -> nn.Module:
-    """Some copies of a network as a network of its own, with the same memory."""
-    # deepcopy takes what its memo holds, so no weight is copied
-    memo: dict[int, Any] = {
-        id(whole): nn.Parameter(whole.detach()[copies], requires_grad=whole.requires_grad)
-        for whole in module.parameters()
-    }
-    return deepcopy(module, memo)
-
-
-def take(module: nn.Module, copies: slice) -> nn.Module:
-    """Some copies of a network as a network of its own, with memory of its own."""
-    return deepcopy(part(module, copies))
-
-
-def routed(module: nn.Module, x: Tensor, copy: Tensor | None, legal: Legal | None = None) -> Tensor:
-    """Each row through the copy it belongs to, differentiable in the weights and in x.
-
-    Args:
-        module: K networks.
-        x: [N, in].
-        copy: copy of each row, [N] int64; None if the rows are K equal blocks, one a copy.
-        legal: the legal actions of each row, for the outputs of these alone.
-
-    Returns:
-        [N, out] or [N, L], in the order of x.
-    """
-    copies = copies_of(module)
-    if copies == 1:
-        if legal is not None:
-            legal = Legal(legal.action[None], legal.count[None])
-        return logits(module, x[None], legal)[0]
-    if legal is not None:
-        return legal.pick(routed(module, x, copy))
-    if copy is None:
-        even: Tensor = module(x.reshape(copies, -1, x.shape[1]))  # [K, N/K, out]
-        return even.flatten(0, 1)
-    slot, most = _slots(copy, copies)
-    blocks = x.new_zeros(copies * most, x.shape[1]).index_copy(0, slot, x)
-    out: Tensor = module(blocks.view(copies, most, -1))  # [K, most, out]
-    return out.flatten(0, 1).index_select(0, slot)
-
-
-def _slots(copy: Tensor, copies: int) -> tuple[Tensor, int]:
-    """A place of its own for each row in K equal blocks, [N], and how many rows a block needs."""
-    counts = torch.bincount(copy, minlength=copies)  # [K]
-    most = int(counts.max())
-    order = copy.to(torch.int32).argsort(stable=True)  # twice as fast as of int64
-    before = counts.cumsum(0) - counts
-    blocks = torch.arange(copies, device=copy.device) * most - before
-    places = torch.arange(len(copy), device=copy.device) + blocks.repeat_interleave(counts)
-    return torch.empty_like(copy).index_copy_(0, order, places), most
-
-
-def masked_log_softmax(logits: Tensor, legal: Tensor) -> Tensor:
-    """Log probabilities over legal actions [..., A]; illegal ones are finite, with probability 0.
-
-    Finite, because 0 * -inf would make every entropy NaN.
-    """
-    return logits.masked_fill(~legal, torch.finfo(logits.dtype).min).log_softmax(-1)
-
-
-def masked_softmax(logits: Tensor, legal: Tensor) -> Tensor:
-    """Probabilities over legal actions [..., A], exactly 0 for illegal ones."""
-    return logits.masked_fill(~legal, -torch.inf).softmax(-1)
-
-
-def regret_matching(regrets: Tensor, legal: Tensor) -> Tensor:
-    """Probabilities in proportion to the positive regrets of legal actions [..., A].
-
-    Where no regret is positive, the action with the largest regret alone is played.
-    """
-    positive = regrets.clamp(min=0).masked_fill(~legal, 0)
-    total = positive.sum(-1, keepdim=True)
-    best = regrets.masked_fill(~legal, -torch.inf).argmax(-1, keepdim=True)
-    alone = torch.zeros_like(regrets).scatter_(-1, best, 1.0)
-    return torch.where(total > 0, positive / total, alone)
 
 
 @torch.no_grad()

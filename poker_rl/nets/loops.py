@@ -9,7 +9,7 @@ import numba
 
 
 def compiled_loops(
-    loops: Mapping[Callable[..., None], str], *, any_order: bool = False
+    loops: Mapping[Callable[..., Any], str], *, any_order: bool = False
 ) -> tuple[Any, ...]:
     """Functions compiled for the types of their signatures, and kept on the disk.
 

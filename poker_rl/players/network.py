@@ -12,7 +12,9 @@ from torch import nn
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
-from poker_rl.nets.dense import Net, Size, masked_softmax, net_state, regret_matching, routed, take
+from poker_rl.nets.chances import masked_softmax, regret_matching
+from poker_rl.nets.copies import routed, take
+from poker_rl.nets.dense import Net, Size, net_state
 from poker_rl.nets.legal import Legal, few
 from poker_rl.players.features import Features
 from poker_rl.players.load import built

@@ -13,7 +13,9 @@ from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.learning.agents import Agents, Seats
 from poker_rl.nets.amounts import AmountNet, Amounts
-from poker_rl.nets.dense import MLP, Size, masked_softmax, net_state, take
+from poker_rl.nets.chances import masked_softmax
+from poker_rl.nets.copies import take
+from poker_rl.nets.dense import MLP, Size, net_state
 from poker_rl.players.load import built
 
 ACTIONS, INPUTS = 41, 5

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
 
 from poker_rl.config.settings import Refused
-from poker_rl.nets.dense import Size, take
-from poker_rl.nets.history import LSTM, HistoryNet, prefixes
+from poker_rl.nets.cells import beginnings
+from poker_rl.nets.copies import take
+from poker_rl.nets.dense import Size
+from poker_rl.nets.history import HistoryNet
+from poker_rl.nets.lstm import LSTM, prefixes
 
 L, F, REST, COPIES = 5, 3, 7, 2
 
@@ -36,30 +41,38 @@ def weights(own):
     return torch.cat([write, keep, new, show], -1).movedim(-1, 0)
 
 
-def test_an_lstm_is_pytorchs_for_each_copy_and_length():
-    reader = LSTM((L, F), 4, COPIES, torch.Generator().manual_seed(0))
+# The compiled loop reads float32, PyTorch's operations everything else.
+WAYS = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+
+
+@WAYS
+@pytest.mark.parametrize("units", [4, 5])
+def test_an_lstm_is_pytorchs_for_each_copy_and_length(dtype, units):
+    reader = LSTM((L, F), units, COPIES, torch.Generator().manual_seed(0)).to(dtype)
     lengths = [5, 1, 3, 4, 1, 2]
-    x = rows(lengths)[..., : L * F]
+    x = rows(lengths)[..., : L * F].to(dtype)
     read = reader(x)
-    judge = nn.LSTM(F, 4, batch_first=True)
+    judge = nn.LSTM(F, units, batch_first=True, dtype=dtype)
     for k in range(COPIES):
         with torch.no_grad():
             theirs = [weights(own) for own in (reader.input[k], reader.state[k], reader.bias[k])]
-            for own, weight in zip(judge.parameters(), [*theirs, torch.zeros(16)], strict=True):
+            none = torch.zeros(4 * units)
+            for own, weight in zip(judge.parameters(), [*theirs, none], strict=True):
                 own.copy_(weight)
         for row, length in enumerate(lengths):
             steps = x[k, row].view(1, L, F)[:, :length]
             torch.testing.assert_close(read[k, row], judge(steps)[1][0][0, 0])
 
 
-def test_sequences_that_begin_alike_are_read_as_if_alone():
-    reader = LSTM((L, F), 4, 1, torch.Generator().manual_seed(0))
+@WAYS
+def test_sequences_that_begin_alike_are_read_as_if_alone(dtype):
+    reader = LSTM((L, F), 4, 1, torch.Generator().manual_seed(0)).to(dtype)
     x = torch.randint(1, 3, (1, 40, L, F), generator=torch.Generator().manual_seed(1)) / 2
     lengths = torch.arange(40) % (L + 1)
     x[0, torch.arange(L) >= lengths[:, None]] = 0
     x[0, 30:] = x[0, :10]  # and whole ones alike
-    x = x.flatten(2)
-    weight = torch.rand(40, 4)
+    x = x.flatten(2).to(dtype)
+    weight = torch.rand(40, 4, dtype=dtype)
 
     def gradients(read):
         return torch.autograd.grad((weight * read).sum(), list(reader.parameters()))
@@ -80,6 +93,38 @@ def test_prefixes_are_each_found_once():
         texts += shorter
     assert sorted(texts) == ["a", "ab", "aba", "abc", "b", "c", "ca"]
     assert [texts[node] for node in found.whole] == words
+
+
+def test_both_ways_of_reading_agree_for_long_sequences_and_large_numbers():
+    reader = LSTM((40, F), 8, 1, torch.Generator().manual_seed(0))
+    exact = deepcopy(reader).double()
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randint(0, 3, (1, 60, 40, F), generator=generator).float()
+    x[0, torch.arange(40) >= torch.randint(0, 41, (60, 1), generator=generator)] = 0
+    x[0, :3] *= 100  # gates that are as good as open or shut
+    x = x.flatten(2)
+    weight = torch.rand(60, 8, generator=generator)
+    torch.testing.assert_close(reader(x).double(), exact(x.double()), atol=2e-6, rtol=0)
+    (weight * reader(x)[0]).sum().backward()
+    (weight * exact(x.double())[0]).sum().backward()
+    for one, other in zip(reader.parameters(), exact.parameters(), strict=True):
+        torch.testing.assert_close(one.grad.double(), other.grad, atol=2e-4, rtol=2e-5)
+
+
+def test_beginnings_are_each_found_once():
+    words = ["aba", "ab", "abc", "b", "aba", "ca", ""]
+    x = torch.tensor(
+        [[[0.0 if c == " " else ord(c), 1.0 - (c == " ")] for c in word.ljust(3)] for word in words]
+    )
+    found = beginnings(x)
+    texts: list[str] = []
+    for i, step in enumerate(found.step):
+        before = texts[found.before[i]] if i >= found.ends[0] else ""
+        texts.append(before + (chr(int(step[0])) if step[0] else "."))
+    assert sorted(texts) == [".", "a", "ab", "aba", "abc", "b", "c", "ca"]
+    assert [len(text) for text in texts] == sorted(len(text) for text in texts)
+    assert found.ends.tolist() == [4, 6, 8]
+    assert [texts[node] for node in found.whole] == [word or "." for word in words]
 
 
 def test_no_history_is_read_as_a_step_of_zeros():

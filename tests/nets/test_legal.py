@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from poker_rl.nets.dense import Layers, Together, dense, routed
+from poker_rl.nets.copies import routed
+from poker_rl.nets.dense import Layers, Together, dense
 from poker_rl.nets.legal import FEW, MANY, Legal, few
 
 ACTIONS = 3 * MANY

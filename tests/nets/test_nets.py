@@ -9,20 +9,9 @@ import torch
 
 from poker_rl.config.settings import Refused
 from poker_rl.nets.bits import WIDE, summable
-from poker_rl.nets.dense import (
-    MLP,
-    BetWeight,
-    Layer,
-    Size,
-    Together,
-    clip_gradients,
-    copies_of,
-    masked_log_softmax,
-    masked_softmax,
-    regret_matching,
-    routed,
-    take,
-)
+from poker_rl.nets.chances import masked_log_softmax, masked_softmax, regret_matching
+from poker_rl.nets.copies import copies_of, routed, take
+from poker_rl.nets.dense import MLP, BetWeight, Layer, Size, Together, clip_gradients
 from poker_rl.nets.weight_average import WeightAverage
 
 INPUTS, OUTPUTS = 11, 3

@@ -17,7 +17,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.games.load import load_game
 from poker_rl.learning.descent import Descent
-from poker_rl.nets.history import LSTM
+from poker_rl.nets.lstm import LSTM
 from poker_rl.players.load import load_player
 from poker_rl.players.player import Player
 
