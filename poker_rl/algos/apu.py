@@ -72,8 +72,8 @@ class APU(NetworkLearner):
     """The learner; `progress.updates` are gradient steps, whoever takes them.
 
     Raises:
-        Refused: if the game keeps no actions, a period is no whole number of iterations, there is
-            an opponent where several agents are to learn, or copies are to remember.
+        Refused: if the game keeps no actions, a period is no whole number of iterations, or there
+            is an opponent where several agents are to learn.
     """
 
     update: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
@@ -103,10 +103,6 @@ class APU(NetworkLearner):
     def __post_init__(self, given: Given) -> None:
         if given.opponent is not None and self.update != "dual_apu_ctrl":
             raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
-        if self.update == "dual_apu" and self.remember == "all":
-            raise Refused(
-                "remember: in dual_apu the others are copies without a memory; allowed: learner"
-            )
         game = given.game
         self._hands = Hands(game)
         self._episode = game.seats  # hands
@@ -146,7 +142,6 @@ class APU(NetworkLearner):
         self._others: nn.Module | None = None  # the actor of those who do not learn
         if self.update == "dual_apu":
             self._others = deepcopy(self._actor).requires_grad_(False)
-            self._agents.rollout.opponent = self._agents.player(self._others)
         self._seen: list[np.ndarray] = []  # of this iteration's rows: moves and chips paid, [B, 2]
 
     def _iterate(self) -> dict[str, float]:
@@ -190,16 +185,27 @@ class APU(NetworkLearner):
         period = self.training_period * self._episode * self._agents.workers
         return hands * self.updates // period  # of each process, on the average
 
+    def _learns(self, copy: np.ndarray, agent: np.ndarray) -> np.ndarray:
+        """Which decisions are those of who learns now, [N] bool."""
+        return self._learner.owns(copy) if self._others is None else agent == 0
+
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        policy = self._agents.policy(self._actor, rows)
-        explores = self._epsilon * self._learner.owns(rows.copy)[:, None]
+        learns = self._learns(rows.copy, rows.agent)
+        if self._others is None:
+            policy = self._agents.policy(self._actor, rows)
+        else:
+            policy = np.empty(rows.mask.shape, np.float32)
+            for actor, own in ((self._actor, learns), (self._others, ~learns)):
+                if own.any():
+                    policy[own] = self._agents.policy(actor, rows.pick(own))
+        explores = self._epsilon * learns[:, None]
         tables = rows.tables.records
         paid = tables["paid"][rows.table, rows.seat]
         self._seen.append(np.stack([tables["moves"][rows.table], paid], 1, dtype=np.int64))
         return self._agents.drawn(mixed(policy, rows.mask, explores))
 
     def _remember(self, batch: Batch, learners: Sequence[Learner]) -> None:
-        """Keep each learner's own decisions in hands that are over."""
+        """Keep decisions in hands that are over: each learner's own, in dual_apu copies' too."""
         records = self._agents.rollout.tables.records
         moves, paid = np.concatenate(self._seen).T  # [N]
         ended = batch.next == ENDED
@@ -210,7 +216,10 @@ class APU(NetworkLearner):
             reward = batch.reward / self._unit
         hands = self._hands.pack(records)
         for learner in learners:
-            own = np.flatnonzero(learner.owns(batch.copy))
+            owned = learner.owns(batch.copy)
+            if self.remember == "learner":
+                owned &= self._learns(batch.copy, batch.agent)
+            own = np.flatnonzero(owned)
             learner.memory.add(
                 batch.copy[own] - learner.copies.start,
                 hand=hands[batch.table[own]],

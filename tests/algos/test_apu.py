@@ -292,13 +292,19 @@ def test_the_others_play_a_copy_made_every_so_often() -> None:
         assert not all(map(torch.equal, now, others if due else actor))
 
 
-def test_the_learner_learns_among_the_others() -> None:
-    """Copies that always call: whoever raises or folds is agent 0, and only he is remembered."""
+@pytest.mark.parametrize("remember", ["learner", "all"])
+def test_the_learner_learns_among_the_others(remember: str) -> None:
+    """Copies that always call: whoever raises or folds is agent 0."""
     learner = apu(
-        game_of("limit_holdem_6p"), update="dual_apu", update_period=100, episodes=10, replay=5000
+        game_of("limit_holdem_6p"),
+        update="dual_apu",
+        update_period=100,
+        episodes=10,
+        replay=20_000,
+        remember=remember,
     )
     answer(learner._others, [0, 50, 0])
-    seats = []
+    seats, moves, own = [], 0, 0
     for _ in range(3):
         learner.learn()
         tables = learner._agents.rollout.tables.records
@@ -307,14 +313,17 @@ def test_the_learner_learns_among_the_others() -> None:
             replayed = Tables(learner._hands._tables.game, 1, 0)
             replayed.deal(decks=table["deck"][None])
             for action in table["line"][: table["moves"]]:
-                assert action == CALL or replayed.records["to_act"][0] == seat
+                learns = replayed.records["to_act"][0] == seat
+                assert action == CALL or learns
+                moves, own = moves + 1, own + learns
                 replayed.step(np.array([action]))
         seats += learner_seat.tolist()
     assert set(seats) == set(range(6))
     kept = stored(learner)
     for action in (FOLD, RAISE):
         assert (learner._hands.action(kept["hand"], kept["moves"]) == action).any()
-    assert learner.progress.decisions == len(kept["reward"])
+    assert learner.progress.decisions == moves
+    assert len(kept["reward"]) == (own if remember == "learner" else moves)
 
 
 @pytest.mark.parametrize("update", ["apu", "apu_ctrl"])
@@ -606,10 +615,6 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (
         lambda: apu(kuhn(3), episodes=8, update="dual_apu"),
         "episodes: 8 at once do not divide update_period, 12",
-    ),
-    (
-        lambda: apu(kuhn(3), update="dual_apu", remember="all"),
-        "remember: in dual_apu the others are copies without a memory; allowed: learner",
     ),
     (lambda: apu(game_of("big2")), "tables of big2 do not keep their actions"),
     (
