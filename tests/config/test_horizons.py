@@ -56,6 +56,7 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "experiment=best_response_leduc": {"lr": 2e6, "entropy": 1.6e6},
     "experiment=big2_ppo": {"clip": 150e6, "lr": 150e6, "entropy": 150e6},
     "experiment=big2_ppo_fast": {"lr": 16e6, "entropy": 16e6},
+    "experiment=big2_ppo_long": {"lr": 100e6, "entropy": 100e6},
     "experiment=dual_apu": {"epsilon": 20000},
     "experiment=dual_apu_ctrl": {"epsilon": 20000},
     "experiment=dual_apu_fc": {"epsilon": 20000},
