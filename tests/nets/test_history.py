@@ -127,6 +127,15 @@ def test_beginnings_are_each_found_once():
     assert [texts[node] for node in found.whole] == [word or "." for word in words]
 
 
+@WAYS
+def test_weights_that_are_no_numbers_are_not_hidden(dtype):
+    reader = LSTM((L, F), 4, 1, torch.Generator().manual_seed(0)).to(dtype)
+    with torch.no_grad():
+        reader.state[0, 0, 0] = torch.nan
+    read = reader(rows([1, 2], copies=1)[..., : L * F].to(dtype))[0]
+    assert read[1].isnan().any()  # of two steps; the state is read with the second
+
+
 def test_no_history_is_read_as_a_step_of_zeros():
     reader = LSTM((L, F), 4, 1, torch.Generator().manual_seed(0))
     none, some = reader(rows([0, 1], copies=1)[..., : L * F])[0]
