@@ -57,15 +57,30 @@ EXPERIMENTS = {
     ("nolimit_leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc",
 }
 ARXIV = "https://arxiv.org/abs"
-NASHPG, NFSP, ARMAC = f"{ARXIV}/2510.18183", f"{ARXIV}/1603.01121", f"{ARXIV}/2008.12234"
-PUBLISHED = f"""\
-| game | method | published | source |
-|---|---|---|---|
-| Kuhn poker | NashPG, five seeds | 0.041 ± 0.009 | [arXiv]({NASHPG}) |
-| Leduc hold'em | NashPG, five seeds | 0.478 ± 0.066 | [arXiv]({NASHPG}) |
-| Leduc hold'em | NFSP | about 0.06, read from a figure | [arXiv]({NFSP}) |
-| Leduc hold'em | ARMAC, 22 million hands | 0.089, half of its NashConv | [arXiv]({ARMAC}) |
-"""
+KNIGHT = "https://github.com/lawrencewlcknight/leduc-poker-escher-architecture-experiments"
+KNIGHT_FIGURES = "experiments/leduc_poker/cached_grouped_ucv_36h/frozen_reference.json"
+SOURCES = {
+    "NashPG": f"[arXiv]({ARXIV}/2510.18183)",
+    "NFSP": f"[arXiv]({ARXIV}/1603.01121)",
+    "ARMAC": f"[arXiv]({ARXIV}/2008.12234)",
+    "UCV-ESCHER": f"[Knight]({KNIGHT})",
+    "Single Deep CFR": f"[Knight]({KNIGHT})",
+}
+PUBLISHED = (
+    ("Kuhn", "NashPG", "five seeds", "0.041 ± 0.009"),
+    ("Leduc", "UCV-ESCHER", "five seeds, 36 h of 8 cores", "0.0299, from 0.0259 to 0.0342"),
+    ("Leduc", "UCV-ESCHER", "the same, 6.5 to 8.6 h", "0.0611, from 0.0509 to 0.0762"),
+    (
+        "Leduc",
+        "Single Deep CFR",
+        "five seeds, 36 h of 8 cores",
+        "0.0475, from 0.0450 to 0.0511",
+    ),
+    ("Leduc", "Single Deep CFR", "the same, 2.4 to 3.4 h", "0.0729, from 0.0690 to 0.0797"),
+    ("Leduc", "NFSP", "one run", "about 0.06, read from a figure"),
+    ("Leduc", "ARMAC", "22 million hands", "0.089, half of its NashConv"),
+    ("Leduc", "NashPG", "five seeds", "0.478 ± 0.066"),
+)
 HEAD = """\
 # Every learner on every small game
 
@@ -183,6 +198,16 @@ def last(group: Group, game: str) -> float:
     return float("inf") if mean is None else mean.mean
 
 
+def published() -> Iterator[str]:
+    """What others report."""
+    yield "## Published figures"
+    yield "Exploitability in antes; Leduc is OpenSpiel's, and so is ours."
+    heads = ["game", "method", "runs", "published", "source"]
+    lines = [heads, ["---"] * len(heads), *([*line, SOURCES[line[1]]] for line in PUBLISHED)]
+    yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    yield f"Knight's figures stand in that repository's `{KNIGHT_FIGURES}`; the means are ours."
+
+
 def picture(game: str, groups: dict[Row, Group]) -> None:
     """Draw the curves of the learners with networks and of MCCFR."""
     drawn = [group for row, group in groups.items() if row.algo in (*LEARNERS, "mccfr")]
@@ -209,7 +234,7 @@ def write_page(rows: Sequence[Row]) -> None:
         if groups:
             parts += section(game, groups)
             picture(game, groups)
-    parts += ["## Published figures", PUBLISHED]
+    parts += published()
     write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     print(f"\nwritten: {PAGE}")
 
