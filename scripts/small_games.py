@@ -136,10 +136,13 @@ class Row:
         subprocess.run(command, check=True)
 
     def group(self) -> Group:
-        """Its finished runs, in the order of their seeds."""
+        """Its finished runs, the latest of each seed, in the order of their seeds."""
         runs = [read_run(folder) for folder in runs_at(self.folder)] if self.folder.exists() else []
-        own = [run for run in runs if run.finished]
-        return Group(self.algo, {}, sorted(own, key=lambda run: int(run.cfg["seed"])), [])
+        finished = sorted(
+            (run for run in runs if run.finished), key=lambda run: run.manifest["start"]
+        )
+        latest = {int(run.cfg["seed"]): run for run in finished}
+        return Group(self.algo, {}, [latest[seed] for seed in sorted(latest)], [])
 
 
 def figures(group: Group, game: str, x: str = "decisions") -> Figures:
