@@ -161,9 +161,8 @@ class Memory:
         self._entering = np.random.Generator(np.random.PCG64(int(streams[0])))
         self.drawing = torch.Generator(device)
         self.drawing.manual_seed(int(streams[1]) >> 1)
-        # zeros, so that the system only hands out what is written
         self._parts = {
-            name: torch.zeros((copies * capacity, *c.shape()), dtype=c.stored(), device=device)
+            name: _zeros((copies * capacity, *c.shape()), c.stored(), device)
             for name, c in columns.items()
         }
         self._first = torch.arange(copies, device=device)[:, None] * capacity  # [K, 1]
@@ -281,3 +280,11 @@ class Memory:
             for first, items in zip(self._first[:, 0].tolist(), copies, strict=True):
                 self._parts[name][first : first + len(items)] = items.to(self._device)
         self._measure()
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Zeros, of which main memory holds no more than what has been written since."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    blank = np.zeros(prod(shape) * dtype.itemsize, np.uint8)  # torch.zeros would write them all
+    return torch.from_numpy(blank).view(dtype).view(shape)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,9 @@ import pytest
 import torch
 
 from poker_rl.config.settings import Refused
+from poker_rl.learning import processes
 from poker_rl.learning.memory import Circular, Column, Exponential, Floored, Memory, Rule, Uniform
+from poker_rl.learning.room import demand
 
 CPU = torch.device("cpu")
 NUMBER = {"number": Column(torch.int64)}
@@ -178,3 +182,29 @@ def test_what_does_not_fit_is_refused_with_its_size() -> None:
         Refused, match=r"^replay: .* 36 bytes .* 134,110.5 GiB.*; there are [\d.,]+"
     ):
         Memory("replay", 2 * 10**12, Circular(), column, CPU, 0, copies=2, beside=[small])
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux what is resident")
+def test_only_what_is_written_is_occupied() -> None:
+    """Two thirds of a GiB are asked for and next to nothing of it is taken."""
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    columns = {"observation": Column(torch.bool, 288), "number": Column(torch.int64)}
+    memory = Memory("replay", 16 * 2**20, Circular(), columns, CPU, 0)
+    memory.add(np.zeros(2, np.int64), observation=np.ones((2, 288), bool), number=np.arange(2))
+    assert memory.bytes > 700 * 2**20
+    assert resident() - before < 50 * 2**20
+
+
+def test_processes_of_one_machine_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fits into a machine once does not fit into it twice."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    demand("replay: 1 item", 3 * whole // 5, CPU)
+    monkeypatch.setattr(processes, "count", lambda: 2)
+    with pytest.raises(Refused, match=r"for each of 2 processes$"):
+        demand("replay: 1 item", 3 * whole // 5, CPU)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")  # torchrun has started one on each of two machines
+    demand("replay: 1 item", 3 * whole // 5, CPU)
