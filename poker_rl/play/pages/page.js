@@ -226,6 +226,7 @@ function seat(scene, place, i, event) {
   const item = make("li", { class: marks.join(" ") });
   item.style.setProperty("--x", bent(Math.cos(angle)).toFixed(3));
   item.style.setProperty("--y", bent(Math.sin(angle)).toFixed(3));
+  item.style.setProperty("--inward", Math.cos(angle) > 0.01 ? -1 : 1);
   const notes = (state?.notes ?? []).filter((note) => note !== "button");
   const cards = state && !place.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden)] : [];
   const shown = [
