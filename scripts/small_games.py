@@ -21,7 +21,7 @@ from pathlib import Path
 
 from poker_rl.evaluation.columns import number
 from poker_rl.evaluation.drawing import canvas, draw, footnote, label, short
-from poker_rl.reports.groups import Group
+from poker_rl.reports.groups import Group, grouped
 from poker_rl.reports.means import Mean
 from poker_rl.reports.picture import line_of
 from poker_rl.reports.table import Figures, machine
@@ -136,13 +136,14 @@ class Row:
         subprocess.run(command, check=True)
 
     def group(self) -> Group:
-        """Its finished runs, the latest of each seed, in the order of their seeds."""
+        """Its finished runs that have the settings of the latest, in the order of their seeds."""
         runs = [read_run(folder) for folder in runs_at(self.folder)] if self.folder.exists() else []
-        finished = sorted(
-            (run for run in runs if run.finished), key=lambda run: run.manifest["start"]
-        )
-        latest = {int(run.cfg["seed"]): run for run in finished}
-        return Group(self.algo, {}, [latest[seed] for seed in sorted(latest)], [])
+        finished = [run for run in runs if run.finished]
+        if not finished:
+            return Group(self.algo, {}, [], [])
+        latest = max(finished, key=lambda run: str(run.manifest["start"]))
+        (group,) = [one for one in grouped(finished) if latest in one.runs]
+        return Group(self.algo, {}, group.runs, [])
 
 
 def figures(group: Group, game: str, x: str = "decisions") -> Figures:

@@ -96,6 +96,10 @@ class ActorCritic(NetworkLearner, Seats):
         self._traverser = traverser  # [tables]
         self._decks = None  # or [tables, dealt]
         if self.every_deal:
+            turns = game.deal_count() * (game.seats if given.opponent is None else 1)
+            if self.hands % turns:
+                each = f"every deal of {game.name} to every traverser"
+                raise Refused(f"hands: {self.hands:,}; to deal {each}: a multiple of {turns:,}")
             deals = game.deals()
             self._decks = deals[turn % len(deals)]
         self._unit = game.unit_chips
@@ -118,7 +122,6 @@ class ActorCritic(NetworkLearner, Seats):
             metrics |= average.taught(batch, others, policy[others], iteration)
 
         self._count(len(batch))
-        self.progress.updates += self.minibatches
         return metrics
 
     def players(self) -> dict[str, Player]:
@@ -153,7 +156,7 @@ class ActorCritic(NetworkLearner, Seats):
         alpha = self.alpha.value(step)
         set_rates(self._optimiser, self.actor_lr.value(step), self.critic_lr.value(step))
         weight = alpha * self._unit / self.reward_scale
-        sums = torch.zeros(3, device=self._agents.device)
+        sums, updates = torch.zeros(3, device=self._agents.device), 0
         every = np.arange(len(batch))
         for rows, share in self._agents.minibatches(every, batch.copy, self.minibatches):
             with self._agents.clock.networks():
@@ -167,7 +170,9 @@ class ActorCritic(NetworkLearner, Seats):
                 told = (share * torch.stack([error, loss, entropy])).sum((1, 2))  # sums of means
                 descend(told[0] + told[1], self._optimiser, self._actor, self.gradient_norm)
                 sums += told.detach()
-        told_means = (sums / (self.minibatches * self._agents.copies)).tolist()
+            updates += 1
+        self.progress.updates += updates
+        told_means = (sums / (updates * self._agents.copies)).tolist()
         return {
             **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), told_means, strict=True)),
             "schedule/alpha": alpha,

@@ -1,7 +1,8 @@
 """Actor-critic for six players: the actor sees its own cards, the critic all of them.
 
 APU and Dual-APU are the method of Shi and others for six-player limit hold'em
-(doi:10.3390/e24060774; docs/experiments/apu.md). Each of its agents is an actor and a critic; there are four ways of who learns:
+(doi:10.3390/e24060774; docs/experiments/apu.md). Each of its agents is an actor and a critic;
+there are four ways of who learns:
 
     apu            an actor-critic an agent, one of which learns at a time
     dual_apu       one learner; a copy of its actor, renewed every so often, plays for the others
@@ -137,6 +138,7 @@ class APU(NetworkLearner):
                 beside=[learner.memory for learner in self._learners],
             )
             memory.demand_batch("batch", self.batch)
+            memory.demand_full("batch", self.batch)
             own = slice(first, first + together)
             self._learners.append(Learner(own, [part(net, own) for net in networks], memory))
         self._others: nn.Module | None = None  # the actor of those who do not learn

@@ -184,5 +184,4 @@ def _sweep_part(tree, part, tables, variant, t):  # type: ignore[no-untyped-def]
 def discount(t, exponent):  # type: ignore[no-untyped-def]
     if abs(exponent) == inf:
         return 1.0 if exponent > 0 else 0.0
-    power = float(t) ** exponent
-    return power / (power + 1)
+    return 1 / (1 + float(t) ** -exponent)  # t^x / (t^x + 1), and no overflow

@@ -89,6 +89,7 @@ class DQN(NetworkLearner):
             copies=self._agents.copies,
         )
         self._memory.demand_batch("batch", self.batch)
+        self._memory.demand_full("learn_from", self.learn_from)
         self._descent = Descent(
             self._q,
             self.optimiser,

@@ -40,6 +40,7 @@ class NFSP(DQN):
     def __post_init__(self, given: Given) -> None:
         super().__post_init__(given)
         self._average = AveragePolicy(self.average, self._agents, taken=True, beside=[self._memory])
+        self._average.memory.demand_full("learn_from", self.learn_from)
         self._responds = Responses(self._agents, self.eta)
 
     def players(self) -> dict[str, Player]:

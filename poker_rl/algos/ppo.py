@@ -180,7 +180,7 @@ class PPO(NetworkLearner, Seats):
         target, error = data["target"][rows], (data["target"] - data["value"])[rows]
         return metrics | {
             **dict(zip(METRICS, (sums / updates).tolist(), strict=True)),
-            "value/explained_variance": 1 - float(error.var() / target.var().clamp(min=1e-8)),
+            "value/explained_variance": _explained(error, target),
             **{f"schedule/{name}": value for name, value in now.items()},
         }
 
@@ -312,3 +312,10 @@ class PPO(NetworkLearner, Seats):
 def _legal_actions(rows: dict[str, Tensor]) -> Legal | None:
     """Of rows of `PPO._data`, if these have columns for legal actions alone."""
     return Legal(rows["legal"], rows["count"]) if "legal" in rows else None
+
+
+def _explained(error: Tensor, target: Tensor) -> float:
+    """Share of the targets' variance that the values explain; 0 where there are no two of them."""
+    if len(target) < 2:
+        return 0.0
+    return 1 - float(error.var() / target.var().clamp(min=1e-8))

@@ -15,6 +15,7 @@ import numpy as np
 from poker_rl.config.settings import Refused
 from poker_rl.games.cards import strength
 from poker_rl.games.game import Game, random, rule
+from poker_rl.games.hashing import hashed
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import BOARD, CARDS, SEATS, payoffs
 from poker_rl.games.poker.table import no_limit
@@ -135,7 +136,7 @@ def play_out(game, table, shown, most, seed, paid, out):
     won = np.empty(SEATS, np.int64)
     first = game.seats * game.hole + shown
     left = game.dealt - first
-    table.key, table.draws = start_of(game, table, seed), np.uint64(0)
+    table.key, table.draws = hashed(table.deck[: game.dealt], seed), np.uint64(0)
     count = remaining(game, table, first, unseen)
     ways = choices(count, left)
     drawn = ways > most
@@ -159,15 +160,6 @@ def play_out(game, table, shown, most, seed, paid, out):
             advance(place, left, count)
     for seat in range(game.seats):
         out[seat] /= boards
-
-
-@rule
-def start_of(game, table, seed):
-    """A random state from the deal and a seed (FNV-1a, 64 bits)."""
-    key = np.uint64(0xCBF29CE484222325) ^ seed
-    for place in range(game.dealt):
-        key = (key ^ np.uint64(table.deck[place])) * np.uint64(0x100000001B3)
-    return key
 
 
 @rule

@@ -34,7 +34,7 @@ from poker_rl.evaluation.walked import cost, demand_walk, walk
 from poker_rl.games.game import Game
 from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
-from poker_rl.players.load import earlier, itself
+from poker_rl.players.load import itself
 from poker_rl.players.player import Player, finite
 
 if TYPE_CHECKING:
@@ -129,8 +129,7 @@ class Evaluation:
     def evaluate(
         self,
         players: Mapping[str, Player],
-        folder: Path | None = None,
-        decisions: int = 0,
+        half: Path | None = None,
         exact: bool = False,
     ) -> Measures:
         """Every measure of every player, by tag; see the protocol."""
@@ -139,19 +138,18 @@ class Evaluation:
             for name, player in players.items()
             for measure, one in self.measures(player, exact).items()
         }
-        if self.earlier_self and self.tree is None and folder is not None:
-            for snapshot in earlier(folder, decisions // 2 + 1)[-1:]:
-                for name, player in players.items():
-                    if player.instances == 1:
-                        measured[f"{name}/against/earlier_self"] = against(
-                            self._game,
-                            player,
-                            self._load(f"{snapshot}:{name}"),
-                            itself(snapshot),
-                            self.deals,
-                            self._seed,
-                            reduce=self.reduction,
-                        )
+        if self.earlier_self and self.tree is None and half is not None:
+            for name, player in players.items():
+                if player.instances == 1:
+                    measured[f"{name}/against/earlier_self"] = against(
+                        self._game,
+                        player,
+                        self._load(f"{half}:{name}"),
+                        itself(half),
+                        self.deals,
+                        self._seed,
+                        reduce=self.reduction,
+                    )
         return measured
 
     def measures(self, player: Player, exact: bool = False) -> Measures:

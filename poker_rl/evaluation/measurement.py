@@ -48,15 +48,13 @@ class Evaluation(Protocol):
     def evaluate(
         self,
         players: dict[str, Player],
-        folder: Path | None = None,
-        decisions: int = 0,
+        half: Path | None = None,
         exact: bool = False,
     ) -> Mapping[str, Measurement]:
         """Measurements by tag, the player's name first: "current/exploitability".
 
         Args:
-            folder: of the run, with its earlier snapshots, if there is one.
-            decisions: made so far.
+            half: the run's snapshot at half as many decisions, if there is one.
             exact: measure exactly what takes minutes too.
         """
 

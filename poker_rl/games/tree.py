@@ -45,7 +45,7 @@ class Tree:
 
     Raises:
         Refused: if building the tree would take more than `most_bytes` of memory, or the game has
-            deals of different chance.
+            deals of different chance or with different lines of moves.
     """
 
     def __init__(self, game: Game, most_bytes: int = MOST_BYTES) -> None:
@@ -62,6 +62,7 @@ class Tree:
         parent = np.full(self.deals, -1)
         edge = np.full(self.deals, -1)
         line = np.zeros(self.deals, np.int64)  # of each node of a level, numbered in order
+        deal = np.arange(self.deals)  # of each node of a level
         parts: dict[str, list[np.ndarray]] = {}
         keys: list[np.ndarray] = []
         lines: list[np.ndarray] = []
@@ -101,6 +102,12 @@ class Tree:
             parent = first_node + live[row]
             edge = infoset[live[row]] * game.actions + action
             _, line = np.unique(line[live[row]] * game.actions + action, return_inverse=True)
+            deal = deal[live[row]]
+            if len(deal) and np.ptp(np.bincount(deal, minlength=self.deals)):
+                raise Refused(
+                    f"game: {game.name} has other lines of moves with other cards, so it"
+                    " is not enumerated"
+                )
             first_node += len(over)
             first_infoset += len(level_keys)
             first_line += int(level_lines.max(initial=-1)) + 1

@@ -116,9 +116,10 @@ class AveragePolicy:
     def taught(
         self, batch: Batch, rows: np.ndarray, policy: np.ndarray, iteration: int
     ) -> dict[str, float]:
-        """Add what `add` takes, learn, and tell the metrics."""
+        """Add what `add` takes, learn if there is anything to learn, and tell the metrics."""
         self.add(batch, rows, policy, iteration)
-        self.learn()
+        if self.memory.fewest:
+            self.learn()
         return self.metrics()
 
     def metrics(self) -> dict[str, float]:

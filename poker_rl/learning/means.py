@@ -3,7 +3,8 @@
 A network that is fitted to such means has the same best fit as one fitted to every single item, for
 a squared error and for a cross-entropy alike, and none of the noise of drawing items. A small game
 shows few observations, and they all stay. Where there are more than the memory holds, it is a
-reservoir: those that stay are a uniform sample of all that it ever met.
+reservoir: those that stay are a uniform sample of all that it ever met. What had to leave has to
+leave again when it comes back, so the means of those that stay are over all that was told of them.
 
 Merging goes through all rows, so where they are many, it waits until an eighth of them are new.
 
@@ -19,6 +20,8 @@ import torch
 from torch import Tensor
 
 from poker_rl.config.settings import Refused
+from poker_rl.games.game import rule as compiled
+from poker_rl.games.hashing import hashed
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.branching import Decisions
 from poker_rl.learning.minibatches import distinct
@@ -57,6 +60,7 @@ class Means:
         self.iteration = 0
         self._new = 0  # rows that are not merged yet
         self._generator = np.random.Generator(np.random.PCG64(agents.seed()))
+        self._salt = self._generator.integers(2**64, dtype=np.uint64)  # of the order
         stored = -(-self._width // 8) if self._bits else self._width
         kind = np.uint8 if self._bits else np.float32
         self._rows: dict[str, np.ndarray] = {
@@ -65,7 +69,7 @@ class Means:
             "mask": np.zeros((0, actions), np.bool_),
             "sums": np.zeros((0, actions)),  # weighted, of what was told
             "weight": np.zeros(0),
-            "order": np.zeros(0),  # uniform on [0, 1): the smallest stay
+            "order": np.zeros(0),  # uniform on [0, 1), by what is seen: the smallest stay
         }
         self._index: list[tuple[np.ndarray, np.ndarray]] | None = None  # of the present rows
         self._whole: Targets | None = None  # all of them, if there are few
@@ -92,8 +96,8 @@ class Means:
             "mask": items.mask,
             "sums": weight * items.told,
             "weight": np.full(len(items), weight),
-            "order": self._generator.random(len(items)),
         }
+        new["order"] = _order(_keys(new), self._salt)
         self._rows = {name: np.concatenate([part, new[name]]) for name, part in self._rows.items()}
         self._index = self._whole = None
         self._new += len(items)
@@ -103,11 +107,7 @@ class Means:
     def _merge(self) -> None:
         """Make one row of equal ones, and leave as many as there may be."""
         rows, self._new = self._rows, 0
-        keys = [
-            np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1)
-            for part in (rows["copy"], rows["seen"], np.packbits(rows["mask"], axis=1))
-        ]
-        first, place = distinct(np.concatenate(keys, 1))
+        first, place = distinct(_keys(rows))
         sums, weights = np.zeros((len(first), rows["sums"].shape[1])), np.zeros(len(first))
         np.add.at(sums, place, rows["sums"])
         np.add.at(weights, place, rows["weight"])
@@ -167,12 +167,14 @@ class Means:
             "iteration": self.iteration,
             "new": self._new,
             "generator": self._generator.bit_generator.state,
+            "salt": int(self._salt),
             "rows": {name: torch.from_numpy(part.copy()) for name, part in self._rows.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         self._generator.bit_generator.state = state["generator"]
+        self._salt = np.uint64(state.get("salt", self._salt))
         self.take_over(state)
 
     def take_over(self, state: dict[str, Any]) -> None:
@@ -190,3 +192,22 @@ class Means:
             )
         self._rows, self.iteration, self._new = rows, state["iteration"], new
         self._index = self._whole = None
+
+
+def _keys(rows: dict[str, np.ndarray]) -> np.ndarray:
+    """What tells observations apart, [N, bytes]."""
+    parts = (rows["copy"], rows["seen"], np.packbits(rows["mask"], axis=1))
+    own = [np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1) for part in parts]
+    return np.concatenate(own, 1)
+
+
+@compiled
+def _order(keys, salt):  # type: ignore[no-untyped-def]
+    """For each row a number on [0, 1), the same whenever it comes, [N]."""
+    order = np.empty(len(keys))
+    for i in range(len(keys)):
+        bits = hashed(keys[i], salt)
+        for _ in range(2):  # spread what FNV leaves in the lower half over all bits
+            bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        order[i] = np.float64(bits >> np.uint64(11)) / 2**53
+    return order

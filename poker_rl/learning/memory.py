@@ -181,6 +181,17 @@ class Memory:
         what = f"{key}: {count:,} items for each of {self.copies} of the networks"
         demand(what, self.copies * count * item, self._device)
 
+    def demand_full(self, key: str, count: int) -> None:
+        """See to it that `count` items, after which learning begins as `key` says, are ever there.
+
+        Raises:
+            Refused: if the memory holds fewer.
+        """
+        if count > self.capacity:
+            raise Refused(
+                f"{key}: {count:,} items are needed to learn; {self._key} holds {self.capacity:,}"
+            )
+
     @property
     def fewest(self) -> int:
         """Items of the copy that has the fewest, in whichever process of the run."""

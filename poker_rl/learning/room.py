@@ -7,9 +7,16 @@ import os
 import torch
 
 from poker_rl.config.settings import Refused
-from poker_rl.learning import processes
 
 GIB = 2**30
+
+_sharing = 1  # processes of this run on this machine
+
+
+def share(count: int) -> None:
+    """So many processes of the run that is now prepared are on this machine."""
+    global _sharing
+    _sharing = count
 
 
 def demand(what: str, needed: int, device: torch.device) -> None:
@@ -25,7 +32,7 @@ def demand(what: str, needed: int, device: torch.device) -> None:
     if needed > there:
         raise Refused(
             f"{what} need about {needed / GIB:,.1f} GiB of memory; there are {there / GIB:,.1f}"
-            + (f" for each of {_sharing()} processes" if _sharing() > 1 else "")
+            + (f" for each of {_sharing} processes" if _sharing > 1 else "")
         )
 
 
@@ -33,9 +40,4 @@ def _room(device: torch.device) -> int:
     """Bytes free on a GPU, or a process's share of the main memory."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _sharing()
-
-
-def _sharing() -> int:
-    """Processes of this run on this machine: as torchrun says, else all of them."""
-    return int(os.environ.get("LOCAL_WORLD_SIZE", processes.count()))
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _sharing

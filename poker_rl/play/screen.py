@@ -301,7 +301,7 @@ def statistics(view: Mapping[str, Any], width: int) -> list[RenderableType]:
 
 def spark(values: Sequence[float], width: int) -> Text:
     """A curve in one line, between its lowest and its highest value."""
-    count = min(len(values), width - 24)
+    count = max(2, min(len(values), width - 24))
     kept = [values[round(i * (len(values) - 1) / (count - 1))] for i in range(count)]
     low, high = min(values), max(values)
     steps = [round((value - low) / ((high - low) or 1) * (len(LEVELS) - 1)) for value in kept]

@@ -113,7 +113,7 @@ def _mean(won: np.ndarray) -> dict[str, float | None]:
 
 def _more_hands(won: np.ndarray) -> tuple[float | None, int | None]:
     """A round number about a tenth of the spread, and the hands for an interval as narrow."""
-    if len(won) < FEWEST_DEALS or not won.any():
+    if len(won) < FEWEST_DEALS or not won.std():
         return None, None
     goal = 10.0 ** (floor(log10(won.std(ddof=1))) - 1)
     return goal, max(0, ceil(len(won) * ((half_width(won) / goal) ** 2 - 1)))

@@ -70,8 +70,8 @@ def load_player(
         Refused: if there is none, its file is damaged, or it plays another game.
     """
     if (bot := bot_of(spec)) is not None:
-        player = _bot(bot, game, device, folders(None) if conf is None else conf)
-        return player if bot == spec else Greedy(game, player)
+        settings = bot_settings(bot, folders(None) if conf is None else conf)
+        return load_bot(spec, settings, game, device)
     path, name, copy, greedy = parse(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
     if player.instances > 1 or copy is not None:
@@ -83,10 +83,11 @@ def load_player(
     return Greedy(game, player) if greedy else player
 
 
-def _bot(name: str, game: Game, device: torch.device, conf: Sequence[Path]) -> Player:
-    """The player that has this name in `conf/player`, or this file of settings."""
-    player: Player = build_as(Player, bot_settings(name, conf), name, game=game, device=device)
-    return player
+def load_bot(spec: str, settings: dict[str, Any], game: Game, device: torch.device) -> Player:
+    """The bot that a user named, with `:greedy` behind it or not, and that has these settings."""
+    name = spec.removesuffix(GREEDY)
+    player: Player = build_as(Player, settings, name, game=game, device=device)
+    return player if name == spec else Greedy(game, player)
 
 
 def bot_settings(name: str, conf: Sequence[Path]) -> dict[str, Any]:

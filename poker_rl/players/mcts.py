@@ -25,6 +25,7 @@ import numpy as np
 
 from poker_rl.config.settings import NonNegative, Probability, Range, Refused, Seed
 from poker_rl.games.game import Game, random, rule
+from poker_rl.games.hashing import hashed
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import (
     CALL,
@@ -110,7 +111,7 @@ def search(games, tables, room, mask, known, simulations, exploration, folds, se
     for i in range(len(tables)):
         game = games[i]
         infoset(game, tables[i], tables[i].to_act, known)
-        key, draws = key_of(known, seed), np.uint64(0)
+        key, draws = hashed(known, seed), np.uint64(0)
         places, count = hide(game, tables[i], hidden, unseen)
         clear(child, visits, total, 0)
         nodes, pots = 1, 0
@@ -155,15 +156,6 @@ def clear(child, visits, total, node):
         child[node, choice] = 0
         visits[node, choice] = 0
         total[node, choice] = 0
-
-
-@rule
-def key_of(known, seed):
-    """A random state from bytes and a seed (FNV-1a, 64 bits)."""
-    key = np.uint64(0xCBF29CE484222325) ^ seed
-    for byte in known:
-        key = (key ^ np.uint64(byte)) * np.uint64(0x100000001B3)
-    return key
 
 
 @rule

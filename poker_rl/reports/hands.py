@@ -35,6 +35,5 @@ def played(
             tables.step(action)
         seats = int(tables.definitions()["seats"][0])
         won = tables.payoffs()[0, :seats] / game.unit_chips
-        unit = f"{game.unit}s" if game.unit != "big blind" else "big blinds"
         told = ", ".join(f"seat {seat} {chips:+g}" for seat, chips in enumerate(won))
-        yield rows, f"Won, in {unit}: {told}."
+        yield rows, f"Won, in {game.unit}s: {told}."

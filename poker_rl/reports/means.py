@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from poker_rl.reports.trained import Trained
 
 
+@cache
 def student(freedom: int, share: float = 0.975) -> float:
     """The quantile of Student's t distribution.
 

@@ -23,6 +23,7 @@ from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
+from poker_rl.learning import room
 from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
@@ -260,6 +261,7 @@ def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch
             f"workers: {where.here} processes of {each} each are more than the cores that"
             f" may be used, {cores()}, and will wait for each other"
         )
+    room.share(where.here)
     torch.set_num_threads(threads)
     numba.set_num_threads(threads)
     torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none

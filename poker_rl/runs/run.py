@@ -57,6 +57,9 @@ class Run:
         self.checkpoint_every = int(cfg["checkpoint_every"])
         self.draws = bool(cfg["figures"])
         self.saved: dict[str, int] | None = None  # counters at the last checkpoint
+        # Decisions at the checkpoints that every run of these settings makes. Those at a stop are
+        # not among them: what is measured against earlier selves must not depend on stops.
+        self.regular: list[int] = []
         self.last_row: dict[str, float] = {}
         self.watch: Callable[[Mapping[str, float]], None] = lambda row: None  # told each new row
         self.recorder = Recorder(folder, self.unit, self.budget, hparams(cfg))
@@ -107,6 +110,9 @@ class Run:
                     f" warm_start={shlex.quote(str(self.folder))}"
                 )
         self.last_row = self.recorder.load_state_dict(state["record"])
+        # a checkpoint of an earlier version does not tell them apart
+        kept_here = [int(path.stem) for path in checkpoint.snapshots(self.folder)]
+        self.regular = list(state.get("regular", kept_here))
         self.saved = self.manifest["checkpoint"] = state["progress"]
 
     def loop(self, stop: Stop) -> None:
@@ -114,7 +120,7 @@ class Run:
         self.recorder.begin(self.step)
         if self.recorder.last_step < 0:
             self.measure()
-            self.save(self.recorder.state_dict())
+            self.save(self.recorder.state_dict(), regular=True)
         idle = 0
         while self.step < self.budget and not stop.asked():
             before, started = self.step, perf_counter()
@@ -126,7 +132,7 @@ class Run:
             if now_exact or crossed(before, self.step, self.evaluate_every):
                 self.measure(now_exact)
             if crossed(before, self.step, self.checkpoint_every):
-                self.save(self.recorder.state_dict())
+                self.save(self.recorder.state_dict(), regular=True)
             idle = idle + 1 if self.step == before else 0
             if idle == IDLE:
                 raise Refused(f"budget_unit: {self.names['algo']} does not count {self.unit}")
@@ -150,7 +156,9 @@ class Run:
         """Evaluate the players and write a row."""
         started = perf_counter()
         players, decisions = dict(self.algorithm.players()), self.algorithm.progress.decisions
-        measurements = self.evaluation.evaluate(players, self.folder, decisions, exact)
+        regular = [one for one in self.regular if one <= decisions // 2]
+        half = checkpoint.snapshot_path(self.folder, regular[-1]) if regular else None
+        measurements = self.evaluation.evaluate(players, half, exact)
         self.demand_finite(flatten(measurements))
         seconds = perf_counter() - started
         self.last_row = self.recorder.row(self.algorithm.progress, measurements, seconds)
@@ -159,7 +167,7 @@ class Run:
         }
         self.watch(self.last_row)
 
-    def save(self, record: dict[str, Any]) -> None:
+    def save(self, record: dict[str, Any], regular: bool = False) -> None:
         """Write a checkpoint, if there is none of this moment; `record` is the recorder's part."""
         if self.saved == asdict(self.algorithm.progress):
             return
@@ -168,6 +176,8 @@ class Run:
             raise self.diverged(f"{name} of the algorithm's state is not finite")
         progress, game = self.algorithm.progress, self.game.state()
         players = {name: player.state() for name, player in self.algorithm.players().items()}
+        if regular:
+            self.regular.append(progress.decisions)
         self.recorder.sync()
         processes.meet()  # the others have saved what is their own
         checkpoint.save_snapshot(
@@ -182,6 +192,7 @@ class Run:
                 "progress": asdict(progress),
                 "algorithm": state,
                 "record": record,
+                "regular": list(self.regular),
             },
         )
         together.tidy(self.folder, progress.decisions)

@@ -30,7 +30,7 @@ from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.evaluation.matches import FEWEST_DEALS, play
 from poker_rl.evaluation.tournament import Kind, counted, line_ups, results
 from poker_rl.games.game import Game
-from poker_rl.players.load import bot_of, bot_settings, load_player, told
+from poker_rl.players.load import bot_of, bot_settings, load_bot, load_player, told
 from poker_rl.players.player import Player
 from poker_rl.runs.cores import cores
 from poker_rl.runs.job import prepare
@@ -180,8 +180,7 @@ class Hall:
         settings = self.plan.players[name]
         if settings is None:
             return load_player(name, self.game, self.device)
-        player: Player = build_as(Player, settings, name, game=self.game, device=self.device)
-        return player
+        return load_bot(name, settings, self.game, self.device)
 
     def path(self, table: int) -> Path:
         """Where a table is kept once it is finished."""

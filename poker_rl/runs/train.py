@@ -53,13 +53,14 @@ def begin(
     names = cfg["names"]
     # A resumed run may change some settings, and the name would no longer be true.
     label = label_of(overrides, MAY_CHANGE | PLACE)
+    manifest = describe(cfg["seed"], device)
     folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"], label)
     try:
+        # first of all, as it keeps out another run that was started with the same name just now
+        run = Run(cfg, algorithm, game, evaluation, folder, manifest)
         copy_files(folder, files)
         write_config(folder, cfg)
-        manifest = describe(cfg["seed"], device)
         write_manifest(folder, manifest)
-        run = Run(cfg, algorithm, game, evaluation, folder, manifest)
         lead(algorithm, folder, None)
         return run
     except OSError:

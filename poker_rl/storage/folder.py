@@ -20,15 +20,12 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
 from poker_rl.config.settings import Refused, about
 from poker_rl.storage.disk import demand_file, demand_folder, replaced
-
-if TYPE_CHECKING:
-    pass
 
 CONFIG = "config.yaml"
 MANIFEST = "manifest.json"
@@ -49,7 +46,7 @@ OF_CLASS: dict[str, dict[str, Any]] = {
 }
 LONGEST_ROW = 1 << 18  # bytes of a row of metrics.jsonl, with room to spare
 # All that lies in a run folder before its manifest does.
-FIRST = {CONFIG, f"{CONFIG}.part", f"{MANIFEST}.part", "opponents"}
+FIRST = {METRICS, CONFIG, f"{CONFIG}.part", f"{MANIFEST}.part", "opponents"}
 
 
 def label_of(overrides: Sequence[str], unsaid: Collection[str]) -> str:

@@ -14,6 +14,7 @@ from poker_rl.algos.actor_critic import ActorCritic
 from poker_rl.config.build import build
 from poker_rl.config.options import option
 from poker_rl.config.schedules import Constant, Linear, Log
+from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tree import tree_of
@@ -29,7 +30,7 @@ def game_of(name: str) -> Poker:
 
 def learner(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> ActorCritic:
     settings: dict[str, Any] = {
-        "hands": 96,
+        "hands": 144,
         "every_deal": True,
         "exploration": 0.2,
         "critic": "perfect_information",
@@ -165,3 +166,28 @@ def test_against_a_fixed_player_only_agent_0_learns() -> None:
     king = tree.names.index("0 K")
     assert policy[king, 2] > 0.8  # a bet that is always called, with the best card
     assert algorithm.progress.decisions == algorithm.progress.hands  # one decision a hand
+
+
+def test_every_deal_is_dealt_equally_often_to_every_traverser() -> None:
+    algorithm = learner(game_of("kuhn_3p"), hands=144)
+    decks, traversers = algorithm._decks, algorithm._traverser
+    assert decks is not None
+    pairs, often = np.unique(np.column_stack([decks, traversers]), axis=0, return_counts=True)
+    assert len(pairs) == 3 * 24
+    assert (often == 2).all()
+    with pytest.raises(
+        Refused, match=r"^hands: 96; .*kuhn_3p to every traverser: a multiple of 72"
+    ):
+        learner(game_of("kuhn_3p"), hands=96)
+    with pytest.raises(Refused, match=r"^hands: 960; to deal every deal of limit_holdem"):
+        learner(game_of("limit_holdem"), hands=960)
+
+
+def test_updates_are_the_steps_that_were_taken() -> None:
+    """Some rows can't be shared out among as many parts as were asked for."""
+    algorithm = learner(game_of("kuhn"), hands=24, minibatches=20)
+    taken = []
+    step = algorithm._optimiser.step
+    algorithm._optimiser.step = lambda: taken.append(step())  # type: ignore[method-assign]
+    algorithm.learn()
+    assert algorithm.progress.updates == len(taken) < 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import inf
 
 import numba
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from random_games import game
 from toy_games import kuhn, label, leduc, leduc_8
 
-from poker_rl.algos.cfr import CFR
+from poker_rl.algos.cfr import CFR, discount
 from poker_rl.algos.mccfr import MCCFR, RANDOM
 from poker_rl.algos.solve import equilibrium
 from poker_rl.config.build import build
@@ -269,3 +270,11 @@ def test_the_equilibrium_of_a_small_game_is_one(name: str, most: float) -> None:
 @pytest.mark.parametrize("name", ["kuhn_3p", "limit_holdem", "limit_holdem_2to9", "big2"])
 def test_other_games_are_not_solved(name: str) -> None:
     assert equilibrium(game(name)) is None
+
+
+def test_discounts_stay_between_0_and_1() -> None:
+    assert discount(2000, 100.0) == 1
+    assert discount(2000, -100.0) == 0
+    assert discount(1, inf) == 1
+    assert discount(1, -inf) == 0
+    assert discount(3, 2.0) == pytest.approx(0.9)

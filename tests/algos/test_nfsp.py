@@ -378,3 +378,11 @@ def test_against_an_opponent_one_network_plays(members: str) -> None:
     opponent = TablePlayer(kuhn(), tree_of(kuhn()).uniform())
     with pytest.raises(Refused, match=r"^members: "):
         nfsp(kuhn(), members=members, opponent=opponent)
+
+
+def test_memories_that_are_never_full_enough_to_learn_from_are_refused() -> None:
+    message = r"^learn_from: 1,000 items are needed to learn; replay holds 500$"
+    with pytest.raises(Refused, match=message):
+        dqn(kuhn(), replay=500, learn_from=1000)
+    with pytest.raises(Refused, match=r"^learn_from: 30 .*; average.capacity holds 20$"):
+        nfsp(kuhn(), learn_from=30, replay=100, average=average(capacity=20))

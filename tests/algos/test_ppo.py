@@ -356,3 +356,10 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.Monk
     for one, other in zip(few, all_of_them, strict=True):
         del one["time/outside_networks"], other["time/outside_networks"]
         assert one == pytest.approx(other, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("tables", [1, 2])
+def test_a_batch_of_hardly_any_decisions_diverges_in_nothing(tables: int) -> None:
+    algorithm = ppo(kuhn(), tables=tables, steps=1, minibatches=1)
+    for _ in range(10):
+        assert all(np.isfinite(value) for value in algorithm.learn().values())

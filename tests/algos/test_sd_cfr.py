@@ -268,3 +268,20 @@ def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "_room", lambda device: 1000)
     with pytest.raises(Refused, match=r"^hands: 40 hands lead to \d+ positions and need about "):
         algorithm.learn()
+
+
+def test_what_had_to_leave_a_memory_does_not_come_back() -> None:
+    """So the means of those that stay are over every time that they were met."""
+    agents = agents_of(kuhn())
+    agents.column = agents.column._replace(width=11)
+    memory = Means(agents, capacity=2, power=0.0)  # of two copies: 4 rows
+    places = [[a, b] for a in (0, 1) for b in (0, 1)]
+    seen, copy = 2 * places, [0] * 4 + [1] * 4
+    for t in range(30):
+        memory.begin()
+        now = np.random.default_rng(t).permutation(8)
+        items = decisions([seen[i] for i in now], [[t, 0, 0]] * 8, [copy[i] for i in now])
+        memory.add(items)
+    assert len(memory) == 4
+    targets = memory.targets(batch=8)
+    assert targets.mean[targets.share > 0][:, 0].tolist() == pytest.approx([14.5] * 4)

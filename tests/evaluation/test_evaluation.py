@@ -207,16 +207,15 @@ def test_earlier_selves_are_met_at_even_distances(run):
 
 def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path):
     raises, calls = loader(HOLDEM)("raise"), loader(HOLDEM)("call")
-    for decisions, player in ((0, calls), (400, calls), (600, raises)):
-        state = {"game": HOLDEM.state(), "players": {"current": player.state()}}
-        (tmp_path / "run").mkdir(exist_ok=True)
-        save_snapshot(tmp_path / "run", decisions, state)
+    half = save_snapshot(
+        tmp_path, 400, {"game": HOLDEM.state(), "players": {"current": calls.state()}}
+    )
     one = evaluation(HOLDEM, deals=200)
     tag = "current/against/earlier_self"
-    found = one.evaluate({"current": raises}, tmp_path / "run", 1000)
+    found = one.evaluate({"current": raises}, half)
     assert found[tag].kind == "against itself at 400"
     assert found[tag].value == found["current/against/call"].value
-    assert tag not in one.evaluate({"current": raises}, tmp_path / "run", -1)
+    assert tag not in one.evaluate({"current": raises})
 
 
 def test_a_report_in_three_forms(run, capsys):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from random_games import game, play
 
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.matches import against
 from poker_rl.evaluation.matches import play as match
@@ -151,3 +153,17 @@ def test_learners_share_the_seats_of_a_deal():
     seats = rollout.tables.definitions()["seats"].astype(int)
     assert (batch.seat < seats[batch.table]).all()
     assert even(np.bincount(rollout.agent[np.arange(9) < seats[:, None]]))
+
+
+@pytest.mark.parametrize("stacks", [4, 6, 20])
+def test_an_observation_has_one_layout_whatever_the_stacks(stacks):
+    """With few raises in a hand there is less to see, with any number of seats equally less."""
+    settings = option("game", "nolimit_holdem_2to9") | {"stacks": stacks}
+    drawn = build(settings, "game")
+    assert len(set(drawn.record["own_plane"])) == 1
+    tables = Tables(drawn, 64, seed=0)
+    tables.deal()
+    (plane,) = set(drawn.record["own_plane"])
+    own = tables.observe(np.arange(64))[:, plane : plane + 52]
+    assert (own.sum(1) == 2).all()
+    assert (own.max(1) == 1).all()

@@ -241,3 +241,17 @@ def test_uniform_and_names():
     assert (tree.uniform()[~tree.legal] == 0).all()
     assert len(set(tree.names)) == tree.size
     assert set(tree_of(kuhn()).names) >= {"0 J", "1 K r", "0 Q cr"}
+
+
+def test_a_game_with_other_lines_of_moves_with_other_cards_is_refused(monkeypatch):
+    """What goes by the first deal's number of nodes would write beyond its arrays."""
+    legal = Tables.legal
+
+    def once_less(self, which=None):
+        mask = legal(self, which)
+        mask[:1, 2] &= mask[:1].sum(1) == 1
+        return mask
+
+    monkeypatch.setattr(Tables, "legal", once_less)
+    with pytest.raises(Refused, match=r"^game: kuhn has other lines of moves with other cards"):
+        Tree(kuhn())

@@ -94,14 +94,14 @@ class TinyEvaluation:
     def evaluate(
         self,
         players: Mapping[str, TinyPlayer],
-        folder: Path | None = None,
-        decisions: int = 0,
+        half: Path | None = None,
         exact: bool = False,
     ) -> dict[str, Measurement]:
         size = float(players["current"].weight.detach().norm())
+        before = 0 if half is None else int(half.stem)
         return {
             "current/exploitability": Measurement(size, None, "ante", "exact"),
-            "current/match": Measurement(size - 1, 0.25, "ante", "against call"),
+            "current/match": Measurement(size - before, 0.25, "ante", "against call"),
         }
 
     def figures(self, players: Mapping[str, TinyPlayer], metrics: Path) -> dict[str, Any]:

@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from poker_rl.config.settings import Refused
-from poker_rl.learning import processes
 from poker_rl.learning.memory import Circular, Column, Exponential, Floored, Memory, Rule, Uniform
 from poker_rl.learning.room import demand
+from poker_rl.runs.job import prepare
+from poker_rl.runs.launch import Place
 
 CPU = torch.device("cpu")
 NUMBER = {"number": Column(torch.int64)}
@@ -199,12 +200,12 @@ def test_only_what_is_written_is_occupied() -> None:
     assert resident() - before < 50 * 2**20
 
 
-def test_processes_of_one_machine_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_of_one_machine_share_its_memory() -> None:
     """What fits into a machine once does not fit into it twice."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     demand("replay: 1 item", 3 * whole // 5, CPU)
-    monkeypatch.setattr(processes, "count", lambda: 2)
+    prepare("cpu", 1, 0, Place(3, here=2))  # of three processes two are on this machine
     with pytest.raises(Refused, match=r"for each of 2 processes$"):
         demand("replay: 1 item", 3 * whole // 5, CPU)
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")  # torchrun has started one on each of two machines
+    prepare("cpu", 1, 0)
     demand("replay: 1 item", 3 * whole // 5, CPU)

@@ -20,11 +20,13 @@ from random_games import NAMES, game
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import losses
+from poker_rl.evaluation.matches import FEWEST_DEALS
 from poker_rl.games.tree import tree_of
 from poker_rl.play import review
 from poker_rl.play.journal import Journal
 from poker_rl.play.moves import NotAllowed
 from poker_rl.play.session import Session, Stale
+from poker_rl.play.statistics import Statistics
 from poker_rl.play.table import Dealt, Seated, Table
 from poker_rl.players.load import load_player
 
@@ -457,3 +459,14 @@ def test_how_a_person_plays_is_counted() -> None:
     assert stats["more_hands"] > 0
     assert stats["lucky"]["half_width"] < stats["half_width"]
     assert stats["opponents"][0]["mean"] == pytest.approx(-stats["mean"])
+
+
+def test_equal_results_tell_no_number_of_hands() -> None:
+    """Who always folds the first bet of a hand loses the ante in each: there is no spread."""
+    counts = Statistics(game("kuhn"), ["You", "raise"])
+    for _ in range(FEWEST_DEALS + 1):
+        counts.add(np.zeros(1), [0, 1], [-1, 1], None)
+    told = counts.told(abandoned=0)
+    assert told["more_hands"] is None
+    assert told["goal"] is None
+    assert told["mean"] == -1

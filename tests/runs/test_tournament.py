@@ -131,3 +131,11 @@ def test_a_run_takes_part(refused: Callable[..., str]) -> None:
     assert "is of kuhn, not of this leduc" in message
     assert not Path("twice").exists()
     assert not Path("other").exists()
+
+
+def test_the_most_frequent_actions_of_a_bot_take_part() -> None:
+    """Of equal chances the first action is taken: to fold, and `raise` always bets."""
+    assert code(*FAST, "players=[raise,uniform:greedy]", "out=there") == 0
+    report = json.loads(Path("there/results.json").read_text())
+    won = {(one["player"], one["other"]): one["value"] for one in report["won"]}
+    assert won["raise", "uniform:greedy"] == pytest.approx(1)  # the ante, in every hand

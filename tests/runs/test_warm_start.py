@@ -73,9 +73,9 @@ def at_the_start(*arguments: str) -> dict[str, Any]:
     states = []
     save = Run.save
 
-    def first(self: Run, record: dict[str, Any]) -> None:
+    def first(self: Run, *given: Any, **named: Any) -> None:
         states.append(self.algorithm.state_dict())
-        save(self, record)
+        save(self, *given, **named)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:

@@ -130,8 +130,12 @@ class NoLimit(PokerGame):
 
     @property
     def most_raises(self) -> int:
-        """More raises than a hand can have; each seat has one all-in that falls short."""
-        return (self.most_chips - max(self.post)) // self.min_bet + self.seats
+        """More raises than a hand can have."""
+        return self._most_raises(self.seats)
+
+    def _most_raises(self, seats: int) -> int:
+        """The same with so many seats, each of which has one all-in that falls short."""
+        return (self.most_chips - max(self.post)) // self.min_bet + seats
 
     @property
     def most_moves(self) -> int:
@@ -145,7 +149,8 @@ class NoLimit(PokerGame):
 
     def record_in(self, room: int) -> np.ndarray:
         """The definition, observed with room for so many seats."""
-        levels = min(self.most_raises + self.forced_raises + 1, LEVELS)
+        # by the room and not by the seats, so that an observation has the same layout with fewer
+        levels = min(self._most_raises(room) + self.forced_raises + 1, LEVELS)
         record = self._record(room, levels)
         planes = 1 + sum(n > 0 for n in self.board_cards)
         record["chip_plane"] = record["own_plane"] + self.cards * planes
