@@ -21,7 +21,7 @@ import yaml
 from tiny import same
 
 from poker_rl.config.settings import Refused
-from poker_rl.runs import stop
+from poker_rl.runs import stop, train
 from poker_rl.runs.run import Diverged, crossed
 from poker_rl.runs.stop import Interrupted
 from poker_rl.storage import checkpoint
@@ -415,6 +415,22 @@ def test_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", intrude)
     tiny.train()
     assert seen == [True]
+
+
+def test_two_runs_of_one_name_started_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is kept out before the first has written anything."""
+    write = train.write_config
+
+    def meanwhile(folder: Path, cfg: dict[str, Any]) -> None:
+        monkeypatch.setattr(train, "write_config", write)
+        with pytest.raises(Refused, match="another process"):
+            tiny.train(name="first")
+        assert {path.name for path in folder.iterdir()} == {"metrics.jsonl"}
+        write(folder, cfg)
+
+    monkeypatch.setattr(train, "write_config", meanwhile)
+    tiny.train(name="first")
+    assert read_folder(Path("outputs/tiny/fit/first"))[1]["status"] == "finished"
 
 
 def test_a_unit_that_is_not_counted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
