@@ -230,8 +230,3 @@ def best_five(cards: Any, count: int, suits: int) -> Any:
                 ranks |= 1 << cards[i] // suits
         return np.int32(FLUSHES[ranks])
     return np.int32(STRENGTHS[HIGH[key >> HIGH_SHIFT & HIGH_DIGITS] + LOW[key & LOW_DIGITS]])
-
-
-def category(strength: Any) -> Any:
-    """`HIGH_CARD` to `STRAIGHT_FLUSH` of `best_five`, one or an array."""
-    return strength >> CATEGORY_SHIFT

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import torch
 from torch import Tensor, nn
 
+from poker_rl.config.classes import class_of
 from poker_rl.config.settings import Count, NonNegative, Refused
 from poker_rl.nets.bits import SumOfRows, summable
 from poker_rl.nets.legal import Legal, legal_logits
@@ -275,3 +276,17 @@ def net_state(net: Any) -> dict[str, Any]:
     return {"_target_": f"{kind.__module__}.{kind.__qualname__}"} | {
         name: net_state(value) if is_dataclass(value) else value for name, value in settings.items()
     }
+
+
+def net_of(state: dict[str, Any]) -> Any:
+    """The shape that `net_state` tells of, and those in it.
+
+    Raises:
+        Refused: if it names no class of this program or of an installed plug-in.
+    """
+    settings = {
+        key: net_of(value) if isinstance(value, dict) else value
+        for key, value in state.items()
+        if key != "_target_"
+    }
+    return class_of(state["_target_"])(**settings)

@@ -18,7 +18,7 @@ A snapshot file is data alone: the classes it names are looked up among this pro
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def load_player(
     return Greedy(game, player) if greedy else player
 
 
-def load_bot(spec: str, settings: dict[str, Any], game: Game, device: torch.device) -> Player:
+def load_bot(spec: str, settings: Mapping[str, Any], game: Game, device: torch.device) -> Player:
     """The bot that a user named, with `:greedy` behind it or not, and that has these settings."""
     name = spec.removesuffix(GREEDY)
     player: Player = build_as(Player, settings, name, game=game, device=device)
@@ -225,13 +225,3 @@ def states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
                 f"{path}: {ascii(name)[:60]} is not the name of a player; allowed: {allowed}"
             )
     return snapshot["game"], snapshot["players"]
-
-
-def built(state: dict[str, Any]) -> Any:
-    """The object of plain settings a state describes, by its `_target_`, and of those in it."""
-    settings = {
-        key: built(value) if isinstance(value, dict) else value
-        for key, value in state.items()
-        if key != "_target_"
-    }
-    return class_of(state["_target_"])(**settings)

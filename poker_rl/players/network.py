@@ -14,10 +14,9 @@ from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.nets.chances import masked_softmax, regret_matching
 from poker_rl.nets.copies import routed, take
-from poker_rl.nets.dense import Net, Size, net_state
+from poker_rl.nets.dense import Net, Size, net_of, net_state
 from poker_rl.nets.legal import Legal, few
 from poker_rl.players.features import Features
-from poker_rl.players.load import built
 
 Members = Literal["shared", "seat", "agent", "node"]
 
@@ -178,7 +177,7 @@ class NetworkPlayer:
     @classmethod
     def from_state(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
         """The player whose state this was; those of earlier versions know of no critic."""
-        net: Net = built(state["net"])
+        net: Net = net_of(state["net"])
         copies = state["instances"] * member_count(game, state["members"])
         seen = Features(game, net.features)
 

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
+from tree_values import TreeValue, expected
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.equity import Equity
 from poker_rl.evaluation.luck import ALL_IN, adjusted, terms
 from poker_rl.evaluation.matches import half_width
-from poker_rl.evaluation.tree_value import TreeValue, expected
 from poker_rl.games import load_game
 from poker_rl.games.hand import hand_of
 from poker_rl.games.tables import Tables
