@@ -163,7 +163,7 @@ def cells(row: Row, group: Group) -> list[str]:
     return [
         row.algo,
         f"`{table.player(group)}`",
-        f"**{told(mean)}**",
+        f"**{figure_of(mean)}**",
         str(len(group.runs)),
         short(table.progress(group) or 0),
         f"{60 * (table.minutes(group) or 0):,.0f}",
@@ -172,7 +172,7 @@ def cells(row: Row, group: Group) -> list[str]:
     ]
 
 
-def told(mean: Mean) -> str:
+def figure_of(mean: Mean) -> str:
     """A figure and its interval."""
     if mean.half_width is None:
         return f"{mean.mean:.2g}"

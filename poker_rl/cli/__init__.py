@@ -17,7 +17,7 @@ from typing import NoReturn
 from poker_rl import __version__
 from poker_rl.cli.arguments import tell
 from poker_rl.config.settings import Refused
-from poker_rl.storage.disk import at, say, told
+from poker_rl.storage.disk import at, error_line, say
 
 HELP = """\
 poker-rl: reinforcement learning for poker, measured by the exact distance to Nash
@@ -85,7 +85,7 @@ def main() -> NoReturn:
     except BrokenPipeError:  # who read the output, such as `head`, has seen enough
         code = 128 + signal.SIGPIPE
     except OSError as error:  # the machine fails: a full disk, a folder that is gone
-        tell(told(error))
+        tell(error_line(error))
         code = 1
     for stream in (sys.stdout, sys.stderr):
         try:

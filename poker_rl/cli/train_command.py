@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from poker_rl.cli.arguments import Arguments, options, tell
 from poker_rl.config.settings import Refused, about
-from poker_rl.storage.disk import say, told
+from poker_rl.storage.disk import error_line, say
 
 if TYPE_CHECKING:
     from poker_rl.config.compose import Composed
@@ -110,7 +110,7 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
             except (KeyboardInterrupt, BrokenPipeError):
                 halt(halts, signal.SIGINT)
             except OSError as error:
-                tell(told(error))
+                tell(error_line(error))
             except Exception as error:  # a process that was lost, a queue that takes no jobs
                 if halted_by(halts) is None:
                     what = str(error).strip().partition("\n")[0]

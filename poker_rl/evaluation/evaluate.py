@@ -30,7 +30,7 @@ from poker_rl.games.public.tree import heads_up
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier as snapshots_before
-from poker_rl.players.load import headline, itself, load_players, parse, told
+from poker_rl.players.load import full_spec, headline, itself, load_players, parse
 from poker_rl.players.player import Player
 from poker_rl.storage.disk import make_folder, say
 from poker_rl.storage.folder import METRICS, read_folder, read_rows
@@ -149,9 +149,9 @@ def evaluate_players(
             nothing can be written.
     """
     with about("against"):
-        opponents = {told(spec): load(spec) for spec in against}
+        opponents = {full_spec(spec): load(spec) for spec in against}
     with about("best_responses"):
-        trained = {told(spec): load(spec) for spec in best_responses}
+        trained = {full_spec(spec): load(spec) for spec in best_responses}
     if opponents or past or lbr or trained:
         for name, one in players.items():
             if one.instances > 1:

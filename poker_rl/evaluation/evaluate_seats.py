@@ -15,7 +15,7 @@ from poker_rl.evaluation.kept import keep
 from poker_rl.evaluation.report import Report
 from poker_rl.evaluation.seated import demand_seats, seat_all
 from poker_rl.games.game import Game
-from poker_rl.players.load import told
+from poker_rl.players.load import full_spec
 from poker_rl.players.player import Player
 from poker_rl.storage.disk import make_folder, say
 
@@ -43,7 +43,7 @@ def evaluate_seats(
     """
     with about("seats"):
         demand_seats(game, len(seats))
-        order = [told(spec) for spec in seats]
+        order = [full_spec(spec) for spec in seats]
         players = {name: load(name) for name in dict.fromkeys(order)}
     if out is not None:
         with about("out"):

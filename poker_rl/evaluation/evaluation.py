@@ -180,7 +180,7 @@ class Evaluation:
     def walk(self, player: Player) -> Measures:
         """Exact measures of a player by a walk of the public tree."""
         result = walk(self._game, player)
-        return self.told(result.gains, np.array([result.value, -result.value]))
+        return self.gain_measures(result.gains, np.array([result.value, -result.value]))
 
     def policies(self, tree: Tree, player: Player) -> np.ndarray:
         """The policies of a player's K instances, [K, I, A], the others in their seats."""
@@ -195,9 +195,9 @@ class Evaluation:
 
     def measure(self, tree: Tree, policy: np.ndarray) -> Measures:
         """Exact measures of a policy [I, A]."""
-        return self.told(gains(tree, policy), values(tree, policy))
+        return self.gain_measures(gains(tree, policy), values(tree, policy))
 
-    def told(self, gain: np.ndarray, value: np.ndarray) -> Measures:
+    def gain_measures(self, gain: np.ndarray, value: np.ndarray) -> Measures:
         """What each seat gains by a best response and wins by the policy, [seats] chips."""
         scale, unit = unit_of(self._game)
         seats = range(self._game.seats)

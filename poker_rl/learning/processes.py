@@ -113,7 +113,7 @@ def means(metrics: Mapping[str, float]) -> dict[str, float]:
     return dict(zip(metrics, values.tolist(), strict=True))
 
 
-def told(what: Any) -> Any:
+def from_first(what: Any) -> Any:
     """What the first process says: tensors on the CPU and plain values."""
     if count() == 1:
         return what

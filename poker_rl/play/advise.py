@@ -19,7 +19,7 @@ from poker_rl.evaluation.grid import Grid, grid_here, has_grid, plain, seat_name
 from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, position, raises
 from poker_rl.games.poker.table import CALL, FOLD
 from poker_rl.games.tables import Tables
-from poker_rl.players.load import load_player, told
+from poker_rl.players.load import full_spec, load_player
 from poker_rl.players.player import Player, finite
 from poker_rl.runs.job import prepare
 from poker_rl.runs.named import game_and_player
@@ -170,7 +170,7 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
                 raise Refused(f"{asked.figure} does not end in .png")
     device = prepare(asked.device, asked.threads, seed=0)
     with about("player" if asked.run is None else "run"):
-        player, name = load_player(spec, game, device, conf), told(spec)
+        player, name = load_player(spec, game, device, conf), full_spec(spec)
     if asked.figure is not None:
         with about("figure"):
             make_room(Path(asked.figure), asked.overwrite)

@@ -89,7 +89,7 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     """
     from poker_rl.games.game import Game
     from poker_rl.play.table import Seated, Table
-    from poker_rl.players.load import told
+    from poker_rl.players.load import full_spec
     from poker_rl.runs.job import loader, prepare, settings_of
 
     if asked.run is not None and chosen is not None:
@@ -125,7 +125,7 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     for key, names in (("against", against), ("adviser", [adviser])):
         with about(key):
             players |= {
-                name: Seated(told(name), load(name)) for name in names if name not in players
+                name: Seated(full_spec(name), load(name)) for name in names if name not in players
             }
     return Table(game, [players[name] for name in against], players[adviser])
 

@@ -31,7 +31,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.play.guard import LARGEST_BODY, Guard
 from poker_rl.play.moves import NotAllowed
 from poker_rl.play.session import Session, Stale
-from poker_rl.storage.disk import told
+from poker_rl.storage.disk import error_line
 
 PAGES = Path(__file__).parent / "pages"
 USUAL = {  # what starlette says of such requests itself
@@ -226,7 +226,7 @@ def application(server: Server, hosts: frozenset[str]) -> Guard:
         ),
         Refused: lambda _, error: _told(410, str(error)),
         NotAllowed: lambda _, error: _told(422, str(error)),
-        OSError: lambda _, error: _told(503, told(error)),
+        OSError: lambda _, error: _told(503, error_line(error)),
         Exception: lambda *_: _told(500, "The server has a fault; its terminal tells more."),
     }
     routes = server.routes()

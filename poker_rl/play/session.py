@@ -309,7 +309,7 @@ class Session:
     def stats(self) -> dict[str, Any]:
         """The session in numbers, as `Statistics.told` has them."""
         running = not self._hand.over
-        return self._statistics.told(self._dealt - len(self._finished) - running)
+        return self._statistics.summary(self._dealt - len(self._finished) - running)
 
     def _again(self, number: int) -> Dealt:
         """A finished hand."""

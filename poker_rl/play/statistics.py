@@ -44,7 +44,7 @@ class Statistics:
             tables.use(record)
             self._style.add(tables, np.array([ring.index(YOU)]))
 
-    def told(self, abandoned: int) -> dict[str, Any]:
+    def summary(self, abandoned: int) -> dict[str, Any]:
         """All of it as plain values.
 
         Means are results of a hand with half of their 95 % intervals, which are None for less than

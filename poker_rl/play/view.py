@@ -30,7 +30,7 @@ def hand_seen(hand: Dealt, since: int, names: Sequence[str]) -> dict[str, Any]:
         "phase": "over" if hand.over else "act",
         "ring": ring_seen(hand, names),
         "scene": plain_scene(game.scene(record, hand.yours)),
-        "moves": [] if hand.over else [told(move) for move in game.moves(record)],
+        "moves": [] if hand.over else [move_for_view(move) for move in game.moves(record)],
         "amounts": amounts
         and {"low": amounts.low, "high": amounts.high, "unit_chips": game.unit_chips},
         "past": [{"seat": step.seat, "label": step.move.label} for step in hand.steps[:since]],
@@ -73,7 +73,7 @@ def plain_scene(scene: Scene) -> dict[str, Any]:
     return {**vars(scene), "places": [vars(place) for place in scene.places]}
 
 
-def told(move: Move) -> dict[str, Any]:
+def move_for_view(move: Move) -> dict[str, Any]:
     """A move as plain values, with what its button says and the key that stands for it."""
     size = SIZE_KEYS.index(move.size) + 1 if move.size in SIZE_KEYS else None
     key = KEYS.get(move.kind, "") if size is None else str(size)

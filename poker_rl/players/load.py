@@ -105,7 +105,7 @@ def bot_of(spec: str) -> str | None:
     return name if named or name.endswith(".yaml") else None
 
 
-def told(spec: str) -> str:
+def full_spec(spec: str) -> str:
     """The same player with nothing left unsaid: `RUN@DECISIONS:PLAYER`, or `FILE:PLAYER`.
 
     What is said of the player itself stays behind it: `RUN@DECISIONS:PLAYER.COPY:greedy`.

@@ -22,7 +22,7 @@ from poker_rl.games.poker.phh import demand_phh, phh
 from poker_rl.games.poker.table import FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, row_count, tree_of
-from poker_rl.players.load import load_player, told
+from poker_rl.players.load import full_spec, load_player
 from poker_rl.players.player import Player, finite
 from poker_rl.reports.openspiel import action_of, infoset_name, twin
 from poker_rl.runs.job import prepare
@@ -80,11 +80,11 @@ def export(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
                 raise Refused(f"{game.name} is too large for all of a policy to be written")
     device = prepare(asked.device, asked.threads, asked.seed)
     with about("player" if asked.run is None else "run"):
-        player, name = load_player(spec, game, device, conf), told(spec)
+        player, name = load_player(spec, game, device, conf), full_spec(spec)
     other, others = player, name
     if asked.against is not None:
         with about("against"):
-            other, others = load_player(asked.against, game, device, conf), told(asked.against)
+            other, others = load_player(asked.against, game, device, conf), full_spec(asked.against)
     for key in ("out", "policy"):
         if getattr(asked, key) is not None:
             with about(key):

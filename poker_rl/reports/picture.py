@@ -51,11 +51,11 @@ def draw(tables: Sequence[Figures]) -> Figure:
     footnote(figure, "; ".join(words))
     for table in tables:
         for group in table.groups:
-            footnote(figure, f"{group.label}: {table.game}, {told(table, group)}")
+            footnote(figure, f"{group.label}: {table.game}, {what_is_drawn(table, group)}")
     return figure
 
 
-def told(table: Figures, group: Group) -> str:
+def what_is_drawn(table: Figures, group: Group) -> str:
     """Whose numbers a curve shows: seeds, and the folders that the runs lie in."""
     runs = table.counted(group)
     if not runs:

@@ -50,7 +50,8 @@ def section(place: int, run: Trained, hands: int, seed: int, conf: Sequence[Path
             *part("Curves and policies", pictures(place, run, game, players)),
             *part("Evaluations", evaluations(run)),
             *part(
-                f"Hands of {next(iter(players), '')} with itself", told(game, players, hands, seed)
+                f"Hands of {next(iter(players), '')} with itself",
+                few_hands(game, players, hands, seed),
             ),
             *part("Settings", settings(run, conf)),
             *part("How it was run", [manifest(run)]),
@@ -140,7 +141,7 @@ def evaluations(run: Trained) -> Iterator[Markup]:
         yield element("p", command, class_="note")
 
 
-def told(game: Game, players: Mapping[str, Player], hands: int, seed: int) -> Iterator[Markup]:
+def few_hands(game: Game, players: Mapping[str, Player], hands: int, seed: int) -> Iterator[Markup]:
     """A few hands of the headline player with itself."""
     for player in list(players.values())[:1]:
         one = player.instance(0) if player.instances > 1 else player

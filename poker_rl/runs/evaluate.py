@@ -16,7 +16,7 @@ from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.matches import Deals
 from poker_rl.evaluation.reduction import Reduce
 from poker_rl.games.game import Game
-from poker_rl.players.load import told
+from poker_rl.players.load import full_spec
 from poker_rl.players.opponents import Opponents
 from poker_rl.runs.job import loader, prepare, settings_of
 from poker_rl.runs.stop import at_once
@@ -130,7 +130,7 @@ def evaluate(
     if asked.player is None:
         raise Refused("player: missing; give player=NAME or player=FOLDER")
     with about("player"):
-        players = {told(asked.player): load(asked.player)}
+        players = {full_spec(asked.player): load(asked.player)}
     with at_once():
         evaluate_players(players, **common)
     if asked.out is None:

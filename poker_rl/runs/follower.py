@@ -31,7 +31,7 @@ class Follower:
         self.algorithm = algorithm
         self.unit, self.budget = str(cfg["budget_unit"]), int(cfg["budget"])
         self.checkpoint_every = int(cfg["checkpoint_every"])
-        folder, self.saved = processes.told(None)
+        folder, self.saved = processes.from_first(None)
         self.folder = Path(folder)
         left = None
         if self.saved is not None:

@@ -37,7 +37,7 @@ from poker_rl.runs.sweep import Outcome
 from poker_rl.runs.train import train
 from poker_rl.runs.warm_start import begin_with
 from poker_rl.storage.checkpoint import STATE
-from poker_rl.storage.disk import say, told
+from poker_rl.storage.disk import error_line, say
 from poker_rl.storage.folder import CONFIG, PLACE, read_folder
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def attempt(
     except BrokenPipeError:
         raise  # whoever read the output has left: there is nobody to tell
     except OSError as error:
-        return replace(outcome, status="failed", exit_code=1, message=told(error))
+        return replace(outcome, status="failed", exit_code=1, message=error_line(error))
     except Exception as error:
         if ran_out(error):
             message = "out of memory while training; less at once (tables, hands, batch) needs less"

@@ -57,7 +57,7 @@ def file_of(sweep: Path, number: int) -> Path:
     return sweep / f"{number:06}.json"
 
 
-def told(sweep: Path, number: int) -> Outcome:
+def outcome_of(sweep: Path, number: int) -> Outcome:
     """What a job has told of itself last."""
     try:
         outcome = Outcome(**json.loads(file_of(sweep, number).read_text()))
@@ -117,7 +117,7 @@ def begin(sweep: Path, jobs: Sequence[list[str]]) -> None:
         with replaced(sweep / JOBS) as beside:
             beside.write_text(json.dumps(list(jobs)))
     for number in range(len(jobs)):
-        before = told(sweep, number)
+        before = outcome_of(sweep, number)
         finished = read_manifest(Path(before.folder)).get("status") == "finished"
         if before.status != "not run" and not (before.folder and finished):
             Outcome(status="not run", folder=before.folder).leave(sweep, number)
@@ -165,7 +165,7 @@ class Summary:
         there = {path.name for path in self.sweep.iterdir()}
         for number in sorted(self.open):
             if file_of(self.sweep, number).name in there:
-                outcome = told(self.sweep, number)
+                outcome = outcome_of(self.sweep, number)
                 self.outcomes[number] = seen(outcome)
                 (self.silent.discard if outcome.status in ENDED else self.silent.add)(number)
                 if outcome.status == "finished":

@@ -26,7 +26,7 @@ def lead(algorithm: Any, folder: Path, saved: dict[str, int] | None) -> None:
     """
     if processes.count() == 1:
         return
-    processes.told((str(folder.resolve()), saved))
+    processes.from_first((str(folder.resolve()), saved))
     agree(algorithm)
     processes.meet()
 
@@ -38,7 +38,7 @@ def agree(algorithm: Any, left: dict[str, Any] | None = None) -> None:
         left: those of this process as a checkpoint has them; None: they stay what they are.
     """
     own, shared = apart(algorithm.state_dict(), algorithm.own)
-    shared = processes.told(checkpoint.compact(shared))
+    shared = processes.from_first(checkpoint.compact(shared))
     if not processes.first():
         algorithm.load_state_dict(whole(shared, own if left is None else left))
 

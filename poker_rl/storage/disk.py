@@ -26,7 +26,7 @@ def at(path: Path | str) -> Iterator[None]:
         raise
 
 
-def told(error: OSError) -> str:
+def error_line(error: OSError) -> str:
     """A failure in a line: the path and what the system says of it."""
     what = error.strerror or str(error)
     return what if error.filename is None else f"{error.filename}: {what}"

@@ -466,7 +466,7 @@ def test_equal_results_tell_no_number_of_hands() -> None:
     counts = Statistics(game("kuhn"), ["You", "raise"])
     for _ in range(FEWEST_DEALS + 1):
         counts.add(np.zeros(1), [0, 1], [-1, 1], None)
-    told = counts.told(abandoned=0)
+    told = counts.summary(abandoned=0)
     assert told["more_hands"] is None
     assert told["goal"] is None
     assert told["mean"] == -1

@@ -116,7 +116,7 @@ def test_a_file_that_can_not_be_replaced_stays(
     monkeypatch.setattr(os, fails, full)
     with pytest.raises(OSError, match=FULL) as failure, disk.replaced(path) as beside:
         beside.write_text("new")
-    assert disk.told(failure.value) == f"{path}: {FULL}"
+    assert disk.error_line(failure.value) == f"{path}: {FULL}"
     assert path.read_text() == "old"
     assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["file"]
 
