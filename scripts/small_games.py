@@ -42,7 +42,7 @@ GAMES = {
 EXPERIMENTS = {
     ("kuhn", "ppo"): "experiment=ppo_kuhn",
     ("kuhn", "mmd"): "game=kuhn algo=mmd budget=16e6",
-    ("kuhn", "actor_critic"): "game=kuhn algo=actor_critic algo.alpha.end=0.1 budget=10e6",
+    ("kuhn", "actor_critic"): "game=kuhn algo=actor_critic budget=10e6",
     ("kuhn", "sd_cfr"): "experiment=sd_cfr_kuhn",
     ("leduc", "sd_cfr"): "experiment=sd_cfr_leduc",
     ("leduc", "vpg"): "game=leduc algo=vpg net=mlp_relu budget=5e6",

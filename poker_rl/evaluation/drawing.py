@@ -6,7 +6,8 @@ with any colour vision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from math import ceil, floor, log10
@@ -30,6 +31,7 @@ PLAYERS = {
 OTHERS = ("#E69F00", "#56B4E9", "#666666")
 INK, GREY, PALE = "#333333", "#777777", "#E4E4E4"
 MOST_COLUMNS = 3  # of panels side by side
+DASHES = ("-", "--", ":")  # of the first, second and third line of a colour
 MOST_TICKS = 7  # on a logarithmic axis
 DPI = 150
 TITLE_CHARACTERS, FOOT_CHARACTERS = 13, 17  # in an inch of a line
@@ -44,6 +46,16 @@ def colours(names: Iterable[str]) -> dict[str, str]:
     own = {name: PLAYERS[kind] for name in names if (kind := name.partition(".")[0]) in PLAYERS}
     free = cycle([*OTHERS, *(colour for colour in PLAYERS.values() if colour not in own.values())])
     return {name: own.get(name) or next(free) for name in names}
+
+
+def dashes(colour_of: Mapping[str, str]) -> dict[str, str]:
+    """A style for each name, so that lines of one colour can be told apart."""
+    before: Counter[str] = Counter()
+    style_of = {}
+    for name, colour in colour_of.items():
+        style_of[name] = DASHES[min(before[colour], len(DASHES) - 1)]
+        before[colour] += 1
+    return style_of
 
 
 def canvas(
@@ -181,6 +193,7 @@ def draw(ax: Axes, lines: Iterable[Line], log: bool = False) -> None:
     """
     lines = list(lines)
     colour_of = colours(line.painted for line in lines)
+    dash_of = dashes(colour_of)
     log_y = log and any((line.y > 0).any() for line in lines)
     log_x = log_y and len({x for line in lines for x in line.x[(line.x > 0) & (line.y > 0)]}) > 1
     drawn: set[float] = set()
@@ -191,7 +204,15 @@ def draw(ax: Axes, lines: Iterable[Line], log: bool = False) -> None:
         x = line.x[seen]
         drawn |= set(x.tolist())
         mark = "o" if len(x) == 1 else None
-        ax.plot(x, line.y[seen], color=colour, linewidth=1.8, marker=mark, label=line.name)
+        ax.plot(
+            x,
+            line.y[seen],
+            dash_of[line.painted],
+            color=colour,
+            linewidth=1.8,
+            marker=mark,
+            label=line.name,
+        )
         for n, (name, low, high) in enumerate(line.bands):
             strength, named = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
             if len(x) == 1:

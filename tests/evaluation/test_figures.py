@@ -210,6 +210,13 @@ def test_a_player_has_the_same_colour_everywhere():
     assert drawing.colours(["average.7"])["average.7"] == drawing.PLAYERS["average"]
 
 
+def test_lines_of_one_colour_differ_in_their_dashes():
+    names = [f"line {i}" for i in range(16)]
+    colour_of = drawing.colours(names)
+    pairs = {(colour_of[name], drawing.dashes(colour_of)[name]) for name in names}
+    assert len(pairs) == len(names) > len(set(colour_of.values()))
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 60])
 def test_ticks_are_written_alike_and_apart(rows):
     curves = run_of(rows, ["current"], "exploitability")
