@@ -45,9 +45,9 @@ EXPERIMENTS = {
     ("kuhn", "actor_critic"): "game=kuhn algo=actor_critic budget=10e6",
     ("kuhn", "sd_cfr"): "experiment=sd_cfr_kuhn",
     ("leduc", "sd_cfr"): "experiment=sd_cfr_leduc",
-    ("leduc", "vpg"): "game=leduc algo=vpg net=mlp_relu budget=5e6",
+    ("leduc", "vpg"): "game=leduc algo=vpg net=mlp_relu algo.entropy.end=0.1 budget=5e6",
     ("leduc", "ppo"): "experiment=ppo_leduc",
-    ("leduc", "mmd"): "game=leduc algo=mmd net=mlp_relu budget=10e6",
+    ("leduc", "mmd"): "game=leduc algo=mmd net=mlp_relu algo.entropy.end=0.1 budget=10e6",
     ("leduc", "actor_critic"): "experiment=ac_leduc",
     ("leduc", "nfsp"): "experiment=nfsp_leduc_tuned budget=5e6 algo.lr.horizon=8e4"
     " algo.average.lr.horizon=8e4",
