@@ -335,6 +335,7 @@ def test_who_learns_explores_and_the_others_do_not(update: str) -> None:
         agent_period=300,
         epsilon=Constant(start=1.0),
         batch=5000,
+        replay=5000,
     )
     answer(learner._actor, [0, 2, 0])
     batch = learner._agents.rollout.play_out
