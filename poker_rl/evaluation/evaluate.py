@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,41 +42,52 @@ FEW_SNAPSHOTS = 5
 JSON, CSV = "evaluation.json", "evaluation.csv"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be measured of some players, how, and where it is kept.
+
+    Attributes:
+        game: that they play, and `evaluation` measures.
+        load: builds the player of a name in `conf/player` or of a run folder.
+        deals: of each match.
+        against: opponents in duplicate matches, as `load` takes them.
+        exact: walk the public tree of a game that is too large to enumerate.
+        lbr: bound the exploitability of each player by the local best response.
+        best_responses: players that were trained to beat it, as `load` takes them: a bound too.
+        figures: draw them too, into a folder beside the files.
+        out: the folder, made if it is not there; None: nothing is written.
+    """
+
+    game: Game
+    evaluation: Evaluation
+    load: Callable[[str], Player]
+    deals: int
+    seed: int
+    against: Sequence[str] = ()
+    exact: bool = False
+    lbr: bool = False
+    best_responses: Sequence[str] = ()
+    figures: bool = False
+    out: Path | None = None
+
+
 def evaluate_run(
     run: Path,
+    wanted: Wanted,
     *,
-    game: Game,
-    evaluation: Evaluation,
-    load: Callable[[str], Player],
     device: torch.device,
-    checkpoint: int | None,
-    player: str | None,
-    against: Sequence[str],
-    earlier: int | None,
-    deals: int,
-    seed: int,
-    figures: bool,
-    exact: bool = False,
-    lbr: bool = False,
-    best_responses: Sequence[str] = (),
-    out: Path | None = None,
+    checkpoint: int | None = None,
+    player: str | None = None,
+    earlier: int | None = None,
 ) -> Report:
     """Measure the players of a run folder, as `evaluate_players` does.
 
     Args:
-        game: as in the run's config, and so is `evaluation`.
-        load: builds the player of a name in `conf/player` or of a run folder.
+        wanted: of the run's own game; without `out` it is kept in the run's `evaluations`.
         checkpoint: the snapshot at so many decisions; the newest if None.
         player: one of the snapshot's players, `average`, or a copy of it, `average.7`; None: all.
-        against: opponents in duplicate matches, as `load` takes them.
         earlier: earlier snapshots, evenly spaced, at which each player meets itself too; None: a
             few for figures of a game too large to enumerate, else none.
-        deals: of each match.
-        figures: draw them too.
-        exact: walk the public tree of a game that is too large to enumerate.
-        lbr: bound the exploitability of each player by the local best response.
-        best_responses: players that were trained to beat it, as `load` takes them: a bound too.
-        out: the folder of what is written; None: `evaluations` in the run's.
 
     Raises:
         Refused: if the run has no such snapshot, a player can't be loaded or plays another game.
@@ -84,93 +95,67 @@ def evaluate_run(
     place = str(run) if checkpoint is None else f"{run}@{checkpoint}"
     snapshot, name, copy, greedy = parse(place if player is None else f"{place}:{player}")
     if player is None or (copy is None and not greedy):
-        players = load_players(snapshot, game, device, name)
+        players = load_players(snapshot, wanted.game, device, name)
     else:
         with about("player"):
-            players = {player: load(f"{snapshot}:{player}")}
+            players = {player: wanted.load(f"{snapshot}:{player}")}
     if earlier is None:
-        earlier = FEW_SNAPSHOTS if figures and evaluation.tree is None else 0
+        earlier = FEW_SNAPSHOTS if wanted.figures and wanted.evaluation.tree is None else 0
     before = snapshots_before(run, int(snapshot.stem))
     places = np.linspace(0, len(before) - 1, min(earlier, len(before)))
     return evaluate_players(
         players,
-        game=game,
-        evaluation=evaluation,
-        load=load,
-        against=against,
+        wanted if wanted.out is not None else replace(wanted, out=run / EVALUATIONS),
         past=[before[round(place)] for place in places],
-        deals=deals,
-        seed=seed,
         snapshot=snapshot,
-        figures=figures,
-        exact=exact,
-        lbr=lbr,
-        best_responses=best_responses,
         metrics=run / METRICS,
-        out=run / EVALUATIONS if out is None else out,
     )
 
 
 def evaluate_players(
     players: Mapping[str, Player],
+    wanted: Wanted,
     *,
-    game: Game,
-    evaluation: Evaluation,
-    load: Callable[[str], Player],
-    against: Sequence[str],
-    deals: int,
-    seed: int,
     past: Sequence[Path] = (),
     snapshot: Path | None = None,
-    figures: bool = False,
-    exact: bool = False,
-    lbr: bool = False,
-    best_responses: Sequence[str] = (),
     metrics: Path | None = None,
-    out: Path | None = None,
 ) -> Report:
     """Measure players: print it, and keep it in a folder under the time.
 
     Args:
-        load: builds the player of a name in `conf/player` or of a run folder.
-        against: opponents in duplicate matches, as `load` takes them.
-        deals: of each match.
         past: snapshots at which each player meets itself too.
         snapshot: where the players are from.
-        figures: draw them too, into a folder beside the files.
-        exact: walk the public tree of a game that is too large to enumerate.
-        lbr: bound the exploitability of each player by the local best response.
-        best_responses: players that were trained to beat it, as `load` takes them: a bound too.
         metrics: the curves of the run that the players are from.
-        out: the folder, made if it is not there; None: nothing is written.
 
     Raises:
         Refused: before anything is computed: if an opponent can't be loaded, a player is many, or
             nothing can be written.
     """
+    game, evaluation, load = wanted.game, wanted.evaluation, wanted.load
+    deals, seed, reduce, out = wanted.deals, wanted.seed, evaluation.reduction, wanted.out
     with about("against"):
-        opponents = {full_spec(spec): load(spec) for spec in against}
+        opponents = {full_spec(spec): load(spec) for spec in wanted.against}
     with about("best_responses"):
-        trained = {full_spec(spec): load(spec) for spec in best_responses}
-    if opponents or past or lbr or trained:
+        trained = {full_spec(spec): load(spec) for spec in wanted.best_responses}
+    if opponents or past or wanted.lbr or trained:
         for name, one in players.items():
             if one.instances > 1:
                 last = f"{name}.{one.instances - 1}"
                 raise Refused(
                     f"player: matches and bounds are of one copy, choose {name}.0 to {last}"
                 )
-    if lbr:
+    if wanted.lbr:
         with about("lbr"):
             heads_up(game)
     if trained and game.seats != 2:
         raise Refused(f"best_responses: {game.name} is not for two players, which it has to be")
     with about("earlier"):
         selves = [(path, name, load(f"{path}:{name}")) for path in past for name in players]
-    if figures and metrics is not None:
+    if wanted.figures and metrics is not None:
         with about("figures"):
             read_rows(metrics)  # refused now and not after the matches
     costs = []
-    if exact:
+    if wanted.exact:
         with about("exact"):
             costs = evaluation.exact_costs(players)
     if out is not None:
@@ -178,13 +163,12 @@ def evaluate_players(
             make_folder(out)
 
     began = datetime.now()
-    for told_cost in costs:
-        say(told_cost)
-    measures = {name: evaluation.measures(one, exact) for name, one in players.items()}
-    reduce = evaluation.reduction
+    for cost in costs:
+        say(cost)
+    measures = {name: evaluation.measures(one, wanted.exact) for name, one in players.items()}
     bounds = []
     for name, one in players.items():
-        if lbr:
+        if wanted.lbr:
             bounds.append(by_local_best_response(game, one, name, deals, seed))
         if trained:
             bounds.append(by_trained(game, one, name, trained, deals, seed, reduce))
@@ -212,7 +196,7 @@ def evaluate_players(
     if out is not None:
         keep(report, out)
         say(f"\nkept: {out / report.stem}.json, .csv")
-        if figures:
+        if wanted.figures:
             draw(report, evaluation, players, metrics, out / report.stem)
     return report
 

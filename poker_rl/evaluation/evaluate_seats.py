@@ -4,47 +4,37 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 
 from poker_rl.config.settings import about
-from poker_rl.evaluation.evaluation import Evaluation
+from poker_rl.evaluation.evaluate import Wanted
 from poker_rl.evaluation.kept import keep
 from poker_rl.evaluation.report import Report
 from poker_rl.evaluation.seated import demand_seats, seat_all
-from poker_rl.games.game import Game
 from poker_rl.players.load import full_spec
-from poker_rl.players.player import Player
 from poker_rl.storage.disk import make_folder, say
 
 
-def evaluate_seats(
-    seats: Sequence[str],
-    *,
-    game: Game,
-    evaluation: Evaluation,
-    load: Callable[[str], Player],
-    deals: int,
-    seed: int,
-    out: Path | None,
-) -> Report:
+def evaluate_seats(seats: Sequence[str], wanted: Wanted) -> Report:
     """Measure the players of a mixed table: print it, and keep it in a folder under the time.
 
+    Each deal is played in every rotation of the players.
+
     Args:
-        seats: a player for each seat, in their order around the table, as `load` takes them.
-        deals: each is played in every rotation of the players.
-        out: the folder, made if it is not there; None: nothing is written.
+        seats: a player for each seat, in their order around the table, as `wanted.load` takes them.
+        wanted: of which the seats take no opponents, bounds and figures.
 
     Raises:
         Refused: before anything is computed: if a player can't be loaded, there are more or fewer
             than the game has seats, or nothing can be written.
     """
+    game, evaluation, out = wanted.game, wanted.evaluation, wanted.out
     with about("seats"):
         demand_seats(game, len(seats))
         order = [full_spec(spec) for spec in seats]
-        players = {name: load(name) for name in dict.fromkeys(order)}
+        players = {name: wanted.load(name) for name in dict.fromkeys(order)}
     if out is not None:
         with about("out"):
             make_folder(out)
@@ -56,12 +46,12 @@ def evaluate_seats(
         evaluation=asdict(evaluation),
         snapshot=None,
         headline=None,
-        seed=seed,
-        deals=deals,
+        seed=wanted.seed,
+        deals=wanted.deals,
         measures={},
         matches=[],
         kuhn={},
-        table=seat_all(game, evaluation.tree, order, players, deals, seed),
+        table=seat_all(game, evaluation.tree, order, players, wanted.deals, wanted.seed),
     )
     say(report.text())
     if out is not None:

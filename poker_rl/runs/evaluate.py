@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.settings import Count, Natural, Refused, Seed, about
 from poker_rl.evaluation import kept
-from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
+from poker_rl.evaluation.evaluate import Wanted, evaluate_players, evaluate_run
 from poker_rl.evaluation.evaluate_seats import evaluate_seats
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.matches import Deals
@@ -91,36 +91,33 @@ def evaluate(
         load=loader(game, device, conf, opponents),
         seed=asked.seed,
     )
-    load = loader(game, device, conf)
-    common: dict[str, Any] = {
-        "game": game,
-        "evaluation": evaluation,
-        "load": load,
-        "deals": evaluation.deals if asked.deals is None else asked.deals,
-        "seed": asked.seed,
-        "out": None if asked.out is None else Path(asked.out),
-    }
+    wanted = Wanted(
+        game=game,
+        evaluation=evaluation,
+        load=loader(game, device, conf),
+        deals=evaluation.deals if asked.deals is None else asked.deals,
+        seed=asked.seed,
+        against=asked.against,
+        exact=asked.exact,
+        lbr=asked.lbr,
+        best_responses=asked.best_responses,
+        figures=asked.figures,
+        out=None if asked.out is None else Path(asked.out),
+    )
     if asked.run is None and asked.checkpoint is not None:
         raise Refused("checkpoint: is of a run; here it is FOLDER@DECISIONS")
     if asked.seats:
-        evaluate_table(asked, common)
+        evaluate_table(asked, wanted)
         return
-    common |= {
-        "against": asked.against,
-        "figures": asked.figures,
-        "exact": asked.exact,
-        "lbr": asked.lbr,
-        "best_responses": asked.best_responses,
-    }
     if asked.run is not None:
         with at_once():
             evaluate_run(
                 Path(asked.run),
+                wanted,
                 device=device,
                 checkpoint=asked.checkpoint,
                 player=asked.player,
                 earlier=asked.earlier,
-                **common,
             )
         return
     if asked.earlier:
@@ -130,14 +127,14 @@ def evaluate(
     if asked.player is None:
         raise Refused("player: missing; give player=NAME or player=FOLDER")
     with about("player"):
-        players = {full_spec(asked.player): load(asked.player)}
+        players = {full_spec(asked.player): wanted.load(asked.player)}
     with at_once():
-        evaluate_players(players, **common)
+        evaluate_players(players, wanted)
     if asked.out is None:
         say(NOT_KEPT)
 
 
-def evaluate_table(asked: Evaluate, common: Mapping[str, Any]) -> None:
+def evaluate_table(asked: Evaluate, wanted: Wanted) -> None:
     """Measure the players of a mixed table, among them perhaps that of the run.
 
     Raises:
@@ -146,13 +143,13 @@ def evaluate_table(asked: Evaluate, common: Mapping[str, Any]) -> None:
     for key in OF_PLAYERS:
         if getattr(asked, key):
             raise Refused(f"{key}: goes without seats, which name the player of every seat")
-    order, out = asked.seats, common["out"]
+    order, out = asked.seats, wanted.out
     if asked.run is not None:
         own = asked.run if asked.checkpoint is None else f"{asked.run}@{asked.checkpoint}"
         order = [own if spec == OWN else spec for spec in order]
         out = Path(asked.run) / kept.EVALUATIONS if out is None else out
     with at_once():
-        evaluate_seats(order, **{**common, "out": out})
+        evaluate_seats(order, replace(wanted, out=out))
     if out is None:
         say(NOT_KEPT)
 

@@ -25,7 +25,7 @@ from evaluations import (
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation import drawing
 from poker_rl.evaluation.equilibrium import bets, distance, member
-from poker_rl.evaluation.evaluate import evaluate_players, evaluate_run
+from poker_rl.evaluation.evaluate import Wanted, evaluate_players, evaluate_run
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.exploitability import nash_conv
 from poker_rl.evaluation.kept import table
@@ -171,16 +171,14 @@ def snapshot(folder, game, decisions=1000, **players):
     return folder
 
 
+OF_RUN = ("checkpoint", "player", "earlier")
+
+
 def evaluate(run, game=KUHN, **arguments):
-    settings = {"checkpoint": None, "player": None, "against": [], "deals": 1000, "seed": 0}
-    settings["earlier"] = 0
-    return evaluate_run(
-        run,
-        game=game,
-        load=loader(game),
-        device=CPU,
-        **{"evaluation": evaluation(game), "figures": False, **settings, **arguments},
-    )
+    own = {key: arguments.pop(key) for key in OF_RUN if key in arguments}
+    settings = {"evaluation": evaluation(game), "deals": 1000, "seed": 0} | arguments
+    wanted = Wanted(game=game, load=loader(game), **settings)
+    return evaluate_run(run, wanted, device=CPU, **{"earlier": 0, **own})
 
 
 @pytest.fixture
@@ -304,8 +302,11 @@ def test_nothing_printed_is_wider_than_120_columns(tmp_path, capsys):
 
 def test_in_larger_games_all_other_seats_are_the_same_opponent(capsys):
     load = loader(BIG2)
-    settings = {"game": BIG2, "evaluation": evaluation(BIG2, opponents="[]"), "load": load}
-    evaluate_players({"lowest": load("lowest")}, against=["uniform"], deals=30, seed=0, **settings)
+    measured = evaluation(BIG2, opponents="[]")
+    wanted = Wanted(
+        game=BIG2, evaluation=measured, load=load, against=["uniform"], deals=30, seed=0
+    )
+    evaluate_players({"lowest": load("lowest")}, wanted)
     out = capsys.readouterr().out
     assert "in every seat, all other seats taken by the same opponent; point/game, 95 %" in out
     assert "games won" in out

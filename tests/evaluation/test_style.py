@@ -10,7 +10,7 @@ import pytest
 from evaluations import HOLDEM, KUHN, LEDUC, evaluation, loader
 from random_games import game
 
-from poker_rl.evaluation.evaluate import evaluate_players
+from poker_rl.evaluation.evaluate import Wanted, evaluate_players
 from poker_rl.evaluation.style import StyleCount, is_holdem
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
@@ -96,8 +96,7 @@ def test_by_number_of_seats():
 
 def test_bots_show_what_they_do():
     load = loader(DRAWN)
-    report = evaluate_players(
-        {"raise": load("raise")},
+    wanted = Wanted(
         game=DRAWN,
         evaluation=evaluation(DRAWN, opponents="[]"),
         load=load,
@@ -105,6 +104,7 @@ def test_bots_show_what_they_do():
         deals=200,
         seed=0,
     )
+    report = evaluate_players({"raise": load("raise")}, wanted)
     calls, folds = (match.style for match in report.matches)
     both = {(style.player, style.seats, style.seat): style for style in calls}
     total = both["raise", None, None]
@@ -140,8 +140,7 @@ def test_only_holdem_has_a_flop():
         False
     ] * 2
     load = loader(LEDUC)
-    report = evaluate_players(
-        {"raise": load("raise")},
+    wanted = Wanted(
         game=LEDUC,
         evaluation=evaluation(LEDUC),
         load=load,
@@ -149,5 +148,6 @@ def test_only_holdem_has_a_flop():
         deals=100,
         seed=0,
     )
+    report = evaluate_players({"raise": load("raise")}, wanted)
     assert not report.matches[0].style
     assert "VPIP" not in report.text()
