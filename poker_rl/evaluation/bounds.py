@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from tqdm import tqdm  # type: ignore[import-untyped]
 
 from poker_rl.evaluation.lbr import HANDS, LocalBestResponse
 from poker_rl.evaluation.matches import FEWEST_DEALS, against, half_width, unit_of
@@ -15,6 +13,7 @@ from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.reduction import Make
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
+from poker_rl.storage.progress import progress_bar
 
 LOWER_BOUND, VACUOUS = "lower_bound", "lower_bound, vacuous"
 
@@ -48,14 +47,7 @@ def by_local_best_response(game: Game, player: Player, name: str, deals: int, se
     responder = LocalBestResponse(game, player, seed)
     each = max(1, min(HANDS, responder.most_hands, deals // FEWEST_DEALS))
     boards = -(-deals // each)
-    with tqdm(
-        total=boards * each,
-        desc=f"lbr of {name}",
-        unit=" deals",
-        leave=False,
-        dynamic_ncols=True,
-        mininterval=0.1 if sys.stderr.isatty() else 30,  # a log file gets a line now and then
-    ) as bar:
+    with progress_bar(boards * each, "deals", desc=f"lbr of {name}", leave=False) as bar:
         won = responder.play(boards, each, lambda done: bar.update(done * each))
     scale, unit = unit_of(game)
     measured = Measurement(float(won.mean() * scale), half_width(won * scale), unit, LOWER_BOUND)

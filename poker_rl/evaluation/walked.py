@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from math import ceil
 from time import perf_counter
-
-from tqdm import tqdm  # type: ignore[import-untyped]
 
 from poker_rl.evaluation.public_tree import AskedTree, Result
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
+from poker_rl.storage.progress import progress_bar
 
 SAMPLE_S = 1.0  # seconds for which a board is walked to see how long all of them will take
 
@@ -53,15 +51,8 @@ def walk(game: Game, player: Player) -> Result:
         Refused: if the game's public tree cannot be walked.
     """
     tree = AskedTree(game, player.blind_to_suits)
-    with tqdm(
-        total=tree.rows(),
-        desc="exact",
-        unit=" hands",
-        unit_scale=True,
-        leave=False,
-        dynamic_ncols=True,
-        mininterval=0.1 if sys.stderr.isatty() else 30,  # a log file gets a line now and then
-    ) as bar:
+    settings = {"desc": "exact", "unit_scale": True, "leave": False}
+    with progress_bar(tree.rows(), "hands", **settings) as bar:
         return tree.measure(player, bar.update)
 
 

@@ -148,6 +148,13 @@ class Game(Protocol):
 
 
 @rule
+def clear(out):
+    """Zero an array; a plain loop compiles sooner than a slice."""
+    for i in range(len(out)):
+        out[i] = 0
+
+
+@rule
 def random(table):
     """64 random bits from the table's own counter (SplitMix64, Steele et al. 2014)."""
     table.draws += np.uint64(1)

@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
@@ -18,13 +17,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm  # type: ignore[import-untyped]
-
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.storage.disk import at
 from poker_rl.storage.folder import FIGURES, METRICS, is_number, read_rows
+from poker_rl.storage.progress import progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,17 +93,8 @@ class Recorder:
 
     def begin(self, step: int) -> None:
         """Show the progress bar, `step` of the budget done."""
-        # A log file gets a line now and then, a terminal a living bar.
-        seconds = 0.1 if sys.stderr.isatty() else 30
-        self.bar = tqdm(
-            total=self.budget,
-            initial=min(step, self.budget),
-            unit=f" {self.unit}",
-            unit_scale=True,
-            dynamic_ncols=True,
-            mininterval=seconds,
-            maxinterval=max(seconds, 10),
-        )
+        done = min(step, self.budget)
+        self.bar = progress_bar(self.budget, self.unit, initial=done, unit_scale=True)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the rows end and what has been gathered for the next one."""

@@ -22,7 +22,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import yaml  # type: ignore[import-untyped]
-from tqdm import tqdm  # type: ignore[import-untyped]
 
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.options import read
@@ -39,6 +38,7 @@ from poker_rl.runs.stop import at_once
 from poker_rl.runs.workers import shared_out
 from poker_rl.storage.disk import demand_folder, make_folder, say
 from poker_rl.storage.folder import write_text
+from poker_rl.storage.progress import progress_bar
 
 PLAN = "tournament.yaml"
 TABLES = "tables"
@@ -246,14 +246,8 @@ def begin(hall: Hall, workers: int) -> None:
 def play_missing(hall: Hall, workers: int) -> None:
     """Play the tables that are not finished, in this process or in several others."""
     missing = hall.missing()
-    with tqdm(
-        total=len(hall.orders),
-        initial=len(hall.orders) - len(missing),
-        unit=" tables",
-        dynamic_ncols=True,
-        mininterval=0.1 if sys.stderr.isatty() else 30,  # a log file gets a line now and then
-        disable=not missing,
-    ) as bar:
+    done = len(hall.orders) - len(missing)
+    with progress_bar(len(hall.orders), "tables", initial=done, disable=not missing) as bar:
         for _ in played(hall, missing, workers):
             bar.update()
 

@@ -36,7 +36,7 @@ from poker_rl.games.big2.combinations import (
     mark_triples,
     strength,
 )
-from poker_rl.games.game import rule, shuffle
+from poker_rl.games.game import clear, rule, shuffle
 
 SEATS = 4
 NO_CARD = -1
@@ -286,13 +286,6 @@ def observe(game, table, seat, out):
     for i in range(KIND_COUNT):
         out[at + 1 + i] = kinds >> i & 1
     out[at + 1 + KIND_COUNT + table.passes] = 1
-
-
-@rule
-def clear(out):
-    """Zero an array; a plain loop compiles sooner than a slice."""
-    for i in range(len(out)):
-        out[i] = 0
 
 
 @rule

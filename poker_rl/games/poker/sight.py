@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.game import rule
-from poker_rl.games.poker.table import FOLD, RAISE, card_at, clear, no_limit
+from poker_rl.games.game import clear, rule
+from poker_rl.games.poker.table import FOLD, RAISE, card_at, no_limit
 
 
 @rule

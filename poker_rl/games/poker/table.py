@@ -107,10 +107,3 @@ def no_limit(table):
 def card_at(table, place):
     """A card of the deck; an unsigned index spares the test for one that counts from the end."""
     return table.deck[np.uint64(place)]
-
-
-@rule
-def clear(out):
-    """Zero an array; a plain loop compiles sooner than a slice."""
-    for i in range(len(out)):
-        out[i] = 0
