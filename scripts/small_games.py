@@ -93,9 +93,10 @@ largest that the process had, of which Python and its libraries are about 400 Mi
 
 **Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic`, `nfsp` and
 `sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, and nothing
-on Kuhn for three. Where a command names only game and algorithm, the settings are the algorithm's
-defaults, made on Kuhn. So the table tells how far each learner came by the command beside it, not
-which one is best.
+on Kuhn for three. Of `vpg` and `mmd` on Leduc and `actor_critic` on Kuhn, the last strength of the
+entropy bonus alone was chosen, after runs in which play drifted away at the end. Where a command
+names only game, algorithm, network and budget, the settings are the algorithm's defaults, made on
+Kuhn. So the table tells how far each learner came by the command beside it, not which one is best.
 """
 
 
