@@ -242,6 +242,32 @@ def test_two_processes_learn_what_one_does_with_both_halves(
             assert told[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
 
 
+def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(tmp_path: Path) -> None:
+    """With unequal numbers of rows, which do not divide by the number of parts either."""
+    sizes = [[10, 4], [7, 9]]  # of two copies in two processes
+
+    def work(rank: int) -> list[tuple[Any, Any]]:
+        copy = np.repeat([0, 1], sizes[rank])
+        generator = np.random.default_rng(rank)
+        parts = minibatches(np.arange(len(copy)), copy, 2, 3, generator, CPU)
+        return [(index.numpy(), weight.numpy()) for index, weight in parts]
+
+    one, other = in_two(work, tmp_path)
+    assert len(one) == len(other) == 3
+    seen: list[list[int]] = [[], []]
+    for both in zip(one, other, strict=True):
+        for k in range(2):
+            values, sums = [], []
+            for rank, (index, weight) in enumerate(both):
+                here = index[k][weight[k] > 0]
+                seen[rank] += here.tolist()
+                values += (100 * rank + here).tolist()
+                sums.append(((100 * rank + index[k]) * weight[k]).sum())
+            assert np.mean(sums) == pytest.approx(np.mean(values))
+    for rank, rows in enumerate(seen):
+        assert sorted(rows) == list(range(sum(sizes[rank])))
+
+
 def test_shared_memory_brings_numbers_of_all_kinds_together(tmp_path: Path) -> None:
     workers, rounds = 3, 20
     nearby = Nearby(workers, False, FORK)  # more processes than cores: who waits sleeps
