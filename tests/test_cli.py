@@ -197,10 +197,10 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     ]:
         assert refused("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1", "threads=2"]
+    more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1"]
     more.append("precision=medium")
     assert code("train", run, *more) == 0
-    changed = "not as it was: threads 1, now 2; precision highest, now medium. The last bits"
+    changed = "not as it was: precision highest, now medium. The last bits"
     assert changed in capsys.readouterr().out
     assert torch.get_float32_matmul_precision() == "medium"
     torch.set_float32_matmul_precision("highest")  # of this process

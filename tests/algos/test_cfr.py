@@ -12,6 +12,7 @@ import pytest
 import torch
 from random_games import game
 from toy_games import kuhn, label, leduc, leduc_8
+from two_cores import two_cores
 
 from poker_rl.algos.cfr import CFR, discount
 from poker_rl.algos.mccfr import MCCFR, RANDOM
@@ -148,6 +149,7 @@ def assert_same(one, other):
         assert torch.equal(one[key], other[key])
 
 
+@two_cores
 @pytest.mark.parametrize(
     ("name", "settings"),
     [

@@ -10,6 +10,7 @@ import pytest
 import torch
 from random_games import game
 from toy_games import kuhn, label, leduc
+from two_cores import two_cores
 
 from poker_rl.algos.cfr import CFR
 from poker_rl.algos.public_cfr import PublicCFR
@@ -109,6 +110,7 @@ def test_each_information_set_has_a_row_of_its_own():
     np.testing.assert_allclose(player.probabilities(tree.records), policies[rows], atol=1e-3)
 
 
+@two_cores
 def test_threads_change_nothing():
     before = numba.get_num_threads()
     try:

@@ -1,0 +1,11 @@
+"""A mark for tests that need more than one core."""
+
+from __future__ import annotations
+
+import numba
+import pytest
+
+from poker_rl.runs.cores import cores
+
+few = min(cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+two_cores = pytest.mark.skipif(few < 2, reason="there is one core")
