@@ -56,66 +56,7 @@ class Tree:
         _demand(game, needed, most_bytes)
         decks = game.deals()
         self.deals = len(decks)
-        tables = Tables(game, self.deals, 0)
-        tables.deal(decks=decks)
-
-        parent = np.full(self.deals, -1)
-        edge = np.full(self.deals, -1)
-        line = np.zeros(self.deals, np.int64)  # of each node of a level, numbered in order
-        deal = np.arange(self.deals)  # of each node of a level
-        parts: dict[str, list[np.ndarray]] = {}
-        keys: list[np.ndarray] = []
-        lines: list[np.ndarray] = []
-        first_node = first_infoset = first_line = 0
-        while len(tables.records):
-            over = tables.records["over"] != 0
-            live = np.flatnonzero(~over)
-            infoset = np.full(len(over), -1)
-            won = np.zeros((len(over), game.seats))
-            won[over] = tables.payoffs(np.flatnonzero(over))
-            level_keys, sample, infoset[live] = np.unique(
-                tables.infosets(live), return_index=True, return_inverse=True
-            )
-            infoset[live] += first_infoset
-            needed += len(level_keys) * game.table.itemsize  # their number is not known before
-            _demand(game, needed, most_bytes)
-            mask = tables.legal(live)
-            to_act = tables.records["to_act"][live].astype(np.int64)
-            _, level_lines = np.unique(
-                (to_act * (line.max(initial=0) + 1) + line[live])[sample], return_inverse=True
-            )
-            for name, part in {
-                "parent": parent,
-                "edge": edge,
-                "seat": np.where(over, -1, tables.records["to_act"]),
-                "infoset": infoset,
-                "payoffs": won,
-                "records": tables.records.take(live[sample]),
-                "legal": mask[sample],
-                "node": level_lines + first_line,
-            }.items():
-                parts.setdefault(name, []).append(part)
-            keys.append(level_keys)
-            lines.append(level_lines)
-
-            row, action = np.nonzero(mask)
-            parent = first_node + live[row]
-            edge = infoset[live[row]] * game.actions + action
-            _, line = np.unique(line[live[row]] * game.actions + action, return_inverse=True)
-            deal = deal[live[row]]
-            if len(deal) and np.ptp(np.bincount(deal, minlength=self.deals)):
-                raise Refused(
-                    f"game: {game.name} has other lines of moves with other cards, so it"
-                    " is not enumerated"
-                )
-            first_node += len(over)
-            first_infoset += len(level_keys)
-            first_line += int(level_lines.max(initial=-1)) + 1
-            below = Tables(game, 0, 0)
-            below.use(tables.records.take(live[row]))  # indexing goes field by field
-            below.step(action)
-            tables = below
-
+        parts, keys = _enumerated(game, decks, needed, most_bytes)
         self.levels = np.cumsum([0] + [len(part) for part in parts["seat"]])
         joined: dict[str, Any] = {name: _joined(parts.pop(name)) for name in list(parts)}
         owner = joined["records"]["to_act"].astype(np.int8)
@@ -123,7 +64,7 @@ class Tree:
         rank = np.argsort(order).astype(np.int32)  # new place of each information set
         self.parent = joined["parent"].astype(np.int32)
         self.seat = joined["seat"].astype(np.int8)
-        live, over = np.flatnonzero(self.seat >= 0), np.flatnonzero(self.seat < 0)
+        live = np.flatnonzero(self.seat >= 0)
         self.infoset = np.full(len(self.seat), -1, np.int32)
         self.infoset[live] = rank[joined["infoset"][live]]
         self.edge = np.full(len(self.seat), -1, np.int32)
@@ -135,7 +76,7 @@ class Tree:
         self.legal: np.ndarray = joined["legal"][order]
         self.node: np.ndarray = joined["node"][order]
         self.first = np.searchsorted(self.owner, np.arange(game.seats + 1))
-        self._keys = np.concatenate(keys)[order]
+        self._keys = keys[order]
         self._order = np.argsort(self._keys)
 
         self.sequences, self.part_of_deal = laid_out(self)
@@ -278,6 +219,80 @@ def describe_rows(game: Game) -> str:
     most = 3 * 10**4 * game.deal_count()
     rows = row_count(game, most)
     return f"{'more than ' if rows > most else ''}{rows:.3g} nodes"
+
+
+def _enumerated(
+    game: Game, decks: np.ndarray, needed: int, most_bytes: int
+) -> tuple[dict[str, list[np.ndarray]], np.ndarray]:
+    """Every node, level by level, with the information sets numbered as they are met.
+
+    Args:
+        needed: bytes that it takes, about, but for the information sets.
+
+    Returns:
+        what `Tree` holds by name, an array a level; and the key of each information set.
+
+    Raises:
+        Refused: if it would take more than `most_bytes`, or lines of moves differ by the cards.
+    """
+    deals = len(decks)
+    tables = Tables(game, deals, 0)
+    tables.deal(decks=decks)
+    parent = np.full(deals, -1)
+    edge = np.full(deals, -1)
+    line = np.zeros(deals, np.int64)  # of each node of a level, numbered in order
+    deal = np.arange(deals)  # of each node of a level
+    parts: dict[str, list[np.ndarray]] = {}
+    keys: list[np.ndarray] = []
+    first_node = first_infoset = first_line = 0
+    while len(tables.records):
+        over = tables.records["over"] != 0
+        live = np.flatnonzero(~over)
+        infoset = np.full(len(over), -1)
+        won = np.zeros((len(over), game.seats))
+        won[over] = tables.payoffs(np.flatnonzero(over))
+        level_keys, sample, infoset[live] = np.unique(
+            tables.infosets(live), return_index=True, return_inverse=True
+        )
+        infoset[live] += first_infoset
+        needed += len(level_keys) * game.table.itemsize  # their number is not known before
+        _demand(game, needed, most_bytes)
+        mask = tables.legal(live)
+        to_act = tables.records["to_act"][live].astype(np.int64)
+        _, level_lines = np.unique(
+            (to_act * (line.max(initial=0) + 1) + line[live])[sample], return_inverse=True
+        )
+        for name, part in {
+            "parent": parent,
+            "edge": edge,
+            "seat": np.where(over, -1, tables.records["to_act"]),
+            "infoset": infoset,
+            "payoffs": won,
+            "records": tables.records.take(live[sample]),
+            "legal": mask[sample],
+            "node": level_lines + first_line,
+        }.items():
+            parts.setdefault(name, []).append(part)
+        keys.append(level_keys)
+
+        row, action = np.nonzero(mask)
+        parent = first_node + live[row]
+        edge = infoset[live[row]] * game.actions + action
+        _, line = np.unique(line[live[row]] * game.actions + action, return_inverse=True)
+        deal = deal[live[row]]
+        if len(deal) and np.ptp(np.bincount(deal, minlength=deals)):
+            raise Refused(
+                f"game: {game.name} has other lines of moves with other cards, so it"
+                " is not enumerated"
+            )
+        first_node += len(over)
+        first_infoset += len(level_keys)
+        first_line += int(level_lines.max(initial=-1)) + 1
+        below = Tables(game, 0, 0)
+        below.use(tables.records.take(live[row]))  # indexing goes field by field
+        below.step(action)
+        tables = below
+    return parts, np.concatenate(keys)
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
