@@ -27,6 +27,7 @@ from poker_rl.players.player import Player
 from poker_rl.players.sampling import draw
 
 Reduce = Literal["none", "control", "aivat"]
+LEAST = 0.1  # of a unit of the game, or of equity: a spread that is next to nothing
 PRIOR_DEALS = 30  # that weights known beforehand count for: few deals alone would fit noise
 
 
@@ -89,7 +90,8 @@ class Control:
 
     def reduced(self, blocks: np.ndarray) -> np.ndarray:
         """Less so many times what the control player won in the first player's seats."""
-        return fitted(blocks, np.concatenate(self._won), np.zeros(1))
+        least = np.array([LEAST * self._game.unit_chips])
+        return fitted(blocks, np.concatenate(self._won), np.zeros(1), least)
 
 
 class Aivat:
@@ -114,9 +116,10 @@ class Aivat:
     def reduced(self, blocks: np.ndarray) -> np.ndarray:
         """With the terms, each kind weighed: equity times pot tells too little of later bets."""
         found = np.concatenate(self._terms)  # [deals, columns, V]
-        prior = np.zeros(found.shape[1:])
+        prior, least = np.zeros(found.shape[1:]), np.full(found.shape[1:], LEAST)
         prior[:, 0] = 1
-        return fitted(blocks, found.reshape(len(found), -1), prior.ravel())
+        least[:, 0] *= self._game.unit_chips  # equity times pot; the other value is equity alone
+        return fitted(blocks, found.reshape(len(found), -1), prior.ravel(), least.ravel())
 
 
 def means(hands: np.ndarray, rotation: np.ndarray) -> np.ndarray:
@@ -127,26 +130,31 @@ def means(hands: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     return mean
 
 
-def fitted(blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray) -> np.ndarray:
+def fitted(
+    blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, least: np.ndarray
+) -> np.ndarray:
     """Blocks [N] and a weighed sum of columns [N, C]; each half has the other half's weights.
 
     Args:
         prior: weights that are right if the other half tells nothing, [C].
+        least: a spread below which the other half tells little of a column, [C]. It must not come
+            from these deals. Without it a column that hardly moves in one half, by a rare hand or
+            by rounding, would get a huge weight there and swamp the other half.
     """
     half = len(blocks) // 2
     out = np.empty(len(blocks))
     for own, other in (slice(half), slice(half, None)), (slice(half, None), slice(half)):
-        out[own] = blocks[own] + columns[own] @ weights(blocks[other], columns[other], prior)
+        out[own] = blocks[own] + columns[own] @ weights(blocks[other], columns[other], prior, least)
     return out
 
 
-def weights(blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray) -> np.ndarray:
+def weights(
+    blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, least: np.ndarray
+) -> np.ndarray:
     """The weights [C] by which columns [N, C] leave the least variance of blocks [N]."""
-    spread = columns.std(0)
-    live = spread > 0
-    scaled = (columns[:, live] - columns[:, live].mean(0)) / spread[live]
-    left = blocks - blocks.mean() + scaled @ (prior * spread)[live]
-    square = scaled.T @ scaled + PRIOR_DEALS * np.eye(scaled.shape[1])
-    found = prior.copy()
-    found[live] -= np.linalg.solve(square, scaled.T @ left) / spread[live]
+    spread = np.maximum(columns.std(0), least)
+    scaled = (columns - columns.mean(0)) / spread
+    left = blocks - blocks.mean() + scaled @ (prior * spread)
+    square = scaled.T @ scaled + PRIOR_DEALS * np.eye(len(prior))
+    found: np.ndarray = prior - np.linalg.solve(square, scaled.T @ left) / spread
     return found

@@ -54,11 +54,11 @@ def test_results_have_no_part_in_their_own_weights():
     generator = np.random.default_rng(0)
     columns = generator.normal(size=(4000, 3))
     blocks = columns @ [2.0, -1.0, 0.0] + generator.normal(size=4000)
-    out = fitted(blocks, columns, np.zeros(3))
+    out = fitted(blocks, columns, np.zeros(3), np.full(3, 0.1))
     assert out.std() < 1.1 < blocks.std()
     moved = blocks.copy()
     moved[:2000] *= -3
-    again = fitted(moved, columns, np.zeros(3))
+    again = fitted(moved, columns, np.zeros(3), np.full(3, 0.1))
     np.testing.assert_allclose(again[:2000] - moved[:2000], out[:2000] - blocks[:2000])
     assert np.abs(again[2000:] - out[2000:]).max() > 1
 
@@ -66,8 +66,27 @@ def test_results_have_no_part_in_their_own_weights():
 def test_with_few_deals_weights_stay_near_those_known_beforehand():
     columns = np.random.default_rng(0).normal(size=(30, 26))
     blocks = -columns[:, 0]
-    out = fitted(blocks, columns, np.eye(26)[0])
+    out = fitted(blocks, columns, np.eye(26)[0], np.full(26, 0.1))
     assert np.abs(out).max() < 1e-9  # all is known already: nothing to fit
+
+
+@pytest.mark.parametrize("spread", [1e-17, 1e-5, 1e-3])
+def test_what_hardly_moves_in_one_half_does_not_swamp_the_other(spread):
+    """Rounding, or a hand so rare that one half has not seen it."""
+    generator = np.random.default_rng(0)
+    columns = generator.normal(size=(400, 1))
+    columns[:200] *= spread
+    blocks = 10 * generator.normal(size=400)
+    out = fitted(blocks, columns, np.zeros(1), np.array([0.1]))
+    assert np.abs(out - blocks).max() < 5
+
+
+def test_few_hands_are_not_far_off():
+    """Half of these hands showed no fold, and so nothing but rounding of what folds are worth."""
+    game = load_game("nolimit_leduc")
+    load, make = loader(game), reduction("aivat", game, None)
+    won = against(game, load("uniform"), load("raise"), "raise", 30, seed=83, reduce=make)
+    assert abs(won.value - -1.436) < 3 * won.half_width < 5
 
 
 def test_hands_of_their_own_cards():
