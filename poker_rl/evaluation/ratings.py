@@ -29,14 +29,16 @@ def elo(pairs: np.ndarray, scores: np.ndarray, players: int) -> tuple[np.ndarray
         players: how many there are.
 
     Returns:
-        ratings [players], whose mean is 0, and influences [players, deals], whose mean is 0 too:
-        to first order a rating is off by the mean of the influences of its deals, which deals drawn
-        anew would change. So the interval of a rating is that of the mean of its influences.
+        ratings [players], whose mean is 0, and influences [players, deals + 1], whose mean is 0
+        too: to first order a rating is off by the mean of the influences of its deals, which deals
+        drawn anew would change. So the interval of a rating is that of the mean of its influences.
+        The last is that of the drawn deal, so that who won every deal has an interval as well.
     """
     met = np.zeros((len(pairs), players))
     rows = np.arange(len(pairs))
     met[rows, pairs[:, 0]], met[rows, pairs[:, 1]] = 1, -1
-    mean = (scores.sum(1) + 0.5) / (scores.shape[1] + 1)
+    scores = np.column_stack([scores, np.full(len(scores), 0.5)])
+    mean = scores.mean(1)
     rating = np.zeros(players)
     for _ in range(ROUNDS):
         chance = 1 / (1 + np.exp(-(met @ rating)))

@@ -255,6 +255,9 @@ def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch
     """
     if threads > cores():
         raise Refused(f"threads: {threads} are more than the cores that may be used, {cores()}")
+    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    if threads > most:
+        raise Refused(f"threads: {threads} are more than NUMBA_NUM_THREADS allows, {most}")
     if where.workers > 1 and where.rank == 0 and threads * where.here > cores():
         each = f"{threads} thread{'s' * (threads > 1)}"
         say(
