@@ -47,6 +47,7 @@ GREEDY = ":greedy"
 # path@decisions:player.copy:greedy
 SPEC = re.compile(rf"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?({GREEDY})?)?")
 
+PERCENTILE = re.compile(r"p\d+")  # as the last word of a measure's tag
 PLAYER_NAME = re.compile(r"\w{1,60}")  # such a name may be part of a file's
 
 
@@ -91,7 +92,13 @@ def load_bot(spec: str, settings: Mapping[str, Any], game: Game, device: torch.d
 
 
 def bot_settings(name: str, conf: Sequence[Path]) -> dict[str, Any]:
-    """The settings of the player that has this name in `conf/player`, or this file of them."""
+    """The settings of the player that has this name in `conf/player`, or this file of them.
+
+    Raises:
+        Refused: if there is none, or the name would make its matches look like percentiles.
+    """
+    if PERCENTILE.fullmatch(name):
+        raise Refused(f"{name}: no player can have this name, which measures use for a percentile")
     return read(Path(name)) if name.endswith(".yaml") else option("player", name, conf)
 
 

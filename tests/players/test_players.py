@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from poker_rl.config.build import build
 from poker_rl.config.options import CONF, option
@@ -382,3 +383,10 @@ def test_a_player_of_another_game_is_refused(run):
         load(f"{run}@90", LEDUC)
     with pytest.raises(Refused, match="is of another kuhn: ante, not of this kuhn"):
         load(f"{run}@90", replace(KUHN, ante=2))
+
+
+def test_a_bot_is_not_called_like_a_percentile(tmp_path):
+    (tmp_path / "player").mkdir()
+    (tmp_path / "player" / "p1.yaml").write_text(yaml.safe_dump(option("player", "call")))
+    with pytest.raises(Refused, match=r"^p1: no player can have this name"):
+        load_player("p1", KUHN, conf=[tmp_path])
