@@ -44,6 +44,22 @@ def tell(what: str) -> None:
         print(f"poker-rl: {what}", file=sys.stderr, flush=True)
 
 
+def words_of(arguments: list[str]) -> argparse.Namespace:
+    """The options of the command line, and all other arguments as `words`.
+
+    Raises:
+        Refused: if the arguments can't be read.
+    """
+    parser = Arguments()
+    parser.add_argument("words", nargs="*")
+    return parser.parse_intermixed_args(arguments)
+
+
+def keys_of(arguments: list[str]) -> list[str]:
+    """The keys of the settings among the arguments."""
+    return [word.partition("=")[0] for word in words_of(arguments).words]
+
+
 def asked(
     name: str, explained: str, arguments: list[str], groups: Sequence[str]
 ) -> tuple[dict[str, Any], Mapping[str, Any] | None, list[Path]] | None:
@@ -61,9 +77,7 @@ def asked(
     Raises:
         Refused: if the arguments can't be read or are of nothing that there is.
     """
-    parser = Arguments()
-    parser.add_argument("overrides", nargs="*")
-    given = parser.parse_intermixed_args(arguments)
+    given = words_of(arguments)
 
     from poker_rl.config.options import CONF, overridden
 
@@ -72,8 +86,8 @@ def asked(
         say(f"{explained}\n\n{path.read_text().strip()}")
         return None
     conf = options(given.config_dir)
-    of_group = [o for o in given.overrides if o.partition("=")[0].partition(".")[0] in groups]
-    settings = overridden(path, [o for o in given.overrides if o not in of_group])
+    of_group = [o for o in given.words if o.partition("=")[0].partition(".")[0] in groups]
+    settings = overridden(path, [o for o in given.words if o not in of_group])
     chosen = None
     if of_group:
         from poker_rl.config.compose import composed
@@ -94,9 +108,7 @@ def asked_of_runs(
     Raises:
         Refused: if the arguments can't be read.
     """
-    parser = Arguments()
-    parser.add_argument("words", nargs="*")
-    given = parser.parse_intermixed_args(arguments)
+    given = words_of(arguments)
     words = [word for word in given.words if not SETTING.match(word) or os.path.exists(word)]
     others = [word for word in given.words if word not in words]
     flags = ["--help"] * given.help

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poker_rl.cli.arguments import asked
+from poker_rl.cli.arguments import asked, keys_of
 
 HELP = """\
 poker-rl tournament game=NAME players=[PLAYER,…] [key=value …]
@@ -28,6 +28,5 @@ def run(arguments: list[str]) -> int:
     if read is not None:
         from poker_rl.runs.tournament import tournament
 
-        given = {word.partition("=")[0].partition(".")[0] for word in arguments if "=" in word}
-        tournament(*read, given)
+        tournament(*read, {key.partition(".")[0] for key in keys_of(arguments)})
     return 0

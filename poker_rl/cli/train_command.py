@@ -91,8 +91,8 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
         demand_names(jobs)
     swept = [one for one in given if one not in launcher]
     # Where a YAML was edited, the same words ask for something else.
-    options = [path.read_text() for one in conf for path in sorted(one.rglob("*.yaml"))]
-    digest = digest_of([jobs, options])
+    paths = [path for one in conf for path in sorted(one.glob("*/*.yaml")) if path.is_file()]
+    digest = digest_of([jobs, [path.read_bytes().hex() for path in paths]])
     folder = Path(outputs, "sweeps", f"{label_of(swept, PLACE)}_{digest}".lstrip("_"))
     with about("outputs"):
         begin(folder, jobs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from poker_rl.cli.arguments import asked
+from poker_rl.cli.arguments import asked, keys_of
 from poker_rl.config.settings import Refused
 
 HELP = """\
@@ -35,5 +35,4 @@ def run(arguments: list[str]) -> int:
     from poker_rl.runs.tune import tune
 
     settings, _, conf = read
-    given = {word.partition("=")[0] for word in arguments}
-    return tune(settings, given, conf)
+    return tune(settings, keys_of(arguments), conf)

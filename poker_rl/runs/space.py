@@ -24,10 +24,10 @@ Value = bool | int | float | str | None
 
 @dataclass(kw_only=True, frozen=True)
 class Interval:
-    """The values from `low` to `high`, both among them: whole numbers if both are."""
+    """The values from `low` to `high`, both among them."""
 
-    low: int | float
-    high: int | float
+    low: float
+    high: float
     log: bool  # drawn evenly on a logarithmic scale
 
     def __post_init__(self) -> None:
@@ -36,10 +36,10 @@ class Interval:
         if self.log and not self.low > 0:
             raise Refused(f"low: {self.low:g} has no logarithm; give one above 0, or log: false")
 
-    def distribution(self) -> BaseDistribution:
-        """The same for Optuna."""
-        if isinstance(self.low, int) and isinstance(self.high, int):
-            return IntDistribution(self.low, self.high, log=self.log)
+    def distribution(self, whole: bool) -> BaseDistribution:
+        """The same for Optuna, perhaps of whole numbers only."""
+        if whole:
+            return IntDistribution(int(self.low), int(self.high), log=self.log)
         return FloatDistribution(self.low, self.high, log=self.log)
 
 
@@ -68,9 +68,10 @@ def _values(node: object, key: str) -> BaseDistribution:
         what = "{low: 1e-4, high: 1e-2, log: true} or {choices: [a, b]}"
         raise Refused(f"{key}: {shown(node)} is neither; allowed: {what}")
     try:
-        return Interval(**convert_fields(Interval, node, key, {})).distribution()
+        interval = Interval(**convert_fields(Interval, node, key, {}))
     except Refused as error:
         raise Refused(str(error) if str(error).startswith(key) else f"{key}.{error}") from None
+    return interval.distribution(whole=all(isinstance(node[end], int) for end in ("low", "high")))
 
 
 def override(key: str, value: Value) -> str:

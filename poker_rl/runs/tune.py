@@ -13,6 +13,7 @@ import shlex
 import shutil
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,7 +34,7 @@ from poker_rl.runs.job import PARTS
 from poker_rl.runs.resume import differing
 from poker_rl.runs.space import Space, override, samples, space_of
 from poker_rl.runs.study import alone, draw, open_study, pruner_of, search
-from poker_rl.runs.trial import Trials, database
+from poker_rl.runs.trial import DATABASE, Trials, database
 from poker_rl.storage.disk import make_folder, say
 from poker_rl.storage.folder import PLACE, write_text
 
@@ -70,13 +71,18 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
 
     Args:
         given: the settings, those of `conf/tune.yaml` and what the user gave.
-        named: the settings that the user gave.
+        named: the keys that the user gave.
         conf: the folders of the options.
 
     Raises:
-        Refused: if anything can't be accepted; a folder that was not there is not left behind.
+        Refused: if anything can't be accepted; of a study that was begun here and that no other
+            process has joined, nothing is left behind.
         OSError: if the machine fails.
     """
+    for key in named:
+        whole, dot, _ = key.partition(".")
+        if dot:
+            raise Refused(f"{key}: can't be given by itself; allowed: all of {whole}, {whole}=…")
     settings = dict(given)
     if settings["tune"] is not None:
         with about("tune"):
@@ -89,7 +95,7 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
     root = demand_trainable(asked.train, space, conf)
     plan = {"space": node} | {key: getattr(asked, key) for key in DECIDING}
     new = next((one for one in (*reversed(folder.parents), folder) if not one.exists()), None)
-    begin(folder, plan)
+    begun = begin(folder, plan)
     pruner = pruner_of(
         asked.pruner,
         startup=asked.startup,
@@ -99,13 +105,13 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
     )
     with warnings.catch_warnings(), database(folder):
         warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats and figures of Optuna's
+        study = open_study(folder, asked.direction, asked.startup, pruner, asked.heartbeat)
+        trials = Trials(folder, asked.train, space, asked.seeds, asked.metric, root, conf)
         try:
-            study = open_study(folder, asked.direction, asked.startup, pruner, asked.heartbeat)
-            trials = Trials(folder, asked.train, space, asked.seeds, asked.metric, root, conf)
             code = search(study, trials, asked.trials, asked.heartbeat)
         except Refused:
-            if new is not None:
-                shutil.rmtree(new)
+            if begun:
+                take_back(study, trials, new)
             raise
         draw(study, folder, asked.metric)
         conclude(study, asked, folder, conf)
@@ -126,8 +132,8 @@ def folder_of(asked: Tune) -> Path:
     return folder
 
 
-def begin(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Make the study's folder, or find the same study in it.
+def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
+    """Make the study's folder, or find the same study in it; whether it was begun here.
 
     Raises:
         Refused: if it holds another study, or something else.
@@ -144,11 +150,34 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> None:
                         f"{folder} holds a study of another {differs} (its space: {known}); give"
                         " a new folder, out=FOLDER"
                     )
-            elif any(folder.iterdir()):
+                return False
+            if any(folder.iterdir()):
                 raise Refused(f"{folder} is no study's folder, there is no {PLAN}; give a new one")
-            else:
-                text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
-                write_text(folder / PLAN, text)
+            text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
+            write_text(folder / PLAN, text)
+            return True
+
+
+def take_back(study: optuna.Study, trials: Trials, new: Path | None) -> None:
+    """Remove a study that was begun here, if nothing is in it but the trial that was refused.
+
+    Args:
+        new: the highest of its folders that was not there before; None if all were.
+    """
+    folder = trials.folder
+    with alone(folder):
+        numbers = {trial.number for trial in study.get_trials(deepcopy=False)}
+        own = set(folder.glob(f"*/*/trial-{trials.number}_seed-*"))
+        if numbers - {trials.number} or set(folder.glob("*/*/*")) - own:
+            return  # another process has joined in
+        for run in own:
+            shutil.rmtree(run)
+        (folder / DATABASE).unlink()
+        (folder / PLAN).unlink()
+        made = [one for one in (folder, *folder.parents) if new and one.is_relative_to(new)]
+        for one in (*folder.glob("*/*"), *folder.glob("*"), *made):
+            with suppress(OSError):  # something else is in it
+                one.rmdir()
 
 
 def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -> Root:

@@ -276,6 +276,22 @@ def test_other_settings_are_another_run() -> None:
     assert len(runs("kuhn/cfr_plus")) == 4
 
 
+def test_what_is_no_option_makes_no_other_sweep() -> None:
+    own = Path("game/mine.yaml")
+    own.parent.mkdir()
+    own.write_text("_target_: x")
+    Path("notes/old").mkdir(parents=True)
+    for path in (Path("notes/old/mine.yaml"), Path("notes/mine.yaml")):
+        path.write_bytes(b"\xff\xfe")  # no text
+    sweep = [*TRAIN, "-m", "seed=1", "--config-dir=."]
+    assert code(*sweep) == code(*sweep) == 0  # the second time with a run's YAML in a subfolder
+    assert len(list(Path("outputs").glob("**/config.yaml"))) == 1
+    assert len(list(Path("outputs/sweeps").glob("*.csv"))) == 1
+    own.write_text("_target_: y")
+    assert code(*sweep) == 0
+    assert len(list(Path("outputs/sweeps").glob("*.csv"))) == 2
+
+
 def test_a_job_whose_run_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert code(*TRAIN, "-m", "seed=1") == 0
     (folder,) = runs("kuhn/cfr_plus")

@@ -116,6 +116,14 @@ def test_what_changed_is_refused_by_name(refused: Callable[..., str]) -> None:
     )
 
 
+@pytest.mark.parametrize("option", [["--config-dir", "mine=own"], ["--config-dir=mine=own"]])
+def test_options_of_the_command_line_are_no_settings(option: list[str]) -> None:
+    Path("mine=own/player").mkdir(parents=True)
+    Path("mine=own/player/mine.yaml").write_text("_target_: x")
+    assert code(*FAST, "out=there") == 0
+    assert code("tournament", "resume=there", "figure=false", *option) == 0
+
+
 def test_a_run_takes_part(refused: Callable[..., str]) -> None:
     assert code(*TRAIN, "game=kuhn") == 0
     (run,) = runs()

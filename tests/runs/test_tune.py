@@ -17,12 +17,14 @@ from typing import Any
 import optuna
 import pytest
 from commands import code, last_row, runs
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
 import poker_rl
 from poker_rl.cli import tune_command
 from poker_rl.config.listing import groups
 from poker_rl.config.options import CONF, folders, option
+from poker_rl.config.settings import Refused
 from poker_rl.runs import trial as trial_module
 from poker_rl.runs import tune as tune_module
 from poker_rl.runs.space import space_of
@@ -217,6 +219,9 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         (["train=[name=mine]"], "name: a study sets it itself"),
         (["seeds=[1,1]"], "seeds: [1, 1] has one twice"),
         (["direction=up"], 'direction: "up" is no choice; allowed: maximize, min'),
+        (["space.nonsense=1"], "space.nonsense: can't be given by itself; allowed: all of space, "),
+        (["space.algo.hands.low=64"], "space.algo.hands.low: can't be given by itself; "),
+        (["train.budget=10"], "train.budget: can't be given by itself; allowed: all of train, "),
         (["trails=3"], "trails: no such setting; did you mean trials? "),
         (["out=what?"], "out: what? can't hold a study; "),
     ],
@@ -243,6 +248,49 @@ def test_a_metric_that_no_run_records_is_told_at_the_first_row(
     assert rows == [10]
     assert "metric: a run records no exploitable; it records " in capsys.readouterr().err
     assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize("joined", ["by a run", "by a trial"])
+def test_a_refusal_leaves_a_study_alone_that_others_have_joined(
+    joined: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = Path("a/study/kuhn/dcfr/trial-10_seed-0/metrics.jsonl")
+
+    def search(study: optuna.Study, trials: trial_module.Trials, *_: object) -> int:
+        trials.number = study.ask().number
+        own = trials.folder / f"kuhn/dcfr/trial-{trials.number}_seed-0"
+        own.mkdir(parents=True)
+        if joined == "by a run":
+            foreign.parent.mkdir()
+            foreign.touch()
+        else:
+            study.ask()
+        raise Refused("metric: none")
+
+    monkeypatch.setattr(tune_module, "search", search)
+    assert code(*TUNE, "out=a/study") == 2
+    assert foreign.exists() == (joined == "by a run")
+    assert Path("a/study/tune.yaml").exists()
+    assert len(study("a/study")) == (1 if foreign.exists() else 2)
+
+
+def test_a_refusal_removes_no_folder_that_it_did_not_make() -> None:
+    Path("a/study").mkdir(parents=True)
+    Path("thesis.txt").touch()
+    assert code(*TUNE, "metric=exploitable", "out=a/study") == 2
+    assert not list(Path("a/study").iterdir())
+    assert code(*TUNE, "metric=exploitable", "out=a/new/study") == 2
+    assert sorted(map(str, Path().rglob("*"))) == ["a", "a/study", "thesis.txt"]
+
+
+def test_numbers_are_whole_if_both_bounds_are_written_as_such() -> None:
+    bounds = {"a": (0.0, 1.0), "b": (1, 16), "c": (1, 16.0)}
+    space = space_of({k: {"low": a, "high": b, "log": False} for k, (a, b) in bounds.items()})
+    assert space == {
+        "a": FloatDistribution(0.0, 1.0),
+        "b": IntDistribution(1, 16),
+        "c": FloatDistribution(1.0, 16.0),
+    }
 
 
 def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
