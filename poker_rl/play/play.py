@@ -203,7 +203,7 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
     digest = sha256(json.dumps(table.state(), sort_keys=True).encode()).hexdigest()[:8]
     sittings = Sittings(new, back, asked.sessions)
     for session in waiting:  # its owner's cookie finds it; the first one without a cookie gets it
-        sittings.add(session)
+        sittings.add(session, stays=True)
     server = Server(
         table.game.name.replace("_", " "),
         sittings,

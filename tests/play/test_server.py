@@ -369,6 +369,33 @@ def test_a_session_being_asked_for_keeps_its_place(kuhn: Table, tmp_path: Path) 
     assert len(sittings) <= 2
 
 
+def test_a_session_that_stays_makes_no_room(kuhn: Table, tmp_path: Path) -> None:
+    """The one of `session=FILE` is held for its owner and for who comes first: it stays open."""
+    sittings = Sittings(
+        lambda: Session.new(kuhn, tmp_path, 1),
+        lambda name: Session.resumed(tmp_path / f"{name}.jsonl", kuhn),
+        most=1,
+    )
+    session = Session.new(kuhn, tmp_path, 1)
+    sittings.add(session, stays=True)
+    for _ in range(3):
+        sittings.begin()
+    with sittings.at(session.name) as same:
+        assert same is session
+    assert len(sittings) <= 2
+
+
+def test_a_session_open_elsewhere_is_said_to_be(visit: Any, tmp_path: Path, kuhn: Table) -> None:
+    client = visit()
+    assert len([visit(), visit()]) == 2  # its session makes room for theirs
+    elsewhere = Session.resumed(tmp_path / f"{name_of(client)}.jsonl", kuhn)
+    answer = client.get("view")
+    assert answer.status_code == 410  # and no 404, at which the page would begin another session
+    assert "is in use" in answer.json()["error"]
+    elsewhere.close()
+    assert client.get("view").status_code == 200
+
+
 def test_a_session_with_a_damaged_file_is_left_alone(visit: Any, tmp_path: Path) -> None:
     client = visit()
     others = [visit(), visit()]
