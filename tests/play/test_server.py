@@ -23,7 +23,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.play import play
 from poker_rl.play.address import known_names, listening
 from poker_rl.play.guard import TOLD
-from poker_rl.play.play import key_in
+from poker_rl.play.play import key_in, token_in
 from poker_rl.play.server import Server, Sittings, application
 from poker_rl.play.session import Session
 from poker_rl.play.table import Table
@@ -516,7 +516,17 @@ def test_a_public_address_has_a_token(tmp_path: Path) -> None:
         bare = f"http://127.0.0.1:{server.port}"
         assert client.get(f"{bare}/").status_code == 404
         assert client.get(f"{bare}/{'x' * len(token)}/").status_code == 404
+        view = client.post("begin", json={}).json()
+        cookies = dict(client.cookies)
     assert stopped(server) == 0
+
+    arguments = ["game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true"]
+    again = started(tmp_path, *arguments, f"port={server.port}")
+    assert again.path == server.path  # a cookie is sent to the address alone that it came from
+    with again.client(cookies) as client:
+        assert client.get("view").json()["session"] == view["session"]
+    assert stopped(again) == 0
+    assert token_in(tmp_path / "other") != token
 
 
 def test_nobody_else_can_reach_it(tmp_path: Path) -> None:
