@@ -141,7 +141,8 @@ class Tables:
     def __init__(self, game: Game, count: int, seed: int) -> None:
         self.game = game
         self.records = np.zeros(count, game.table)
-        self.records["key"] = np.random.SeedSequence(seed).generate_state(count, np.uint64)
+        if count:  # a seed takes longer than all the rest
+            self.records["key"] = np.random.SeedSequence(seed).generate_state(count, np.uint64)
         self.records["over"] = 1  # until a hand is dealt
         self._record = game.record
         self._all = np.arange(count)
@@ -271,3 +272,10 @@ class Tables:
         loop = compiled(advance_loop, self.game.rules, parallel)
         if loop(self._record, self.records, actions, observations, masks, won, over):
             raise self._illegal(actions, self._all)
+
+
+def tables_of(game: Game, records: np.ndarray) -> Tables:
+    """These tables [B] themselves: threads that share a game or a player make some of their own."""
+    tables = Tables(game, 0, 0)
+    tables.use(records)
+    return tables

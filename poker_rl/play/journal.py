@@ -8,15 +8,15 @@
 chips and by place; a last key, `lucky`, is what the person won less what luck gave, null where that
 is not known. Lines are on the disk when `append` returns. A hand that was dealt and has no line of
 its own was left unfinished. A last line without its end was torn by a crash; the next `append`
-writes in its place.
+writes in its place. Whoever writes holds the file's lock, so that nobody deals the same hand too.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,35 @@ from poker_rl.config.settings import Refused
 from poker_rl.storage.disk import at, sync
 
 
-@dataclass(frozen=True)
-class Journal:
-    """The file of one session."""
+class InUse(Refused):
+    """Somebody else is playing the session of this file."""
 
-    path: Path
+
+class Journal:
+    """The file of one session, which is this journal's alone until it is closed.
+
+    Raises:
+        Refused: if there is no such file.
+        InUse: if another journal of it is open, of this process or of another one.
+        OSError: naming the file, if it can't be written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise Refused(f"{path} is not a file")
+        self.path = path
+        with at(path):
+            self._locked = path.open("r+b", buffering=0)
+            try:
+                # The kernel drops the lock with the process, however it ends.
+                fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._locked.close()
+                raise InUse(f"{path} is in use: its session is open somewhere else") from None
+
+    def close(self) -> None:
+        """Let others have the file."""
+        self._locked.close()
 
     @classmethod
     def begun(cls, path: Path, head: dict[str, Any]) -> Journal:
@@ -43,6 +67,7 @@ class Journal:
         except OSError:
             with suppress(OSError):
                 path.unlink()
+            journal.close()
             raise
         return journal
 
@@ -75,10 +100,8 @@ class Journal:
         """All whole lines, and whether one that was torn follows them.
 
         Raises:
-            Refused: if there is no such file.
+            Refused: if a line is none of a session.
         """
-        if not self.path.is_file():
-            raise Refused(f"{self.path} is not a file")
         with at(self.path):
             data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1

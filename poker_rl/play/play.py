@@ -6,6 +6,7 @@ browser that is opened meanwhile waits for its answer.
 
 from __future__ import annotations
 
+import hmac
 import json
 import secrets
 import threading
@@ -75,7 +76,7 @@ def play(settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Seque
         in_terminal(asked, table_of(asked, chosen, conf))
         return
     with listening(asked.host, asked.port, asked.public) as listener:
-        prefix = f"/{secrets.token_urlsafe(24)}" if asked.public else ""
+        prefix = f"/{token_in(Path(asked.outputs))}" if asked.public else ""
         say(shown(asked.host, listener.getsockname()[1], prefix))
         table = table_of(asked, chosen, conf)
         serve(asked, listener, prefix, table, Path(asked.outputs) / table.game.name)
@@ -203,7 +204,7 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
     digest = sha256(json.dumps(table.state(), sort_keys=True).encode()).hexdigest()[:8]
     sittings = Sittings(new, back, asked.sessions)
     for session in waiting:  # its owner's cookie finds it; the first one without a cookie gets it
-        sittings.add(session)
+        sittings.add(session, stays=True)
     server = Server(
         table.game.name.replace("_", " "),
         sittings,
@@ -261,3 +262,8 @@ def key_in(folder: Path) -> str:
             beside.touch(0o600)
             beside.write_text(secrets.token_urlsafe(SHORTEST_KEY))
         return path.read_text()
+
+
+def token_in(folder: Path) -> str:
+    """The token of a public address, of the kept key: a cookie leads back to this address alone."""
+    return hmac.digest(key_in(folder).encode(), b"address", "sha256").hex()

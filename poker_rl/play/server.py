@@ -72,10 +72,11 @@ class Sittings:
         self.add(session)
         return session
 
-    def add(self, session: Session) -> None:
-        """Keep a session in memory."""
-        with self._kept(session.name) as seat:
+    def add(self, session: Session, stays: bool = False) -> None:
+        """Keep a session in memory; one that stays makes no room for others."""
+        with self._kept(session.name) as seat, self._lock:
             seat.session = session
+            seat.requests += stays
 
     @contextmanager
     def at(self, name: str) -> Iterator[Session]:
@@ -98,7 +99,8 @@ class Sittings:
             seat.requests += 1
             idle = [one for one, other in self._seats.items() if not other.requests]
             for one in idle[: max(0, len(self._seats) - self._most)]:
-                del self._seats[one]
+                if (dropped := self._seats.pop(one).session) is not None:
+                    dropped.close()
         try:
             yield seat
         finally:

@@ -96,9 +96,21 @@ class Session:
         """The session of a file, at the end of its last finished hand.
 
         Raises:
-            Refused: if the file is no session's, or one of another table.
+            Refused: if the file is no session's, one of another table, or in use.
         """
         journal = Journal(file)
+        try:
+            session = cls._read_back(journal, table)
+        except BaseException:
+            journal.close()
+            raise
+        session._journal = journal
+        return session
+
+    @classmethod
+    def _read_back(cls, journal: Journal, table: Table) -> Session:
+        """The session that a file tells of, which writes nothing down yet."""
+        file = journal.path
         lines, torn = journal.read()
         head = lines[0] if lines else {}
         name, seed = head.get("session"), head.get("seed")
@@ -124,8 +136,12 @@ class Session:
             session._show(hand, len(hand.steps), decisions)
         else:
             session._deal()
-        session._journal = journal
         return session
+
+    def close(self) -> None:
+        """Let others go on with the session; nothing more is done here."""
+        if self._journal is not None:
+            self._journal.close()
 
     def _read(self, line: Mapping[str, Any]) -> None:
         """Take a line of the file; raises ValueError and the like if it is none of a session."""
@@ -133,6 +149,8 @@ class Session:
             self._dealt = int(line["dealt"])
             return
         number, ring = int(line["hand"]), tuple(line["ring"])
+        if number in self._finished:
+            raise ValueError
         hand = Hand(tuple(line["deck"]), tuple(line["actions"]), int(line["variant"]))
         record = final(self.table, hand)
         dealt = Dealt(self.table, self._seed, number, ring, record)

@@ -10,7 +10,7 @@ import numpy as np
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import Tables, tables_of
 from poker_rl.players.player import Unvalued
 
 FEW = 9  # of a game's actions, named in a message
@@ -25,7 +25,7 @@ class Bot(Unvalued):
     instances: ClassVar[int] = 1
 
     def __post_init__(self, game: Game) -> None:
-        self._tables = Tables(game, 0, 0)
+        self._game = game
 
     @property
     def blind_to_suits(self) -> bool:
@@ -38,8 +38,11 @@ class Bot(Unvalued):
 
     def legal(self, records: np.ndarray) -> np.ndarray:
         """Which actions the seat to act may take at each table, [B, A] bool."""
-        self._tables.use(records)
-        return self._tables.legal()
+        return self.tables(records).legal()
+
+    def tables(self, records: np.ndarray) -> Tables:
+        """These tables of its game; nothing of them is kept, as several threads may ask at once."""
+        return tables_of(self._game, records)
 
     def state(self) -> dict[str, Any]:
         """The settings."""

@@ -61,7 +61,7 @@ class Chen(HoldemBot):
 
     def position(self, records: np.ndarray) -> np.ndarray:
         """0 early, 1 middle, 2 late: that of each seat to act, [B]."""
-        last = self._tables.definitions()["seats"].astype(np.int64) - 1  # the button
+        last = self.tables(records).definitions()["seats"].astype(np.int64) - 1  # the button
         position: np.ndarray = np.minimum(POSITIONS * records["to_act"] // last, POSITIONS - 1)
         return position
 

@@ -11,7 +11,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.game import PokerGame
 from poker_rl.games.poker.suits import sort_suits
-from poker_rl.games.tables import Tables, copied
+from poker_rl.games.tables import copied, tables_of
 from poker_rl.games.tree import tree_of
 from poker_rl.nets.dense import NO_STEPS, FeatureKind
 
@@ -42,6 +42,7 @@ class Features:
     """
 
     def __init__(self, game: Game, kind: FeatureKind) -> None:
+        self._game = game
         self._renames = kind in ("sorted_suits", "table", "history")
         if self._renames and game.rules is not betting:
             raise Refused(f"net: {kind} features need a game of betting, not {game.name}")
@@ -52,7 +53,6 @@ class Features:
         # A board on the first street is not told from the own cards when suits are put in order.
         first = isinstance(game, PokerGame) and game.board_cards[0] > 0
         self.blind_to_suits = kind == "rank" or (self._renames and not first)
-        self._tables = Tables(game, 0, 0)
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, W]."""
@@ -60,24 +60,20 @@ class Features:
 
     def hidden(self, records: np.ndarray) -> np.ndarray:
         """What the rules `reveal` of tables [B], with the same names of suits -> [B, H] uint8."""
-        self._tables.use(self._renamed(records))
-        return self._tables.reveal()
+        return tables_of(self._game, self._renamed(records)).reveal()
 
     def _renamed(self, records: np.ndarray) -> np.ndarray:
         if not self._renames:
             return records
         renamed = copied(records)
-        self._tables.use(renamed)
-        sort_suits(self._tables.definitions(), renamed)
+        sort_suits(tables_of(self._game, renamed).definitions(), renamed)
         return renamed
 
 
 def _observation(game: Game) -> tuple[int, Rows]:
-    tables = Tables(game, 0, 0)
 
     def rows(records: np.ndarray) -> np.ndarray:
-        tables.use(records)
-        return tables.observe()
+        return tables_of(game, records).observe()
 
     return game.observation_size, rows
 
@@ -111,14 +107,13 @@ def _table(game: Game) -> tuple[int, Rows]:
     it can win; the pot, the price of staying in and what the seat has to add. Chips are shares of
     the most that a seat can put in.
     """
-    tables = Tables(game, 0, 0)
     first = int(game.record[0]["own_plane"])  # the cards, and after them what chips it shows
     shows_chips = game.observation_dtype != np.uint8
     room = int(game.record[0]["room"])
     cards_size = game.observation_size - first
 
     def rows(records: np.ndarray) -> np.ndarray:
-        tables.use(records)
+        tables = tables_of(game, records)
         out = np.empty((len(records), size), np.float32)
         out[:, :cards_size] = tables.observe()[:, first:]
         if not shows_chips:
@@ -131,13 +126,11 @@ def _table(game: Game) -> tuple[int, Rows]:
 
 def _history(game: Game) -> tuple[int, Rows]:
     """Steps [STEPS, F], then what lies on the table."""
-    tables = Tables(game, 0, 0)
     beside_size, beside = _table(game)
     width = STEPS * game.history_size
 
     def rows(records: np.ndarray) -> np.ndarray:
-        tables.use(records)
-        steps, lengths = tables.history()
+        steps, lengths = tables_of(game, records).history()
         out = np.empty((len(records), width + beside_size), np.float32)
         out[:, :width] = newest(steps, lengths).reshape(len(records), width)
         out[:, width:] = beside(records)

@@ -46,8 +46,9 @@ class HoldemBot(SuitBlind):
 
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""
-        legal = self.legal(records)
-        return granted(legal, self.wishes(self._tables.records, legal))
+        tables = self.tables(records)
+        legal = tables.legal()
+        return granted(legal, self.wishes(tables.records, legal))
 
 
 def own_cards(records: np.ndarray) -> np.ndarray:

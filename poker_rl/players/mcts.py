@@ -73,12 +73,12 @@ class MCTS(Bot):
 
     def visits(self, records: np.ndarray) -> np.ndarray:
         """How many simulations began with fold, call and bet at each table, [B, 3]."""
-        game = self._tables.game
-        self._tables.use(records)
+        tables = self.tables(records)
+        game = tables.game
         visits = np.empty((len(records), CHOICES), np.int64)
         search(
-            self._tables.definitions(),
-            self._tables.records,
+            tables.definitions(),
+            tables.records,
             np.empty(1, records.dtype),
             np.empty(game.actions, np.bool_),
             np.empty(game.infoset_size, np.uint8),

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from poker_rl.games.game import Game
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import tables_of
 from poker_rl.games.tree import tree_of
 from poker_rl.nets.chances import masked_softmax, regret_matching
 from poker_rl.nets.copies import routed, take
@@ -93,7 +93,6 @@ class NetworkPlayer:
         self.game, self.net, self.module = game, net, module
         self.members, self.instances, self.critic = members, instances, critic
         self.features = Features(game, net.features)
-        self._tables = Tables(game, 0, 0)
 
     @property
     def blind_to_suits(self) -> bool:
@@ -112,7 +111,7 @@ class NetworkPlayer:
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]; with several instances the rows are as many equal blocks."""
         device = next(self.module.parameters()).device
-        mask = self._legal(records)
+        mask = tables_of(self.game, records).legal()
         legal = few(mask, device)
         logits = self._outputs(self.module, records, legal).double()
         if legal is None:
@@ -131,11 +130,8 @@ class NetworkPlayer:
         """See `Player.action_values`; rows as in `probabilities`."""
         if self.critic is None or not self.critic.of_actions:
             return None
-        return np.where(self._legal(records), self._judged(self.critic, records), np.nan)
-
-    def _legal(self, records: np.ndarray) -> np.ndarray:
-        self._tables.use(records)
-        return self._tables.legal()
+        legal = tables_of(self.game, records).legal()
+        return np.where(legal, self._judged(self.critic, records), np.nan)
 
     @torch.no_grad()
     def _judged(self, critic: Critic, records: np.ndarray) -> np.ndarray:

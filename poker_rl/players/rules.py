@@ -53,7 +53,7 @@ class Rules(HoldemBot):
     def wishes(self, records: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """Tables [B] and their legal actions [B, A] -> chances of fold, call and bet [B, 3]."""
         choice = np.empty(len(records), np.int64)
-        read(self._tables.definitions(), records, choice)
+        read(self.tables(records).definitions(), records, choice)
         return certain(choice)
 
 

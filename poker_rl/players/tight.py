@@ -42,7 +42,7 @@ class Tight(HoldemBot):
     def wishes(self, records: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """Tables [B] and their legal actions [B, A] -> chances of fold, call and bet [B, 3]."""
         best = np.empty(len(records))
-        chance_of_best(self._tables.definitions(), records, self._order, best)
+        chance_of_best(self.tables(records).definitions(), records, self._order, best)
         bets, calls = best >= self.raise_from, best >= self.call_from
         return certain(np.select([bets, calls], [BET, CALL], FOLD))
 

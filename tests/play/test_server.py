@@ -23,7 +23,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.play import play
 from poker_rl.play.address import known_names, listening
 from poker_rl.play.guard import TOLD
-from poker_rl.play.play import key_in
+from poker_rl.play.play import key_in, token_in
 from poker_rl.play.server import Server, Sittings, application
 from poker_rl.play.session import Session
 from poker_rl.play.table import Table
@@ -369,6 +369,33 @@ def test_a_session_being_asked_for_keeps_its_place(kuhn: Table, tmp_path: Path) 
     assert len(sittings) <= 2
 
 
+def test_a_session_that_stays_makes_no_room(kuhn: Table, tmp_path: Path) -> None:
+    """The one of `session=FILE` is held for its owner and for who comes first: it stays open."""
+    sittings = Sittings(
+        lambda: Session.new(kuhn, tmp_path, 1),
+        lambda name: Session.resumed(tmp_path / f"{name}.jsonl", kuhn),
+        most=1,
+    )
+    session = Session.new(kuhn, tmp_path, 1)
+    sittings.add(session, stays=True)
+    for _ in range(3):
+        sittings.begin()
+    with sittings.at(session.name) as same:
+        assert same is session
+    assert len(sittings) <= 2
+
+
+def test_a_session_open_elsewhere_is_said_to_be(visit: Any, tmp_path: Path, kuhn: Table) -> None:
+    client = visit()
+    assert len([visit(), visit()]) == 2  # its session makes room for theirs
+    elsewhere = Session.resumed(tmp_path / f"{name_of(client)}.jsonl", kuhn)
+    answer = client.get("view")
+    assert answer.status_code == 410  # and no 404, at which the page would begin another session
+    assert "is in use" in answer.json()["error"]
+    elsewhere.close()
+    assert client.get("view").status_code == 200
+
+
 def test_a_session_with_a_damaged_file_is_left_alone(visit: Any, tmp_path: Path) -> None:
     client = visit()
     others = [visit(), visit()]
@@ -489,7 +516,17 @@ def test_a_public_address_has_a_token(tmp_path: Path) -> None:
         bare = f"http://127.0.0.1:{server.port}"
         assert client.get(f"{bare}/").status_code == 404
         assert client.get(f"{bare}/{'x' * len(token)}/").status_code == 404
+        view = client.post("begin", json={}).json()
+        cookies = dict(client.cookies)
     assert stopped(server) == 0
+
+    arguments = ["game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true"]
+    again = started(tmp_path, *arguments, f"port={server.port}")
+    assert again.path == server.path  # a cookie is sent to the address alone that it came from
+    with again.client(cookies) as client:
+        assert client.get("view").json()["session"] == view["session"]
+    assert stopped(again) == 0
+    assert token_in(tmp_path / "other") != token
 
 
 def test_nobody_else_can_reach_it(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from poker_rl.evaluation.exploitability import losses
 from poker_rl.evaluation.matches import FEWEST_DEALS
 from poker_rl.games.tree import tree_of
 from poker_rl.play import review
-from poker_rl.play.journal import Journal
+from poker_rl.play.journal import InUse, Journal
 from poker_rl.play.moves import NotAllowed
 from poker_rl.play.session import Session, Stale
 from poker_rl.play.statistics import Statistics
@@ -77,6 +77,7 @@ def test_hands_of_every_game(name: str, tmp_path: Path) -> None:
     ends = play(whole, HANDS)
     first = Session.new(table(name), tmp_path, 7)
     begun = play(first, HANDS // 2)
+    first.close()
     (file,) = tmp_path.iterdir()
     second = Session.resumed(file, table(name))
     assert at_once(second.view()) == at_once(begun[-1])
@@ -299,6 +300,7 @@ def test_an_unfinished_hand_is_abandoned_and_a_torn_line_dropped(tmp_path: Path)
     (file,) = tmp_path.iterdir()
     with file.open("a") as torn:
         torn.write('{"hand": 4, "var')
+    session.close()
     again = Session.resumed(file, table("leduc"))
     assert "torn" in again.notice
     assert again.stats()["hands"] == 3
@@ -309,6 +311,7 @@ def test_an_unfinished_hand_is_abandoned_and_a_torn_line_dropped(tmp_path: Path)
     view = again.next_hand(again.view()["turn"])
     assert view["hand"] == 5
     assert again.stats()["abandoned"] == 1
+    again.close()
     assert Session.resumed(file, table("leduc")).notice == ""
 
 
@@ -332,7 +335,53 @@ def test_a_hand_that_cant_be_written_down_is_not_shown(
     assert view["phase"] == "act"
     assert file.read_bytes() == before
     assert session.act(view["turn"], 1)["phase"] == "over"
+    session.close()
     assert Session.resumed(file, table("kuhn", "call")).stats()["hands"] == 1
+
+
+RESUMED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_session import table
+from poker_rl.play.session import Session
+try:
+    Session.resumed(Path(sys.argv[2]), table("kuhn"))
+except Exception as error:
+    print(error)
+"""
+
+
+def test_a_session_is_played_in_one_place_at_a_time(tmp_path: Path) -> None:
+    begun = Session.new(table("kuhn"), tmp_path, 7)
+    play(begun, 2)
+    (file,) = tmp_path.iterdir()
+    told = f"{file} is in use: its session is open somewhere else"
+    with pytest.raises(InUse, match="is in use") as error:
+        Session.resumed(file, table("kuhn"))
+    assert str(error.value) == told
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    arguments = [sys.executable, "-c", RESUMED, str(Path(__file__).parent), str(file)]
+    other = subprocess.run(
+        arguments, capture_output=True, text=True, check=True, env=os.environ | path
+    )
+    assert other.stdout == f"{told}\n"
+    begun.close()
+    resumed = Session.resumed(file, table("kuhn"))
+    assert resumed.stats()["hands"] == 2
+    del resumed  # whoever is dropped needs no closing
+    again = Session.resumed(file, table("kuhn"))
+    play(again, 2)
+    assert again.stats()["hands"] == 3
+
+
+def test_a_hand_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    play(Session.new(table("kuhn"), tmp_path, 7), 2)
+    (file,) = tmp_path.iterdir()
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines, lines[-1]]))
+    with pytest.raises(Refused, match=f"line {len(lines) + 1} is no hand of kuhn"):
+        Session.resumed(file, table("kuhn"))
 
 
 def line_changed(file: Path, number: int, **changes: Any) -> Path:

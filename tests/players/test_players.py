@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -390,3 +393,34 @@ def test_a_bot_is_not_called_like_a_percentile(tmp_path):
     (tmp_path / "player" / "p1.yaml").write_text(yaml.safe_dump(option("player", "call")))
     with pytest.raises(Refused, match=r"^p1: no player can have this name"):
         load_player("p1", KUHN, conf=[tmp_path])
+
+
+@pytest.mark.parametrize("name", ["uniform", "tight", "mcts", "network"])
+def test_threads_that_share_a_player_do_not_see_each_others_tables(name):
+    player = network(HOLDEM, features="sorted_suits") if name == "network" else bot(name, HOLDEM)
+    if name == "mcts":
+        player.simulations = 10
+    some, others = (
+        [records[i : i + 1] for i in range(20)]
+        for records in (hands(HOLDEM, moves=4, seed=seed) for seed in (1, 2))
+    )
+
+    def asked(tables):
+        return [player.probabilities(table) for table in tables]
+
+    alone = asked(some), asked(others)  # what is compiled is so before time counts
+    end = monotonic() + 0.5
+
+    def again(tables, expected):
+        differ = 0
+        while monotonic() < end:
+            differ += sum((a != b).any() for a, b in zip(asked(tables), expected, strict=True))
+        return differ
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            assert list(threads.map(again, (some, others), alone)) == [0, 0]
+    finally:
+        sys.setswitchinterval(interval)
