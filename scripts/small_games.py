@@ -88,8 +88,9 @@ Exploitability of the **final checkpoint**, exact, over the whole tree of the ga
 players NashConv, the sum of what each would gain by its best response. The unit is the ante.
 Figures are means over seeds ± half of Student's 95 % interval; a solver that draws nothing is the
 same for every seed and needs one. The player is the headline player of the run: what its algorithm
-is to be judged by, chosen beforehand. Seconds are of one core, measurements included; memory is the
-largest that the process had, of which Python and its libraries are about 400 MiB.
+is to be judged by, chosen beforehand. Seconds are of one core, measurements included, while the
+other core of the machine was busy too; memory is the largest that the process had, of which Python
+and its libraries are about 400 MiB.
 
 **Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic`, `nfsp` and
 `sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, and nothing
@@ -192,8 +193,11 @@ def section(game: str, groups: dict[Row, Group]) -> Iterator[str]:
     missing = [algo for algo in (*SOLVERS, *LEARNERS) if Row(game, algo) not in groups]
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
-    yield f"Machine: {', '.join(dict.fromkeys(machine(run) for run in runs))}."
-    yield f"![Distance from equilibrium over decisions and over seconds](images/small_{game}.png)"
+    commits = sorted({str(run.manifest["commit"])[:7] for run in runs})
+    machines = dict.fromkeys(machine(run) for run in runs)
+    yield f"Machine: {', '.join(machines)}. Commits: {', '.join(commits)}."
+    if drawn(groups):
+        yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
 
 
 def last(group: Group, game: str) -> float:
@@ -213,13 +217,17 @@ def published() -> Iterator[str]:
     yield f"Knight's figures stand in that repository's `{KNIGHT_FIGURES}`; the means are ours."
 
 
+def drawn(groups: dict[Row, Group]) -> list[Group]:
+    """The rows that have a curve: learners with networks, and MCCFR."""
+    return [group for row, group in groups.items() if row.algo in (*LEARNERS, "mccfr")]
+
+
 def picture(game: str, groups: dict[Row, Group]) -> None:
-    """Draw the curves of the learners with networks and of MCCFR."""
-    drawn = [group for row, group in groups.items() if row.algo in (*LEARNERS, "mccfr")]
+    """Draw the curves of a game."""
     figure, axes = canvas(12, 5.5, 1, 2)
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
         lines = []
-        for group in drawn:
+        for group in drawn(groups):
             table = figures(group, game, x)
             lines.append(line_of(table, group, table.names[0]))
         draw(ax, [line for line in lines if line is not None], log=True)
@@ -238,7 +246,8 @@ def write_page(rows: Sequence[Row]) -> None:
         groups = {row: group for row, group in groups.items() if group.runs}
         if groups:
             parts += section(game, groups)
-            picture(game, groups)
+            if drawn(groups):
+                picture(game, groups)
     parts += published()
     write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     print(f"\nwritten: {PAGE}")
