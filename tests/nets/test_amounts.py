@@ -15,8 +15,7 @@ from poker_rl.learning.agents import Agents, Seats
 from poker_rl.nets.amounts import AmountNet, Amounts
 from poker_rl.nets.chances import masked_softmax
 from poker_rl.nets.copies import take
-from poker_rl.nets.dense import MLP, Size, net_state
-from poker_rl.players.load import built
+from poker_rl.nets.dense import MLP, Size, net_of, net_state
 
 ACTIONS, INPUTS = 41, 5
 
@@ -94,7 +93,7 @@ def test_values_have_no_density():
 
 def test_a_snapshot_names_the_body_too():
     net = amounts()
-    assert built(net_state(net)) == net
+    assert net_of(net_state(net)) == net
 
 
 def test_a_game_without_raises_is_refused():

@@ -59,7 +59,7 @@ RUNS = [f"game=kuhn algo={algo}" for algo in LEARNERS] + [
     "game=leduc algo=ppo algo.members=seat algo.instances=2 algo.critic=perfect_information",
     "game=kuhn algo=ppo algo.members=node algo.magnet=0.1 algo.magnet_every=2",
     "game=leduc algo=ppo algo.even=kinds opponent=leduc_ac",
-    "game=kuhn algo=actor_critic algo.every_deal=true algo.instances=2",
+    "game=kuhn algo=actor_critic algo.every_deal=true algo.hands=24 algo.instances=2",
     "game=kuhn algo=dqn algo.optimiser=sgd algo.gradient_norm=1",
     "game=kuhn_3p algo=apu algo.update=dual_apu algo.reward=published net=lstm",
 ]
