@@ -157,7 +157,8 @@ class Run:
         started = perf_counter()
         players, decisions = dict(self.algorithm.players()), self.algorithm.progress.decisions
         regular = [one for one in self.regular if one <= decisions // 2]
-        half = checkpoint.snapshot_path(self.folder, regular[-1]) if regular else None
+        there = [path for path in checkpoint.snapshots(self.folder) if int(path.stem) in regular]
+        half = there[-1] if there else None  # a user may have deleted some
         measurements = self.evaluation.evaluate(players, half, exact)
         self.demand_finite(flatten(measurements))
         seconds = perf_counter() - started

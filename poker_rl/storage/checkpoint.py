@@ -112,15 +112,10 @@ def not_finite(tree: Any, path: str = "") -> Iterator[str]:
 
 def save_snapshot(folder: Path, decisions: int, tree: dict[str, Any]) -> Path:
     """Keep the players of one moment in a run folder."""
-    path = snapshot_path(folder, decisions)
+    path = folder / PLAYERS / f"{decisions}.pt"
     path.parent.mkdir(exist_ok=True)
     save(path, compact(tree))
     return path
-
-
-def snapshot_path(folder: Path, decisions: int) -> Path:
-    """Where a run folder keeps the players of one moment."""
-    return folder / PLAYERS / f"{decisions}.pt"
 
 
 def compact(tree: Any) -> Any:

@@ -417,6 +417,16 @@ def test_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [True]
 
 
+def test_a_run_whose_snapshots_were_deleted_goes_on() -> None:
+    """It has no earlier self to meet then."""
+    tiny.train(budget=200)
+    folder = tiny.only_folder()
+    for snapshot in (folder / "players").iterdir():
+        snapshot.unlink()
+    row, _ = tiny.train(folder, budget=210)
+    assert row["eval/current/match"] == row["eval/current/exploitability"]
+
+
 def test_two_runs_of_one_name_started_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second is kept out before the first has written anything."""
     write = train.write_config
