@@ -52,9 +52,21 @@ EXPERIMENTS = {
     ("leduc", "nfsp"): "experiment=nfsp_leduc_tuned budget=5e6 algo.lr.horizon=8e4"
     " algo.average.lr.horizon=8e4",
     ("leduc", "nfsp_ppo"): "game=leduc algo=nfsp_ppo net=mlp_relu budget=10e6",
-    ("nolimit_leduc", "ppo"): "game=nolimit_leduc algo=ppo net=amounts budget=5e6",
-    ("nolimit_leduc", "mmd"): "game=nolimit_leduc algo=mmd net=amounts budget=5e6",
+    ("nolimit_leduc", "vpg"): "game=nolimit_leduc algo=vpg net=amounts algo.entropy.end=0.1"
+    " budget=5e6",
+    ("nolimit_leduc", "ppo"): "experiment=ppo_leduc game=nolimit_leduc net=amounts",
+    ("nolimit_leduc", "mmd"): "game=nolimit_leduc algo=mmd net=amounts algo.entropy.end=0.1"
+    " budget=10e6",
+    ("nolimit_leduc", "actor_critic"): "experiment=ac_leduc game=nolimit_leduc budget=45e6"
+    " algo.alpha.horizon=37e6 algo.actor_lr.horizon=45e6 algo.critic_lr.horizon=45e6",
+    ("nolimit_leduc", "nfsp"): "experiment=nfsp_leduc_tuned game=nolimit_leduc budget=5e6"
+    " algo.lr.horizon=8e4 algo.average.lr.horizon=8e4",
     ("nolimit_leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc",
+    ("nolimit_leduc", "sd_cfr"): "experiment=sd_cfr_leduc game=nolimit_leduc",
+    ("kuhn_3p", "ppo"): "experiment=ppo_kuhn game=kuhn_3p",
+    ("kuhn_3p", "mmd"): "game=kuhn_3p algo=mmd budget=16e6",
+    ("kuhn_3p", "actor_critic"): "game=kuhn_3p algo=actor_critic budget=10e6",
+    ("kuhn_3p", "sd_cfr"): "experiment=sd_cfr_kuhn game=kuhn_3p",
 }
 ARXIV = "https://arxiv.org/abs"
 KNIGHT = "https://github.com/lawrencewlcknight/leduc-poker-escher-architecture-experiments"
