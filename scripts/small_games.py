@@ -7,11 +7,14 @@
 
 Each row is a sweep over seeds of `poker-rl train -m`, whose command the page repeats. What has
 finished is not trained again, and what was broken off goes on where it stood, so the script can be
-stopped at any time. The page has the rows of which at least one seed has finished.
+stopped at any time. The page has the rows of which at least one seed has finished, and beside it,
+in docs/benchmark/<game>.csv, every measurement of every run. The part of a game of which no run is
+here, because another machine trained them, stays as it is.
 """
 
 from __future__ import annotations
 
+import csv
 import shlex
 import subprocess
 import sys
@@ -19,17 +22,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from poker_rl.evaluation.columns import number
 from poker_rl.evaluation.drawing import canvas, draw, footnote, label, short
 from poker_rl.reports.groups import Group, grouped
 from poker_rl.reports.means import Mean
 from poker_rl.reports.picture import line_of
 from poker_rl.reports.table import Figures, machine
-from poker_rl.reports.trained import read_run, runs_at
+from poker_rl.reports.trained import SECONDS, read_run, runs_at
 from poker_rl.storage.disk import replaced
 from poker_rl.storage.folder import write_text
 
 OUTPUTS, PAGE, IMAGES = Path("outputs/small_games"), Path("docs/benchmark.md"), Path("docs/images")
+POINTS = Path("docs/benchmark")
 SOLVERS = ("cfr", "cfr_plus", "cfr_linear", "dcfr", "pcfr_plus", "pdcfr_plus", "mccfr")
 LEARNERS = ("reinforce", "vpg", "ppo", "mmd", "actor_critic", "dqn", "nfsp", "nfsp_ppo", "sd_cfr")
 GAMES = {
@@ -106,7 +112,8 @@ and its libraries are about 400 MiB.
 
 **Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic`, `nfsp` and
 `sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, and nothing
-on Kuhn for three. Of `vpg` and `mmd` on Leduc and `actor_critic` on Kuhn, the last strength of the
+on Kuhn for three; on no-limit Leduc and on Kuhn for three the others take over what was found on
+Leduc and on Kuhn. Of `vpg` and `mmd` on Leduc and `actor_critic` on Kuhn, the last strength of the
 entropy bonus alone was chosen, after runs in which play drifted away at the end. Where a command
 names only game, algorithm, network and budget, the settings are the algorithm's defaults, made on
 Kuhn. So the table tells how far each learner came by the command beside it, not which one is best.
@@ -207,7 +214,10 @@ def section(game: str, groups: dict[Row, Group]) -> Iterator[str]:
         yield f"Not run yet: {', '.join(missing)}."
     commits = sorted({str(run.manifest["commit"])[:7] for run in runs})
     machines = dict.fromkeys(machine(run) for run in runs)
-    yield f"Machine: {', '.join(machines)}. Commits: {', '.join(commits)}."
+    yield (
+        f"Machine: {', '.join(machines)}. Commits: {', '.join(commits)}. Every measurement of every"
+        f" run: [{game}.csv](benchmark/{game}.csv)."
+    )
     if drawn(groups):
         yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
 
@@ -250,18 +260,44 @@ def picture(game: str, groups: dict[Row, Group]) -> None:
         figure.savefig(beside, format="png", dpi=110)
 
 
+def write_points(game: str, groups: dict[Row, Group]) -> None:
+    """Write every measurement of a game's runs as CSV: what the pictures are drawn from."""
+    POINTS.mkdir(parents=True, exist_ok=True)
+    with replaced(POINTS / f"{game}.csv") as beside, beside.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["learner", "player", "seed", "decisions", "seconds", "antes"])
+        for row, group in groups.items():
+            (name,) = figures(group, game).names
+            for run in group.runs:
+                places, antes = run.points(run.tag_of(name), "decisions")
+                seconds = np.interp(places, *run.points(SECONDS, "decisions"))
+                for place, second, ante in zip(places, seconds, antes, strict=True):
+                    told = [f"{place:.0f}", f"{second:.1f}", f"{ante:.5g}"]
+                    writer.writerow([row.algo, run.headline, run.cfg["seed"], *told])
+
+
+def standing() -> dict[str, str]:
+    """The parts of the page as it is now, by their headings."""
+    page = PAGE.read_text() if PAGE.exists() else ""
+    parts = [f"## {part}".strip() for part in page.split("\n## ")[1:]]
+    return {part.partition("\n")[0]: part for part in parts}
+
+
 def write_page(rows: Sequence[Row]) -> None:
-    """Write the page and its pictures from the runs that there are."""
-    parts = [HEAD]
-    for game in GAMES:
+    """Write the page, its pictures and its points from the runs that there are."""
+    parts, before = [HEAD], standing()
+    for game, title in GAMES.items():
         groups = {row: row.group() for row in rows if row.game == game}
         groups = {row: group for row, group in groups.items() if group.runs}
         if groups:
             parts += section(game, groups)
+            write_points(game, groups)
             if drawn(groups):
                 picture(game, groups)
+        else:
+            parts.append(before.get(f"## {title}", ""))
     parts += published()
-    write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
+    write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts if part) + "\n")
     print(f"\nwritten: {PAGE}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,11 @@ def test_rows_are_trained_once_and_stand_on_the_page(
     assert 0 < float(cells[2].strip("*").split(" ± ")[0]) < 0.4583  # of uniform play
     assert Path("docs/images/small_kuhn.png").stat().st_size > 10_000
     assert "Not run yet: cfr, cfr_plus," in page
+    points = list(csv.DictReader(Path("docs/benchmark/kuhn.csv").read_text().splitlines()))
+    finals = [[point for point in points if point["seed"] == seed][-1] for seed in "01"]
+    mean = float(cells[2].strip("*").split(" ± ")[0])
+    assert sum(float(point["antes"]) for point in finals) / 2 == pytest.approx(mean, rel=0.1)
+    assert all(int(point["decisions"]) >= 8_000 for point in finals)
 
     capfd.readouterr()
     small_games.main()
@@ -47,6 +53,18 @@ def test_rows_are_trained_once_and_stand_on_the_page(
     (row,) = [line for line in again.splitlines() if line.startswith("| mccfr |")]
     assert [cell.strip() for cell in row.split("|")[1:-1]][3] == "1"
     assert "budget=4e3 seed=0`" in row
+
+
+def test_parts_of_games_that_ran_elsewhere_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["small_games.py", "page=true"])
+    Path("docs").mkdir()
+    elsewhere = "## Leduc hold'em\n\n| cfr | of another machine |"
+    Path("docs/benchmark.md").write_text(f"# An old head\n\n{elsewhere}\n\n## Published figures\n")
+    small_games.main()
+    page = Path("docs/benchmark.md").read_text()
+    assert f"\n\n{elsewhere}\n\n## Published figures\n" in page
+    assert "An old head" not in page
+    assert page.count("## ") == 2
 
 
 def test_a_row_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
