@@ -21,6 +21,7 @@ from poker_rl.config.classes import class_of
 from poker_rl.config.settings import Count, NonNegative, Refused
 from poker_rl.nets.bits import SumOfRows, summable
 from poker_rl.nets.legal import Legal, legal_logits
+from poker_rl.nets.precision import halves
 
 FeatureKind = Literal["observation", "sorted_suits", "rank", "infoset", "table", "history"]
 Init = Literal["orthogonal", "torch"]
@@ -124,10 +125,16 @@ class BetWeight(SameForValues):
 
 
 class Layer(nn.Module):
-    """K linear maps, [K, B, in] -> [K, B, out]."""
+    """K linear maps, [K, B, in] -> [K, B, out].
 
-    def __init__(self, inputs: int, outputs: int, copies: int) -> None:
+    Args:
+        inner: it goes from one hidden layer to another: what is neither observed nor an output
+            may be bfloat16, see `precision`.
+    """
+
+    def __init__(self, inputs: int, outputs: int, copies: int, inner: bool = False) -> None:
         super().__init__()
+        self.inner = inner
         self.weight = nn.Parameter(torch.empty(copies, inputs, outputs))
         self.bias = nn.Parameter(torch.zeros(copies, 1, outputs))
 
@@ -151,11 +158,12 @@ class Layer(nn.Module):
         if summable(x, self.weight):
             summed: Tensor = SumOfRows.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
             return summed
-        x = x.to(self.weight.dtype)
-        if len(self.weight) == 1:  # a fifth faster, backward included
-            weight, bias = self.weight.flatten(0, 1), self.bias.flatten(0, 1)
-            return torch.addmm(bias, x.flatten(0, 1), weight)[None]
-        return torch.baddbmm(self.bias, x, self.weight)
+        half = self.inner and halves(x.device) and self.weight.dtype == torch.float32
+        dtype = torch.bfloat16 if half else self.weight.dtype
+        x, weight, bias = x.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
+        if len(weight) == 1:  # a fifth faster, backward included
+            return torch.addmm(bias.flatten(0, 1), x.flatten(0, 1), weight.flatten(0, 1))[None]
+        return torch.baddbmm(bias, x, weight)
 
 
 class Layers(nn.Module):
@@ -190,9 +198,19 @@ def dense(
     *,
     gain: float = sqrt(2),
     scale: float = 1.0,
+    observes: bool = True,
+    answers: bool = True,
 ) -> Layers:
-    """New layers from each width to the next; gain (if orthogonal) and scale are the last one's."""
-    layers = [Layer(*size, copies) for size in pairwise(widths)]
+    """New layers from each width to the next; gain (if orthogonal) and scale are the last one's.
+
+    The first layer is shown observations, the last one gives outputs, unless it is said that they
+    do not.
+    """
+    last = len(widths) - 2
+    layers = [
+        Layer(*size, copies, inner=(i > 0 or not observes) and (i < last or not answers))
+        for i, size in enumerate(pairwise(widths))
+    ]
     for layer in layers[:-1]:
         layer.initialise(init, sqrt(2), 1.0, generator)
     layers[-1].initialise(init, gain, scale, generator)

@@ -61,7 +61,7 @@ class HistoryNet(SameForValues):
         steps = prod(size.steps)
 
         def layers(*widths: int) -> Layers:
-            return dense(widths, size.copies, self.activation, self.init, generator)
+            return dense(widths, size.copies, self.activation, self.init, generator, answers=False)
 
         reader: nn.Module | None = None
         if self.history == "lstm":
@@ -79,6 +79,7 @@ class HistoryNet(SameForValues):
             generator,
             gain=1.0,
             scale=size.last_scale,
+            observes=False,
         )
         return Reading(steps, table, reader, head)
 

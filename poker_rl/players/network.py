@@ -16,6 +16,7 @@ from poker_rl.nets.chances import masked_softmax, regret_matching
 from poker_rl.nets.copies import routed, take
 from poker_rl.nets.dense import Net, Size, net_of, net_state
 from poker_rl.nets.legal import Legal, few
+from poker_rl.nets.precision import full_precision
 from poker_rl.players.features import Features
 
 Members = Literal["shared", "seat", "agent", "node"]
@@ -146,7 +147,8 @@ class NetworkPlayer:
         """What networks say of tables [B], [B, outputs] or [B, L]."""
         device = next(module.parameters()).device
         seen = torch.from_numpy(self.features(records)).to(device)
-        return routed(module, seen, self._copies(records, device), legal)
+        with full_precision():
+            return routed(module, seen, self._copies(records, device), legal)
 
     def _policy(self, logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
         return masked_softmax(logits, legal)

@@ -1,0 +1,148 @@
+"""Hidden layers learn in bfloat16 where that is asked for; what is measured is float32."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from toy_games import leduc
+
+from poker_rl.games.tables import Tables
+from poker_rl.nets import precision
+from poker_rl.nets.amounts import AmountNet
+from poker_rl.nets.dense import MLP, Layer, Net, Size, Together
+from poker_rl.nets.history import HistoryNet
+from poker_rl.players.network import NetworkPlayer
+
+STEPS = 4, 5
+INPUTS = 4 * 5 + 12
+
+
+def mlp(*hidden: int) -> MLP:
+    return MLP(hidden=list(hidden), activation="relu", init="torch", features="observation")
+
+
+def history(kind: str) -> HistoryNet:
+    return HistoryNet(
+        history=kind, units=16, hidden=[32, 24], merged=32, activation="relu", init="torch"
+    )
+
+
+NETS = {
+    "mlp": mlp(32, 16, 32),
+    "amounts": AmountNet(components=2, body=mlp(32, 16)),
+    "lstm": history("lstm"),
+    "fc": history("fc"),
+    "none": history("none"),
+}
+
+
+@pytest.fixture
+def medium(monkeypatch: pytest.MonkeyPatch):
+    """`precision=medium` on a processor that has bfloat16."""
+    monkeypatch.setattr(precision, "_computes_halves", lambda kind: kind == "cpu")
+    torch.set_float32_matmul_precision("medium")
+    yield
+    torch.set_float32_matmul_precision("highest")
+
+
+def module_of(net: Net, copies: int) -> torch.nn.Module:
+    steps = (0, 0) if net.features == "table" else STEPS
+    size = Size(inputs=INPUTS, outputs=6, copies=copies, steps=steps)
+    return net.module(size, torch.Generator().manual_seed(0))
+
+
+def handed_on(module: torch.nn.Module, x: torch.Tensor) -> dict[str, torch.dtype]:
+    """What comes out of each layer, by its name."""
+    seen: dict[str, torch.dtype] = {}
+
+    def note(name: str):
+        return lambda layer, given, out: seen.__setitem__(name, out.dtype)
+
+    hooks = [
+        layer.register_forward_hook(note(name))
+        for name, layer in module.named_modules()
+        if isinstance(layer, Layer)
+    ]
+    module(x)
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("kind", NETS)
+@pytest.mark.usefixtures("medium")
+def test_the_same_function_and_gradient_to_the_precision_of_bfloat16(
+    kind: str, copies: int
+) -> None:
+    module = module_of(NETS[kind], copies)
+    x = (torch.rand(copies, 64, INPUTS, generator=torch.Generator().manual_seed(1)) < 0.3).float()
+    sign = torch.randn(copies, 64, 6, generator=torch.Generator().manual_seed(2))
+
+    def learnt() -> tuple[torch.Tensor, list[torch.Tensor]]:
+        module.zero_grad()
+        out = module(x)
+        (out * sign).mean().backward()
+        return out.detach(), [weight.grad.clone() for weight in module.parameters()]
+
+    half, half_gradients = learnt()
+    with precision.full_precision():
+        whole, gradients = learnt()
+    assert half.dtype == torch.float32
+    assert not torch.equal(half, whole)
+    assert (half - whole).norm() < 0.02 * whole.norm()
+    for mine, exact in zip(half_gradients, gradients, strict=True):
+        assert mine.dtype == torch.float32
+        cosine = torch.cosine_similarity(mine.flatten(), exact.flatten(), dim=0)
+        assert cosine > 0.99  # a unit near zero may be on in one and off in the other
+        assert float(mine.norm()) == pytest.approx(float(exact.norm()), rel=0.05)
+
+
+@pytest.mark.usefixtures("medium")
+def test_observations_and_outputs_stay_float32() -> None:
+    x = torch.ones(2, 7, INPUTS)
+    assert list(handed_on(module_of(NETS["mlp"], 2), x).values()) == [
+        torch.float32,
+        torch.bfloat16,
+        torch.bfloat16,
+        torch.float32,
+    ]
+    assert handed_on(module_of(NETS["lstm"], 2), x) == {
+        "table.layers.0": torch.float32,
+        "table.layers.1": torch.bfloat16,
+        "head.layers.0": torch.bfloat16,
+        "head.layers.1": torch.float32,
+    }
+    both = Together(module_of(NETS["mlp"], 2), module_of(NETS["mlp"], 2), shared=2)
+    assert both(x).dtype == torch.float32
+    assert module_of(NETS["mlp"], 2).double()(x).dtype == torch.float64
+
+
+def test_only_where_the_processor_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, x = module_of(NETS["mlp"], 1), torch.ones(1, 7, INPUTS)
+    monkeypatch.setattr(precision, "_computes_halves", lambda kind: False)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        assert set(handed_on(module, x).values()) == {torch.float32}
+        monkeypatch.setattr(precision, "_computes_halves", lambda kind: True)
+        assert torch.bfloat16 in handed_on(module, x).values()
+        torch.set_float32_matmul_precision("high")
+        assert set(handed_on(module, x).values()) == {torch.float32}
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.usefixtures("medium")
+def test_players_are_measured_in_float32() -> None:
+    game = leduc()
+    net = mlp(32, 16, 32)
+    size = Size(inputs=game.observation_size, outputs=game.actions)
+    module = net.module(size, torch.Generator().manual_seed(0))
+    player = NetworkPlayer(game, net, module, "shared")
+    tables = Tables(game, 50, 0)
+    tables.deal()
+    measured = player.probabilities(tables.records)
+    assert torch.get_float32_matmul_precision() == "medium"
+    torch.set_float32_matmul_precision("highest")
+    assert np.array_equal(measured, player.probabilities(tables.records))
