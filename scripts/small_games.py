@@ -19,13 +19,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from poker_rl.evaluation.columns import number
-from poker_rl.evaluation.drawing import canvas, draw, footnote, label, short
+from poker_rl.evaluation.drawing import Line, canvas, draw, footnote, label, short
 from poker_rl.reports.groups import Group, grouped
 from poker_rl.reports.means import Mean
 from poker_rl.reports.picture import line_of
@@ -167,14 +167,14 @@ class Row:
         return Group(self.algo, {}, group.runs, [])
 
 
-def figures(group: Group, game: str, x: str = "decisions") -> Figures:
+def figures(group: Group, game: str) -> Figures:
     """What the project's tables and pictures know of a row."""
-    return Figures(game, [group], group.runs[0].measures[:1], x, None, False)
+    return Figures(game, [group], group.runs[0].measures[:1], "decisions", None, False)
 
 
 def cells(row: Row, group: Group) -> list[str]:
     """A line of the table."""
-    table = figures(group, row.game, "decisions")
+    table = figures(group, row.game)
     mean = table.mean(group, table.names[0])
     if mean is None:
         raise ValueError(f"{row.folder} has measured nothing")
@@ -244,15 +244,23 @@ def drawn(groups: dict[Row, Group]) -> list[Group]:
     return [group for row, group in groups.items() if row.algo in (*LEARNERS, "mccfr")]
 
 
+def curve(group: Group, game: str, x: str) -> Line:
+    """A row's curve: over seeds at equal decisions, which they reach after so many seconds."""
+    table = figures(group, game)
+    line = line_of(table, group, table.names[0])
+    if line is None:
+        raise ValueError(f"{group.runs[0].folder} has measured nothing")
+    if x == "decisions":
+        return line
+    seconds = [np.interp(line.x, *run.points(SECONDS, "decisions")) for run in group.runs]
+    return replace(line, x=np.mean(seconds, axis=0))
+
+
 def picture(game: str, groups: dict[Row, Group]) -> None:
     """Draw the curves of a game."""
     figure, axes = canvas(12, 5.5, 1, 2)
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
-        lines = []
-        for group in drawn(groups):
-            table = figures(group, game, x)
-            lines.append(line_of(table, group, table.names[0]))
-        draw(ax, [line for line in lines if line is not None], log=True)
+        draw(ax, [curve(group, game, x) for group in drawn(groups)], log=True)
         measure = "NashConv" if game == "kuhn_3p" else "exploitability"
         label(ax, GAMES[game], x, f"{measure} (antes)")
     footnote(figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py")
