@@ -386,3 +386,14 @@ def test_memories_that_are_never_full_enough_to_learn_from_are_refused() -> None
         dqn(kuhn(), replay=500, learn_from=1000)
     with pytest.raises(Refused, match=r"^learn_from: 30 .*; average.capacity holds 20$"):
         nfsp(kuhn(), learn_from=30, replay=100, average=average(capacity=20))
+
+
+def test_a_network_a_seat_learns_against_an_opponent_who_changes_seats() -> None:
+    learner = dqn(
+        kuhn(), opponent=TablePlayer(kuhn(), tree_of(kuhn()).uniform()), seating="shuffled"
+    )
+    before = [weight.detach().clone() for weight in learner._q.parameters()]
+    while not learner.progress.updates:
+        learner.learn()
+    for weight, was in zip(learner._q.parameters(), before, strict=True):
+        assert (weight != was).flatten(1).any(1).all()  # of both seats

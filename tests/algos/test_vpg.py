@@ -173,7 +173,7 @@ def test_a_member_that_never_decides_is_told() -> None:
 @pytest.mark.parametrize("game", [kuhn(3), leduc()])
 def test_any_number_of_seats_and_every_sharing(game: Poker, members: str) -> None:
     call = build(option("player", "call"), "player", game=game)
-    for opponent in (None, call):
+    for opponent in (None, call) if members != "agent" else (None,):
         learner = vpg(
             game,
             opponent=opponent,
