@@ -88,6 +88,9 @@ class VPG(NetworkLearner, Seats):
         set_rates(self._actor_optimiser, self.actor_lr.value(step))
         set_rates(self._critic_optimiser, self.critic_lr.value(step))
         batch, hands = self._play()
+        if not len(batch):  # a fixed opponent ended every hand first
+            self.progress.hands += hands
+            return {}
         seen = Inputs(batch.observation, self._agents.device)
         copy = self._agents.tensor(batch.copy)
         with self._agents.clock.networks(), torch.no_grad():

@@ -229,3 +229,18 @@ def test_self_play_on_kuhn_comes_closer_to_equilibrium() -> None:
     policy = learner.players()["current"].probabilities(tree.records)
     # over 6 seeds: mean .148, standard deviation .016, of which four; uniform play has .458
     assert exploitability(tree, policy) < 0.22
+
+
+def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
+    """In the big blind, of an opponent who folds."""
+    game = build(option("game", "limit_holdem"), "game")
+    folds = build(option("player", "fold"), "opponent", game=game)
+    algorithm = vpg(game, opponent=folds, hands=1, seating="shuffled")
+    decided = []
+    for _ in range(20):
+        before = algorithm.progress.decisions
+        assert all(np.isfinite(value) for value in algorithm.learn().values())
+        decided.append(algorithm.progress.decisions - before)
+    assert 0 in decided
+    assert max(decided) > 0
+    assert algorithm.progress.hands == 20
