@@ -167,6 +167,7 @@ def test_a_run_that_went_on_meanwhile_is_another_start(refused: Callable[..., st
         ("game.ranks=TJQK", "has game.ranks JQK, and this run TJQK"),
         ("algo=mmd algo.last=null", ""),  # the same learner, with other settings
         ("algo=vpg", "has algo._target_ poker_rl.algos.ppo.PPO, and this run poker_rl.algos.vpg"),
+        ("algo.reward_scale=4.5", "has algo.reward_scale 2.0, and this run 4.5"),
         ("net.hidden=[9]", "has net.hidden [8], and this run [9]"),
         ("net.activation=tanh", "has net.activation relu, and this run tanh"),
         ("algo.instances=2", "has networks of other shapes; algo.instances: 1 there, 2 here"),
