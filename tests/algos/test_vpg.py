@@ -244,3 +244,11 @@ def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
     assert 0 in decided
     assert max(decided) > 0
     assert algorithm.progress.hands == 20
+
+
+def test_a_small_game_with_drawn_seats_has_no_list_of_first_moves() -> None:
+    small = {"ranks": "JQK", "suits": "s", "hole_cards": 1, "most_seats": 3}
+    streets = {"board_cards": [0], "raise_sizes": [2], "max_raises": [1]}
+    drawn = build(option("game", "limit_holdem_2to9") | small | streets, "game")
+    assert drawn.deal_count() < 1000
+    assert "value/first_move" not in vpg(drawn).learn()
