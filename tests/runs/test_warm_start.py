@@ -195,6 +195,14 @@ def test_reservoirs_have_to_be_of_one_size(refused: Callable[..., str]) -> None:
     )
 
 
+def test_an_exact_average_does_not_begin_in_the_middle(refused: Callable[..., str]) -> None:
+    first = run(*LEARNERS["actor_critic"])
+    assert refused(*LEARNERS["actor_critic"], "algo.average_exact=1", f"warm_start={first}") == (
+        "warm_start: an exact average is of a whole run; algo.average_exact: null"
+    )
+    assert runs() == [first]
+
+
 def test_a_folder_that_was_tampered_with(refused: Callable[..., str]) -> None:
     first = run(*PPO)
     path = first / "config.yaml"
