@@ -113,7 +113,8 @@ class ActorCritic(NetworkLearner, Seats):
             self._exact.add(player, range(self._agents.game.seats), iteration)
         self._policies.clear()
         batch = self._agents.rollout.play_out(self._act, self._decks)
-        policy = np.concatenate(self._policies)  # [N, A]
+        nobody = np.zeros((0, self._agents.game.actions), np.float32)
+        policy = np.concatenate([nobody, *self._policies])  # [N, A]
         traverses = batch.agent == self._traverser[batch.table]
         metrics = self._fit(batch.alone(np.flatnonzero(traverses)), policy[traverses])
         self._averages.weights.update(self._actor)

@@ -209,7 +209,7 @@ class APU(NetworkLearner):
     def _remember(self, batch: Batch, learners: Sequence[Learner]) -> None:
         """Keep decisions in hands that are over: each learner's own, in dual_apu copies' too."""
         records = self._agents.rollout.tables.records
-        moves, paid = np.concatenate(self._seen).T  # [N]
+        moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._seen]).T  # [N]
         ended = batch.next == ENDED
         end = records["moves"][batch.table]
         if self.reward == "published":

@@ -64,8 +64,6 @@ class DQN(NetworkLearner):
     own: ClassVar = ("agents", "memory", "responds")
 
     def __post_init__(self, given: Given) -> None:
-        if given.opponent is not None and self.members != "shared":
-            raise Refused(f"members: {self.members} needs self-play; with an opponent: shared")
         if given.net.values is not given.net:
             raise Refused("net: a shape for policies, and these networks are values; try mlp_relu")
         seats = Seats(members=self.members, instances=1, seating=self.seating)

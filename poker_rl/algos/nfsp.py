@@ -62,7 +62,7 @@ class NFSP(DQN):
         responds = self._responds.taken_out()
         own = len(batch) - len(responds) + np.flatnonzero(responds)
         taken = batch.action[own, None] == np.arange(batch.mask.shape[1])
-        self._average.add(batch, own, taken, self.progress.iterations)
+        self._average.add(batch, own, taken, self.progress.iterations + 1)
         return number
 
     def _update(self) -> None:

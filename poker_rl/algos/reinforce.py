@@ -68,6 +68,9 @@ class Reinforce(NetworkLearner, Seats):
         """Play some hands and make one update."""
         self._logits.clear()
         batch = self._agents.rollout.play_out(self._act)
+        if not len(batch):  # a fixed opponent ended every hand first
+            self._count(0)
+            return {}
         won = gae(batch.reward, np.zeros_like(batch.reward), batch.next, 1, 1)  # r [N]
         instance = self._agents.instance(batch.table)
         advantage = won - self._baseline[instance, batch.seat]

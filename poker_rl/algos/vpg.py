@@ -78,7 +78,7 @@ class VPG(NetworkLearner, Seats):
         self._actor_optimiser = torch.optim.Adam(self._actor.parameters())
         self._critic_optimiser = torch.optim.Adam(self._critic.parameters())
         self._weight_average = WeightAverage(self._actor, self.weight_average)
-        few = game.deal_count() <= MOST_DEALS
+        few = len(game.record) == 1 and game.deal_count() <= MOST_DEALS
         self._first = self._agents.shown(first_moves(game)) if few else None
 
     def _iterate(self) -> dict[str, float]:
@@ -88,6 +88,9 @@ class VPG(NetworkLearner, Seats):
         set_rates(self._actor_optimiser, self.actor_lr.value(step))
         set_rates(self._critic_optimiser, self.critic_lr.value(step))
         batch, hands = self._play()
+        if not len(batch):  # a fixed opponent ended every hand first
+            self.progress.hands += hands
+            return {}
         seen = Inputs(batch.observation, self._agents.device)
         copy = self._agents.tensor(batch.copy)
         with self._agents.clock.networks(), torch.no_grad():

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.settings import Count, in_memory
+from poker_rl.config.settings import Count, Refused, in_memory
 from poker_rl.games.game import Game
 from poker_rl.learning.clock import Clock
 from poker_rl.learning.memory import Column
@@ -77,7 +77,8 @@ class Agents:
         key: the setting that says `tables`, named in errors.
 
     Raises:
-        Refused: if the tables and what an iteration keeps of them do not fit into memory.
+        Refused: if networks of a player would never learn, as an opponent has their seats, or if
+            the tables and what an iteration keeps of them do not fit into memory.
 
     Attributes:
         game: the game played.
@@ -103,6 +104,13 @@ class Agents:
     ) -> None:
         game, net, opponent = given.game, given.net, given.opponent
         instances = seats.instances
+        if opponent is not None:
+            if seats.members == "agent":
+                raise Refused("members: agent needs self-play; with an opponent: shared")
+            if seats.members == "seat" and seats.seating == "fixed":
+                raise Refused(
+                    "members: seat needs self-play; with an opponent: shared, or seating: shuffled"
+                )
         self.workers = given.workers
         own = (given.rank,) if given.rank else ()  # the first draws what one process alone would
         streams = np.random.SeedSequence(given.seed, spawn_key=own).generate_state(3)

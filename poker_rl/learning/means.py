@@ -174,7 +174,6 @@ class Means:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         self._generator.bit_generator.state = state["generator"]
-        self._salt = np.uint64(state.get("salt", self._salt))
         self.take_over(state)
 
     def take_over(self, state: dict[str, Any]) -> None:
@@ -192,6 +191,8 @@ class Means:
             )
         self._rows, self.iteration, self._new = rows, state["iteration"], new
         self._index = self._whole = None
+        # in the same order as before, so that what had to leave that memory stays out of this one
+        self._salt = np.uint64(state.get("salt", self._salt))
 
 
 def _keys(rows: dict[str, np.ndarray]) -> np.ndarray:

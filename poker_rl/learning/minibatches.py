@@ -124,16 +124,19 @@ def minibatches(
     Yields:
         indices [K, B], and the weight of each in the mean over its copy's rows [K, B]. Copies
         with fewer rows than others, here or in another process, are filled up with rows of weight
-        0, evenly over the pass.
+        0, evenly over the pass; where there is no row at all B is 0.
     """
     sizes = np.bincount(copy, minlength=copies)[:, None]  # [K, 1]
     most = processes.most(int(sizes.max()))
     slot = generator.permuted(np.tile(np.arange(most), (copies, 1)), axis=1)  # [K, most]
     first = np.cumsum(sizes)[:, None] - sizes
     place = np.minimum(first + slot % np.maximum(sizes, 1), len(rows) - 1)
-    order = torch.from_numpy(rows[np.argsort(copy, kind="stable")][place]).to(device)
     counts = torch.from_numpy((slot < sizes).astype(np.float32)).to(device)
-    parts = counts.chunk(count, 1)
+    parts = list(counts.chunk(count, 1))
     rows_of = processes.mean(torch.stack([part.sum(1, keepdim=True) for part in parts]))
-    for index, part, number in zip(order.chunk(count, 1), parts, rows_of, strict=True):
+    if not len(rows):  # another process may have some: as many parts as there, with nothing in them
+        place, parts = place[:, :0], [part[:, :0] for part in parts]
+    order = torch.from_numpy(rows[np.argsort(copy, kind="stable")][place]).to(device)
+    indices = torch.split(order, [part.shape[1] for part in parts], 1)
+    for index, part, number in zip(indices, parts, rows_of, strict=True):
         yield index, part / number.clamp(min=1 / processes.count())

@@ -52,11 +52,11 @@ def routed(module: nn.Module, x: Tensor, copy: Tensor | None, legal: Legal | Non
     if legal is not None:
         return legal.pick(routed(module, x, copy))
     if copy is None:
-        even: Tensor = module(x.reshape(copies, -1, x.shape[1]))  # [K, N/K, out]
+        even: Tensor = module(x.reshape(copies, len(x) // copies, x.shape[1]))  # [K, N/K, out]
         return even.flatten(0, 1)
     slot, most = _slots(copy, copies)
     blocks = x.new_zeros(copies * most, x.shape[1]).index_copy(0, slot, x)
-    out: Tensor = module(blocks.view(copies, most, -1))  # [K, most, out]
+    out: Tensor = module(blocks.view(copies, most, x.shape[1]))  # [K, most, out]
     return out.flatten(0, 1).index_select(0, slot)
 
 

@@ -67,7 +67,7 @@ def few(mask: np.ndarray, device: torch.device) -> Legal | None:
     count = mask.sum(1)
     if FEW * count.sum() > mask.size:
         return None
-    action = np.zeros((len(mask), count.max(initial=0)), np.int64)
+    action = np.zeros((len(mask), count.max(initial=1)), np.int64)
     listed, _, _ = _loops()
     listed(np.ascontiguousarray(mask), action)
     return Legal(torch.from_numpy(action).to(device), torch.from_numpy(count).to(device))

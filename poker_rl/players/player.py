@@ -57,6 +57,9 @@ class Player(Protocol):
         """The player whose `state()` this was; `device` is where its networks go."""
 
 
+NO_NUMBERS = "a player's probabilities are not numbers: the weights are far too large"
+
+
 def finite(chances: np.ndarray) -> np.ndarray:
     """The same probabilities, if they are numbers.
 
@@ -64,7 +67,7 @@ def finite(chances: np.ndarray) -> np.ndarray:
         Refused: if not: of a network that has diverged nothing that is measured means a thing.
     """
     if not np.isfinite(chances).all():
-        raise Refused("a player's probabilities are not numbers: the weights are far too large")
+        raise Refused(NO_NUMBERS)
     return chances
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from poker_rl.config.settings import Refused
 from poker_rl.games.game import rule as compiled
+from poker_rl.players.player import NO_NUMBERS
 
 
 def draw(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -17,9 +19,14 @@ def draw(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
 
     Returns:
         actions, [B] int64.
+
+    Raises:
+        Refused: if a row has no action with a chance, as where a network has diverged.
     """
-    action = np.empty(len(probabilities), np.int64)
+    action = np.full(len(probabilities), -1)
     _draw(np.ascontiguousarray(probabilities, np.float64), uniform, action)
+    if (action < 0).any():
+        raise Refused(NO_NUMBERS)
     return action
 
 

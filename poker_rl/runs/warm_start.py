@@ -54,6 +54,10 @@ def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: G
             demand_equal(folder, f"game.{name}", state["game"].get(name), game.state().get(name))
         for name in (theirs["net"] | cfg["net"]).keys() - {"_target_"}:
             demand_equal(folder, f"net.{name}", theirs["net"].get(name), cfg["net"].get(name))
+        if (scale := cfg["algo"].get("reward_scale")) is not None:  # in it networks tell values
+            demand_equal(folder, "algo.reward_scale", theirs["algo"].get("reward_scale"), scale)
+        if cfg["algo"].get("average_exact") is not None:
+            raise Refused("an exact average is of a whole run; algo.average_exact: null")
         try:
             algorithm.take_over(state["algorithm"])
         except RuntimeError as error:

@@ -191,3 +191,20 @@ def test_updates_are_the_steps_that_were_taken() -> None:
     algorithm._optimiser.step = lambda: taken.append(step())  # type: ignore[method-assign]
     algorithm.learn()
     assert algorithm.progress.updates == len(taken) < 20
+
+
+def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
+    """In the big blind, of an opponent who folds."""
+    game = game_of("limit_holdem")
+    folds = build(option("player", "fold"), "opponent", game=game)
+    algorithm = learner(
+        game, opponent=folds, hands=1, minibatches=1, every_deal=False, seating="shuffled"
+    )
+    decided = []
+    for _ in range(20):
+        before = algorithm.progress.decisions
+        assert all(np.isfinite(value) for value in algorithm.learn().values())
+        decided.append(algorithm.progress.decisions - before)
+    assert 0 in decided
+    assert max(decided) > 0
+    assert algorithm.progress.hands == 20

@@ -639,3 +639,18 @@ def test_refused_in_a_line(make: Callable[[], object], message: str) -> None:
         make()
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
+    """In the big blind, of an opponent who folds."""
+    game = build(option("game", "limit_holdem"), "game")
+    folds = build(option("player", "fold"), "opponent", game=game)
+    algorithm = apu(game, opponent=folds, update="dual_apu_ctrl", episodes=1)
+    decided = []
+    for _ in range(20):
+        before = algorithm.progress.decisions
+        assert all(np.isfinite(value) for value in algorithm.learn().values())
+        decided.append(algorithm.progress.decisions - before)
+    assert 0 in decided
+    assert max(decided) > 0
+    assert algorithm.progress.hands == 40

@@ -386,3 +386,23 @@ def test_memories_that_are_never_full_enough_to_learn_from_are_refused() -> None
         dqn(kuhn(), replay=500, learn_from=1000)
     with pytest.raises(Refused, match=r"^learn_from: 30 .*; average.capacity holds 20$"):
         nfsp(kuhn(), learn_from=30, replay=100, average=average(capacity=20))
+
+
+def test_play_may_weigh_by_its_iteration_from_the_first_one_on() -> None:
+    learner = nfsp(kuhn(), steps=16, learn_from=4, eta=1.0, average=average(batch=8, power=1.0))
+    for _ in range(3):
+        metrics = learner.learn()
+        assert np.isfinite(metrics["loss/average"])
+    iterations = learner._average.memory.state_dict()["items"]["iteration"]
+    assert {1, 2, 3} == {int(one) for copy in iterations for one in copy}
+
+
+def test_a_network_a_seat_learns_against_an_opponent_who_changes_seats() -> None:
+    learner = dqn(
+        kuhn(), opponent=TablePlayer(kuhn(), tree_of(kuhn()).uniform()), seating="shuffled"
+    )
+    before = [weight.detach().clone() for weight in learner._q.parameters()]
+    while not learner.progress.updates:
+        learner.learn()
+    for weight, was in zip(learner._q.parameters(), before, strict=True):
+        assert (weight != was).flatten(1).any(1).all()  # of both seats

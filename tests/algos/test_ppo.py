@@ -27,6 +27,7 @@ from poker_rl.learning.minibatches import Inputs, minibatches
 from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rollout, Rows
 from poker_rl.nets import legal
 from poker_rl.nets.dense import MLP, Size
+from poker_rl.nets.history import HistoryNet
 from poker_rl.players.sampling import sample
 from poker_rl.players.table import TablePlayer
 
@@ -363,3 +364,38 @@ def test_a_batch_of_hardly_any_decisions_diverges_in_nothing(tables: int) -> Non
     algorithm = ppo(kuhn(), tables=tables, steps=1, minibatches=1)
     for _ in range(10):
         assert all(np.isfinite(value) for value in algorithm.learn().values())
+
+
+@pytest.mark.parametrize(
+    ("name", "opponent", "instances"),
+    [("limit_holdem", "fold", 1), ("limit_holdem", "fold", 2), ("big2", "uniform", 1)],
+)
+def test_an_iteration_without_a_decision_of_its_own_does_no_harm(
+    name: str, opponent: str, instances: int
+) -> None:
+    game = game_of(name)
+    bot = build(option("player", opponent), "opponent", game=game)
+    small = {"tables": 1, "steps": 1, "minibatches": 1, "instances": instances}
+    algorithm = ppo(game, opponent=bot, seating="shuffled", **small)
+    sizes, learns = [], algorithm._learns
+
+    def watched(batch: Batch) -> np.ndarray:
+        sizes.append(len(batch))
+        return learns(batch)
+
+    algorithm._learns = watched  # type: ignore[method-assign]
+    for _ in range(30):
+        assert all(np.isfinite(value) for value in algorithm.learn().values())
+    assert 0 in sizes
+    assert max(sizes) > 0
+
+
+def test_a_network_of_histories_survives_a_batch_that_is_open_throughout() -> None:
+    game = game_of("limit_holdem_6p")
+    settings = ppo_settings(tables=4, steps=2, minibatches=1)
+    net = HistoryNet(
+        history="lstm", units=4, hidden=[8], merged=8, activation="relu", init="orthogonal"
+    )
+    algorithm = PPO(**settings, given=given(game, net))
+    assert algorithm.learn()["loss/policy"] == 0
+    assert algorithm.progress.decisions == 0

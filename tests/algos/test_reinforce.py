@@ -150,3 +150,18 @@ def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal() -> N
     first, _ = distance(bets(tree, policy.reshape(100, *tree.legal.shape)))
     # here over 8 seeds: mean .393, standard deviation .020, of which four; SGD stays at .835
     assert abs(np.median(first) - 0.396) < 0.08
+
+
+def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
+    """In the big blind, of an opponent who folds."""
+    game = build(option("game", "limit_holdem"), "game")
+    folds = build(option("player", "fold"), "opponent", game=game)
+    algorithm = reinforce(game, HIDDEN, opponent=folds, hands=1, seating="shuffled")
+    decided = []
+    for _ in range(20):
+        before = algorithm.progress.decisions
+        assert all(np.isfinite(value) for value in algorithm.learn().values())
+        decided.append(algorithm.progress.decisions - before)
+    assert 0 in decided
+    assert max(decided) > 0
+    assert algorithm.progress.hands == 20

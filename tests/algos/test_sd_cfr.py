@@ -285,3 +285,16 @@ def test_what_had_to_leave_a_memory_does_not_come_back() -> None:
     assert len(memory) == 4
     targets = memory.targets(batch=8)
     assert targets.mean[targets.share > 0][:, 0].tolist() == pytest.approx([14.5] * 4)
+
+
+def test_nor_does_it_after_a_warm_start() -> None:
+    agents = agents_of(kuhn())
+    agents.column = agents.column._replace(width=11)
+    places = [[a, b] for a in (0, 1) for b in (0, 1)]
+    items = decisions(2 * places, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4)
+    for _ in range(20):  # each with an order of its own
+        first, warm = (Means(agents, capacity=2, power=0.0) for _ in range(2))
+        first.add(items)
+        warm.take_over(first.state_dict())
+        warm.add(items)
+        assert (warm._rows["weight"] == 2).all()  # each was met by both

@@ -173,7 +173,7 @@ def test_a_member_that_never_decides_is_told() -> None:
 @pytest.mark.parametrize("game", [kuhn(3), leduc()])
 def test_any_number_of_seats_and_every_sharing(game: Poker, members: str) -> None:
     call = build(option("player", "call"), "player", game=game)
-    for opponent in (None, call):
+    for opponent in (None, call) if members != "agent" else (None,):
         learner = vpg(
             game,
             opponent=opponent,
@@ -229,3 +229,26 @@ def test_self_play_on_kuhn_comes_closer_to_equilibrium() -> None:
     policy = learner.players()["current"].probabilities(tree.records)
     # over 6 seeds: mean .148, standard deviation .016, of which four; uniform play has .458
     assert exploitability(tree, policy) < 0.22
+
+
+def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
+    """In the big blind, of an opponent who folds."""
+    game = build(option("game", "limit_holdem"), "game")
+    folds = build(option("player", "fold"), "opponent", game=game)
+    algorithm = vpg(game, opponent=folds, hands=1, seating="shuffled")
+    decided = []
+    for _ in range(20):
+        before = algorithm.progress.decisions
+        assert all(np.isfinite(value) for value in algorithm.learn().values())
+        decided.append(algorithm.progress.decisions - before)
+    assert 0 in decided
+    assert max(decided) > 0
+    assert algorithm.progress.hands == 20
+
+
+def test_a_small_game_with_drawn_seats_has_no_list_of_first_moves() -> None:
+    small = {"ranks": "JQK", "suits": "s", "hole_cards": 1, "most_seats": 3}
+    streets = {"board_cards": [0], "raise_sizes": [2], "max_raises": [1]}
+    drawn = build(option("game", "limit_holdem_2to9") | small | streets, "game")
+    assert drawn.deal_count() < 1000
+    assert "value/first_move" not in vpg(drawn).learn()

@@ -22,7 +22,7 @@ from poker_rl.config.options import option
 from poker_rl.learning.hand_memory import Transitions
 from poker_rl.learning.minibatches import minibatches
 from poker_rl.learning.nearby import ROOM, Nearby
-from poker_rl.learning.rollout import joined
+from poker_rl.learning.rollout import OPEN, joined
 from poker_rl.runs.together import agree, apart
 
 FORK = multiprocessing.get_context("fork")  # saves importing torch for every child
@@ -56,10 +56,13 @@ def in_two(work: Callable[[int], Any], folder: Path) -> list[Any]:
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 
-def learner(algo: str, rank: int, workers: int, *overrides: str) -> Any:
+def learner(
+    algo: str, rank: int, workers: int, *overrides: str, opponent: str | None = None
+) -> Any:
     game = build(option("game", "leduc"), "game")
     settings = resolved(composed([f"algo={algo}", "game=leduc", "budget=20000", *overrides]))
-    return build_algorithm(settings, game, CPU, 5, None, workers, rank)
+    bot = None if opponent is None else build(option("player", opponent), "opponent", game=game)
+    return build_algorithm(settings, game, CPU, 5, bot, workers, rank)
 
 
 def weights(learner: Any) -> dict[str, torch.Tensor]:
@@ -242,9 +245,11 @@ def test_two_processes_learn_what_one_does_with_both_halves(
             assert told[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
 
 
-def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(tmp_path: Path) -> None:
-    """With unequal numbers of rows, which do not divide by the number of parts either."""
-    sizes = [[10, 4], [7, 9]]  # of two copies in two processes
+@pytest.mark.parametrize("sizes", [[[10, 4], [7, 9]], [[10, 4], [0, 0]]])
+def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(
+    sizes: list[list[int]], tmp_path: Path
+) -> None:
+    """With unequal numbers of rows of two copies, which do not divide by the number of parts."""
 
     def work(rank: int) -> list[tuple[Any, Any]]:
         copy = np.repeat([0, 1], sizes[rank])
@@ -266,6 +271,37 @@ def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(tmp_path: Path) 
             assert np.mean(sums) == pytest.approx(np.mean(values))
     for rank, rows in enumerate(seen):
         assert sorted(rows) == list(range(sum(sizes[rank])))
+
+
+@pytest.mark.parametrize("opponent", [None, "call"])
+def test_a_process_with_nothing_to_learn_from_keeps_step(
+    opponent: str | None, tmp_path: Path
+) -> None:
+    """At one table a step decides nothing that is complete, or is the opponent's."""
+    small = ["algo.tables=1", "algo.steps=1", "algo.minibatches=1", "algo.instances=2"]
+    beside = ["algo.normalise=true", "algo.seating=shuffled"]
+
+    def twenty(rank: int) -> tuple[list[tuple[int, int]], dict[str, torch.Tensor]]:
+        half = learner("ppo", rank, 2, *small, *beside, opponent=opponent)
+        agree(half)
+        seen = []
+        learns = half._learns
+
+        def watched(batch: Any) -> Any:
+            seen.append((len(batch), int((batch.next != OPEN).sum())))
+            return learns(batch)
+
+        half._learns = watched
+        for _ in range(2 * TEN):
+            assert all(np.isfinite(value) for value in half.learn().values())
+        return seen, weights(half)
+
+    one, other = in_two(twenty, tmp_path)
+    rows = [[decided for _, decided in seen] for seen, _ in (one, other)]
+    assert any(bool(here) != bool(there) for here, there in zip(*rows, strict=True))
+    if opponent is not None:
+        assert min(size for size, _ in one[0]) == 0
+    assert all(torch.equal(tensor, other[1][name]) for name, tensor in one[1].items())
 
 
 def test_shared_memory_brings_numbers_of_all_kinds_together(tmp_path: Path) -> None:

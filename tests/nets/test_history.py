@@ -167,3 +167,12 @@ def test_copies_are_apart_and_may_be_taken_alone(history):
 def test_what_lies_on_the_table_needs_a_layer():
     with pytest.raises(Refused, match="hidden"):
         network(hidden=())
+
+
+@WAYS
+def test_no_rows_are_read_with_gradients_of_zero(dtype):
+    reader = LSTM((L, F), 4, COPIES, torch.Generator().manual_seed(0)).to(dtype)
+    read = reader(torch.zeros(COPIES, 0, L * F, dtype=dtype))
+    assert read.shape == (COPIES, 0, 4)
+    read.sum().backward()
+    assert all(not weight.grad.any() for weight in reader.parameters())

@@ -96,3 +96,8 @@ def test_where_actions_are_few_or_many_are_legal_all_stay() -> None:
     assert few(mask, CPU) is not None
     mask[0, ACTIONS // FEW] = True
     assert few(mask, CPU) is None
+
+
+def test_no_decisions_have_no_legal_actions() -> None:
+    legal = legal_of(np.zeros((0, ACTIONS), bool))
+    assert legal.column(torch.zeros(0, dtype=torch.int64)).shape == (0,)

@@ -302,3 +302,10 @@ def test_regrets_are_matched_among_legal_actions_and_the_largest_alone_without_a
     legal = torch.tensor([[True, True, True], [False, True, True], [False, True, True]])
     expected = [[0.75, 0, 0.25], [0, 0, 1], [0, 1, 0]]
     assert regret_matching(regrets, legal).tolist() == expected
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_no_rows_have_no_outputs(copies):
+    none = torch.zeros(0, INPUTS)
+    for copy in (None, torch.zeros(0, dtype=torch.int64)):
+        assert routed(network(copies), none, copy).shape == (0, OUTPUTS)

@@ -25,6 +25,7 @@ from poker_rl.players.greedy import Greedy
 from poker_rl.players.load import load_player, load_players
 from poker_rl.players.network import NetworkPlayer, member_count, member_of
 from poker_rl.players.player import Unvalued
+from poker_rl.players.sampling import draw
 from poker_rl.players.table import TablePlayer
 from poker_rl.storage import checkpoint
 
@@ -132,6 +133,13 @@ def test_a_bot_prefers_only_actions_there_are():
     node = option("player", "raise") | {"prefer": ["check"]}
     with pytest.raises(Refused, match=r"player\.prefer: check .* fold, call, raise"):
         build(node, "player", game=KUHN)
+
+
+def test_an_action_without_a_chance_is_not_drawn():
+    chances = np.array([[0.5, 0.5], [np.nan, np.nan]])
+    assert draw(chances[:1], np.array([0.7])).tolist() == [1]
+    with pytest.raises(Refused, match="probabilities are not numbers"):
+        draw(chances, np.array([0.7, 0.7]))
 
 
 def test_rank_is_the_own_cards():

@@ -167,6 +167,7 @@ def test_a_run_that_went_on_meanwhile_is_another_start(refused: Callable[..., st
         ("game.ranks=TJQK", "has game.ranks JQK, and this run TJQK"),
         ("algo=mmd algo.last=null", ""),  # the same learner, with other settings
         ("algo=vpg", "has algo._target_ poker_rl.algos.ppo.PPO, and this run poker_rl.algos.vpg"),
+        ("algo.reward_scale=4.5", "has algo.reward_scale 2.0, and this run 4.5"),
         ("net.hidden=[9]", "has net.hidden [8], and this run [9]"),
         ("net.activation=tanh", "has net.activation relu, and this run tanh"),
         ("algo.instances=2", "has networks of other shapes; algo.instances: 1 there, 2 here"),
@@ -192,6 +193,14 @@ def test_reservoirs_have_to_be_of_one_size(refused: Callable[..., str]) -> None:
         f"warm_start: {first} does not fit this run: algo.average.capacity: 60 items, the other"
         " memory has 50"
     )
+
+
+def test_an_exact_average_does_not_begin_in_the_middle(refused: Callable[..., str]) -> None:
+    first = run(*LEARNERS["actor_critic"])
+    assert refused(*LEARNERS["actor_critic"], "algo.average_exact=1", f"warm_start={first}") == (
+        "warm_start: an exact average is of a whole run; algo.average_exact: null"
+    )
+    assert runs() == [first]
 
 
 def test_a_folder_that_was_tampered_with(refused: Callable[..., str]) -> None:
