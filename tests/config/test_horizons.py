@@ -198,6 +198,11 @@ def test_a_resumed_run_keeps_its_schedules_and_is_refused_where_they_came_to_0(
     assert "falls to 0 within its 250 decisions" in message
     assert f"budget=500, or go on in a new run, with warm_start={folder}" in message
     assert "\n" not in message
+    message = refused("train", f"resume={folder}")
+    assert message.startswith(f"budget: {folder} has already done ")
+    assert "a larger budget goes on" not in message
+    assert message.endswith(f"go on in a new run, with warm_start={folder}")
+    assert "\n" not in message
     assert contents(folder) == before
 
 
