@@ -601,7 +601,11 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ),
         ("train algo.lr.horizon=long", 'algo.lr.horizon: "long" is not a number'),
         ("train algo.lr=-1", "algo.lr: -1.0 is not in [0, inf]"),
-        ("train algo.lr=fast", 'algo.lr: "fast" is not a number'),
+        (
+            "train algo.lr=fast",
+            'algo.lr: "fast" is neither a number nor a schedule, {start, end, horizon}',
+        ),
+        ("train algo.lr=true", "algo.lr: true is neither a number nor a schedule"),
         ("train algo=cfr warm_start=.", "warm_start: cfr has no networks that could be taken over"),
         ("train warm_start=outputs/none", "warm_start: outputs/none is no run folder: "),
         ("train algo.gamma=3.96", "algo.gamma: 3.96 is not in [0, 1]"),
