@@ -716,6 +716,14 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate game=kuhn run=. player=call", "game, evaluation: a run has its own; "),
         ("evaluate game=kuhn player=cal", "player: no player is called cal; did you mean call?"),
         ("evaluate game=kuhn player=call against=[cal]", "against: no player is called cal; "),
+        (
+            "evaluate game=kuhn player=call against=[uniform,uniform]",
+            "against: uniform is named twice; name each player once",
+        ),
+        (
+            "evaluate game=kuhn player=call best_responses=[raise,raise]",
+            "best_responses: raise is named twice; name each player once",
+        ),
         ("evaluate game=kuhn player=call against=call", 'against: "call" is not a list'),
         ("evaluate game=leduc player=equilibrium", "player: equilibrium: known only of Kuhn"),
         ("evaluate game=kuhn player=call checkpoint=3", "checkpoint: is of a run; "),
