@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from commands import TRAIN, code, last_row, runs
+from commands import TRAIN, anew, code, last_row, runs
 
 import poker_rl
 from poker_rl import cli
@@ -400,7 +400,7 @@ def test_evaluate_tells_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[s
     assert re.search(r"raise +fold +120 +-.*lower_bound, vacuous", out)
     assert code("evaluate", "show=true", "out=bounds") == 0
     assert re.search(r"raise +bound/lbr .* 60 ", capsys.readouterr().out)
-    assert code("evaluate", *large, "lbr=false") == 0
+    assert code("evaluate", *anew(large, "lbr=false")) == 0
     out = capsys.readouterr().out
     assert re.search(
         r"exploitability of raise: not known: what fold wins, -.*\(lower_bound, v", out
@@ -567,6 +567,14 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train game=", "game=: no such option; allowed: big2, flop_holdem"),
         ("train game", "game: can't be read; write key=value"),
         ("train game.ranks=[J", "game.ranks=[J: can't be read; write key=value"),
+        ("train game=kuhn game=leduc", "game: given twice; give it once"),
+        ("train -m seed=1,2 seed=3", "seed: given twice"),
+        ("train algo.lr.end=1 ++algo.lr.end=0", "algo.lr.end: given twice"),
+        ("evaluate game=kuhn player=call player=raise", "player: given twice"),
+        ("tournament game=kuhn game=leduc players=[call,raise]", "game: given twice"),
+        ("play seed=1 seed=2", "seed: given twice"),
+        ("compare . at=1 at=2", "at: given twice"),
+        ("tune trials=1 trials=2", "trials: given twice"),
         ("train game=null", "game: missing; give game=…"),
         ("train net=null", "net: missing, PPO needs one"),
         ("train algo=cfr net=null", "net: algo=cfr has no networks"),
@@ -608,6 +616,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train algo.lr=true", "algo.lr: true is neither a number nor a schedule"),
         ("train algo=cfr warm_start=.", "warm_start: cfr has no networks that could be taken over"),
         ("train warm_start=outputs/none", "warm_start: outputs/none is no run folder: "),
+        ("train algo.lr.start=0 algo.lr.end=-1", "algo.lr.end: -1.0 is not in"),
         ("train algo.gamma=3.96", "algo.gamma: 3.96 is not in [0, 1]"),
         ("train algo.gamma=fast", 'algo.gamma: "fast" is not a number'),
         ("train algo.gamma=", 'algo.gamma: "" is not a number'),

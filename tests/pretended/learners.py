@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from commands import code
+from commands import anew, code
 from pretend import NAME, Pretend, pretending
 from tiny import rows
 
@@ -116,7 +116,7 @@ def test_a_run_learns_what_it_does_on_the_cpu(
 
     monkeypatch.setattr(clock, "perf_counter", waited)
     (algo,) = [word.removeprefix("algo=") for word in asked.split() if word.startswith("algo=")]
-    settings = [*LEARNERS[algo], *TRAIN, *asked.split()]
+    settings = anew([*LEARNERS[algo], *TRAIN], *asked.split())
     found = broken_off_and_resumed(NAME, "device", *settings)
     assert unread == {False}  # a clock is read when the device has done its work
     expected = broken_off_and_resumed("cpu", "cpu", *settings)
