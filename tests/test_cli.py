@@ -186,7 +186,6 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         ("algo=nope", "algo=nope"),
         ("game=leduc", "game"),
         ("experiment=k1_ppo", "experiment"),
-        ("device=cpu", "device"),
         ("name=x", "name"),
         ("outputs=x", "outputs"),
         ("budget=1", "budget"),
@@ -198,7 +197,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         assert refused("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1"]
-    more.append("precision=medium")
+    more += ["precision=medium", "device=cpu"]
     assert code("train", run, *more) == 0
     changed = "not as it was: precision highest, now medium. The last bits"
     assert changed in capsys.readouterr().out
@@ -207,6 +206,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     assert runs() == [folder]
     cfg = yaml.safe_load((folder / "config.yaml").read_text())
     assert (cfg["budget"], cfg["evaluate_every"], cfg["seed"]) == (20, 1, 3)
+    assert cfg["device"] == "cpu"
     assert cfg["evaluation"]["deals"] == 40
     assert last_row(folder)["iterations"] == 20
     assert refused("train", run, "threads=10000").startswith("threads: 10000 are more than")

@@ -263,6 +263,12 @@ def test_the_same_command_goes_on_with_what_is_not_finished(
     assert "ray" not in sys.modules  # whose import takes seconds
 
 
+def test_names_of_jobs_are_those_of_earlier_versions() -> None:
+    assert code(*TRAIN, "-m", "seed=1", "device=cpu") == 0
+    (run,) = runs("kuhn/cfr_plus")
+    assert run.name.startswith("seed-1_device-cpu_")
+
+
 def test_other_settings_are_another_run() -> None:
     own = Path("mine/experiment/mine.yaml")
     own.parent.mkdir(parents=True)
