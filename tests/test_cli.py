@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from commands import TRAIN, code, last_row, runs
+from commands import TRAIN, anew, code, last_row, runs
 
 import poker_rl
 from poker_rl import cli
@@ -186,7 +186,6 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         ("algo=nope", "algo=nope"),
         ("game=leduc", "game"),
         ("experiment=k1_ppo", "experiment"),
-        ("device=cpu", "device"),
         ("name=x", "name"),
         ("outputs=x", "outputs"),
         ("budget=1", "budget"),
@@ -198,7 +197,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         assert refused("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1"]
-    more.append("precision=medium")
+    more += ["precision=medium", "device=cpu"]
     assert code("train", run, *more) == 0
     changed = "not as it was: precision highest, now medium. The last bits"
     assert changed in capsys.readouterr().out
@@ -207,6 +206,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     assert runs() == [folder]
     cfg = yaml.safe_load((folder / "config.yaml").read_text())
     assert (cfg["budget"], cfg["evaluate_every"], cfg["seed"]) == (20, 1, 3)
+    assert cfg["device"] == "cpu"
     assert cfg["evaluation"]["deals"] == 40
     assert last_row(folder)["iterations"] == 20
     assert refused("train", run, "threads=10000").startswith("threads: 10000 are more than")
@@ -400,7 +400,7 @@ def test_evaluate_tells_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[s
     assert re.search(r"raise +fold +120 +-.*lower_bound, vacuous", out)
     assert code("evaluate", "show=true", "out=bounds") == 0
     assert re.search(r"raise +bound/lbr .* 60 ", capsys.readouterr().out)
-    assert code("evaluate", *large, "lbr=false") == 0
+    assert code("evaluate", *anew(large, "lbr=false")) == 0
     out = capsys.readouterr().out
     assert re.search(
         r"exploitability of raise: not known: what fold wins, -.*\(lower_bound, v", out
@@ -567,14 +567,24 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train game=", "game=: no such option; allowed: big2, flop_holdem"),
         ("train game", "game: can't be read; write key=value"),
         ("train game.ranks=[J", "game.ranks=[J: can't be read; write key=value"),
+        ("train game=kuhn game=leduc", "game: given twice; give it once"),
+        ("train -m seed=1,2 seed=3", "seed: given twice"),
+        ("train algo.lr.end=1 ++algo.lr.end=0", "algo.lr.end: given twice"),
+        ("evaluate game=kuhn player=call player=raise", "player: given twice"),
+        ("tournament game=kuhn game=leduc players=[call,raise]", "game: given twice"),
+        ("play seed=1 seed=2", "seed: given twice"),
+        ("compare . at=1 at=2", "at: given twice"),
+        ("tune trials=1 trials=2", "trials: given twice"),
         ("train game=null", "game: missing; give game=…"),
         ("train net=null", "net: missing, PPO needs one"),
-        ("train algo=cfr net=null", "net: nothing that was chosen takes one"),
+        ("train algo=cfr net=null", "net: algo=cfr has no networks"),
         ("train gmae=kuhn", "gmae: no such setting; did you mean game? allowed: algo, budget"),
         ("train experiment=k1", "experiment=k1: no such option; "),
-        ("train experiment=k1_ppo algo=cfr", "net: nothing that was chosen takes one"),
+        ("train experiment=k1_ppo algo=cfr", "net: algo=cfr has no networks"),
         ("train experiment=k1_ppo algo=ppo", "algo."),
-        ("train algo=cfr net=mlp_small", "net: nothing that was chosen takes one"),
+        ("train algo=cfr net=mlp_small", "net: algo=cfr has no networks"),
+        ("train experiment=cfr_fhp net=lstm", "net: experiment=cfr_fhp has no networks"),
+        ("train player=call", "player: nothing that was chosen takes one"),
         ("train algo=cfr +net=mlp_small", "net: CFR takes none"),
         ("train net=k2", "net: "),
         ("train algo=cfr opponent=uniform", "opponent: CFR takes none"),
@@ -599,9 +609,14 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ),
         ("train algo.lr.horizon=long", 'algo.lr.horizon: "long" is not a number'),
         ("train algo.lr=-1", "algo.lr: -1.0 is not in [0, inf]"),
-        ("train algo.lr=fast", 'algo.lr: "fast" is not a number'),
+        (
+            "train algo.lr=fast",
+            'algo.lr: "fast" is neither a number nor a schedule, {start, end, horizon}',
+        ),
+        ("train algo.lr=true", "algo.lr: true is neither a number nor a schedule"),
         ("train algo=cfr warm_start=.", "warm_start: cfr has no networks that could be taken over"),
         ("train warm_start=outputs/none", "warm_start: outputs/none is no run folder: "),
+        ("train algo.lr.start=0 algo.lr.end=-1", "algo.lr.end: -1.0 is not in"),
         ("train algo.gamma=3.96", "algo.gamma: 3.96 is not in [0, 1]"),
         ("train algo.gamma=fast", 'algo.gamma: "fast" is not a number'),
         ("train algo.gamma=", 'algo.gamma: "" is not a number'),
@@ -710,6 +725,14 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate game=kuhn run=. player=call", "game, evaluation: a run has its own; "),
         ("evaluate game=kuhn player=cal", "player: no player is called cal; did you mean call?"),
         ("evaluate game=kuhn player=call against=[cal]", "against: no player is called cal; "),
+        (
+            "evaluate game=kuhn player=call against=[uniform,uniform]",
+            "against: uniform is named twice; name each player once",
+        ),
+        (
+            "evaluate game=kuhn player=call best_responses=[raise,raise]",
+            "best_responses: raise is named twice; name each player once",
+        ),
         ("evaluate game=kuhn player=call against=call", 'against: "call" is not a list'),
         ("evaluate game=leduc player=equilibrium", "player: equilibrium: known only of Kuhn"),
         ("evaluate game=kuhn player=call checkpoint=3", "checkpoint: is of a run; "),

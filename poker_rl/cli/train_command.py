@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from poker_rl.cli.arguments import Arguments, options, tell
+from poker_rl.cli.arguments import Arguments, demand_once, options, tell
 from poker_rl.config.settings import Refused, about
 from poker_rl.storage.disk import error_line, say
 
@@ -35,6 +35,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("-c", "--cfg", choices=["job"])
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
+    demand_once(given.overrides)
 
     from poker_rl.config.compose import compose, opened
     from poker_rl.config.sweeps import split

@@ -155,6 +155,9 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
             raise Refused(f"{key}: {shown(value)} is not a list, such as [{shown(value)}]")
         return origin(_convert(v, args[0], f"{key}[{i}]", runtime) for i, v in enumerate(value))
     if annotation is Schedule and not isinstance(value, Mapping):
+        if type(value) not in (int, float):
+            what = "is neither a number nor a schedule, {start, end, horizon}"
+            raise Refused(f"{key}: {shown(value)} {what}")
         return Constant(start=_convert(value, NonNegative, key, runtime))  # a bare number
     if annotation not in SCALARS:
         return build_as(annotation, value, key, **runtime)

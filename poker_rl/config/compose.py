@@ -129,7 +129,7 @@ def composed_by_hydra(overrides: Sequence[str], launcher: Sequence[str] = ()) ->
     try:
         return hydra.compose("config", [*launcher, *given], return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        raise _refusal(error) from None
+        raise _refusal(error, overrides) from None
     except RecursionError:
         what = "lists within lists without end, or defaults that lead back to themselves"
         raise Refused(f"{shortened(' '.join(overrides))}: {what}") from None
@@ -137,8 +137,12 @@ def composed_by_hydra(overrides: Sequence[str], launcher: Sequence[str] = ()) ->
         raise Refused(f"{shortened(' '.join(overrides))}: {error}") from None
 
 
-def _refusal(error: Exception) -> Refused:
-    """What Hydra says of a config that can't be composed, in a few lines that name the key."""
+def _refusal(error: Exception, overrides: Sequence[str]) -> Refused:
+    """What Hydra says of a config that can't be composed, in a few lines that name the key.
+
+    Args:
+        overrides: what the user gave.
+    """
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
@@ -149,6 +153,9 @@ def _refusal(error: Exception) -> Refused:
     if match := SEVERAL.match(str(error)):
         return Refused(f"{match[1]}: several values need -m, a sweep; a list is key=[a,b]")
     if match := NO_MATCH.search(str(error)):
+        chosen = sorted(one for one in overrides if one.startswith(("algo=", "experiment=")))
+        if match[1] == "net" and chosen:  # an algo that is given counts before an experiment's
+            return Refused(f"net: {chosen[0]} has no networks")
         return Refused(f"{match[1]}: nothing that was chosen takes one")
     if isinstance(error, YAMLError):
         return Refused(" ".join(str(error).split()))

@@ -30,7 +30,7 @@ from poker_rl.games.public.tree import heads_up
 from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier as snapshots_before
-from poker_rl.players.load import full_spec, headline, itself, load_players, parse
+from poker_rl.players.load import full_specs, headline, itself, load_players, parse
 from poker_rl.players.player import Player
 from poker_rl.storage.disk import make_folder, say
 from poker_rl.storage.folder import METRICS, read_folder, read_rows
@@ -134,9 +134,9 @@ def evaluate_players(
     game, evaluation, load = wanted.game, wanted.evaluation, wanted.load
     deals, seed, reduce, out = wanted.deals, wanted.seed, evaluation.reduction, wanted.out
     with about("against"):
-        opponents = {full_spec(spec): load(spec) for spec in wanted.against}
+        opponents = {name: load(name) for name in full_specs(wanted.against)}
     with about("best_responses"):
-        trained = {full_spec(spec): load(spec) for spec in wanted.best_responses}
+        trained = {name: load(name) for name in full_specs(wanted.best_responses)}
     if opponents or past or wanted.lbr or trained:
         for name, one in players.items():
             if one.instances > 1:

@@ -143,6 +143,8 @@ class Descent:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         self.updates = state["updates"]
+        group = self._optimiser.param_groups[0]
+        here: dict[str, Any] = {key: group[key] for key in ("lr", "capturable") if key in group}
         self._optimiser.load_state_dict(state["optimiser"])
-        self._optimiser.param_groups[0]["lr"] = self._rate
+        self._optimiser.param_groups[0].update(here)  # of this device, and not of the state's
         self._warm, self._graph = 0, None  # a graph writes to the tensors it was recorded with

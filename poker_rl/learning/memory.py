@@ -262,10 +262,15 @@ class Memory:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Go on where `state_dict` was taken.
+
+        A generator of another kind of device has a state of another size. Draws from the memory
+        then begin anew, by this device's own numbers for the seed.
+        """
         self.added = np.array(state["added"])
         self._entering.bit_generator.state = state["entering"]
-        self.drawing.set_state(state["drawing"])
+        if state["drawing"].shape == self.drawing.get_state().shape:
+            self.drawing.set_state(state["drawing"])
         self._fill(state)
 
     def take_over(self, state: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from poker_rl.config.build import build_as, convert_fields
+from poker_rl.config.options import find_option
 from poker_rl.config.root import FILE_NAME
 from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.play.address import known_names, listening, shown
 from poker_rl.storage.disk import at, demand_file, demand_folder, replaced, say
+from poker_rl.storage.folder import read_folder
 
 if TYPE_CHECKING:
     from socket import socket
@@ -37,6 +40,7 @@ PACKAGES = {
 }
 KEY = "key"  # the file of the cookies' key, in the folder of all sessions
 SHORTEST_KEY = 32  # bytes
+OPTION = re.compile(r"[\w-]+")  # what a player of conf/player is called
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -72,6 +76,7 @@ def play(settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Seque
     asked = Play(**convert_fields(Play, settings, "", {}))
     if any(find_spec(name) is None for name in PACKAGES[asked.ui]):
         raise Refused(f"the {asked.ui} needs more packages: pip install 'poker-rl[play]'")
+    demand_there(asked, chosen, conf)
     if asked.ui == "terminal":
         in_terminal(asked, table_of(asked, chosen, conf))
         return
@@ -80,6 +85,41 @@ def play(settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Seque
         say(shown(asked.host, listener.getsockname()[1], prefix))
         table = table_of(asked, chosen, conf)
         serve(asked, listener, prefix, table, Path(asked.outputs) / table.game.name)
+
+
+def demand_there(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> None:
+    """Refuse what can be seen to be wrong before the seconds that it takes to load the players.
+
+    Raises:
+        Refused: naming the setting.
+    """
+    if asked.run is not None and chosen is not None:
+        raise Refused("game: is that of the run; give run=FOLDER or game=NAME, not both")
+    if asked.run is not None:
+        with about("run"):
+            read_folder(Path(asked.run))
+    if asked.session is not None:
+        begun(Path(asked.session))
+    if "you" in (*asked.against, asked.adviser):
+        raise Refused("against: a table has one person; all others are players, bots or runs")
+    for key, names in (("against", asked.against), ("adviser", [asked.adviser or ""])):
+        for name in (one.removesuffix(":greedy") for one in names):
+            if OPTION.fullmatch(name) and not Path(name).is_dir():
+                with about(key):
+                    find_option("player", name, conf)
+    game: Any = None if chosen is None else chosen.get("game")
+    seats = game.get("seats") if isinstance(game, Mapping) else None  # some rules know their own
+    if isinstance(seats, int) and len(asked.against) > 1:
+        demand_opponents(asked.against, seats, game.get("name"))
+
+
+def demand_opponents(against: Sequence[str], seats: int, game: str) -> None:
+    """Refuse more or fewer opponents than there are other seats."""
+    if len(against) != seats - 1:
+        raise Refused(
+            f"against: {len(against)} opponents; {game} needs {seats - 1}, one for each other"
+            " seat, or a single one for all"
+        )
 
 
 def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> Table:
@@ -93,8 +133,6 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     from poker_rl.players.load import full_spec
     from poker_rl.runs.job import loader, prepare, settings_of
 
-    if asked.run is not None and chosen is not None:
-        raise Refused("game: is that of the run; give run=FOLDER or game=NAME, not both")
     kept = None if asked.session is None else begun(Path(asked.session))
     if asked.run is not None:
         cfg: Mapping[str, Any] = settings_of(Path(asked.run), "run")
@@ -111,16 +149,9 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     load = loader(game, device, conf)
     against = asked.against or (kept["against"] if kept else [])
     against = against or [asked.run or first_of(asked.opponents, load)]
-    others = game.seats - 1
     if len(against) == 1:
-        against = against * others
-    if len(against) != others:
-        raise Refused(
-            f"against: {len(against)} opponents; {game.name} needs {others}, one for each other"
-            " seat, or a single one for all"
-        )
-    if "you" in (*against, asked.adviser):
-        raise Refused("against: a table has one person; all others are players, bots or runs")
+        against = against * (game.seats - 1)
+    demand_opponents(against, game.seats, game.name)
     adviser = asked.adviser or (kept and kept["adviser"]) or against[0]
     players: dict[str, Seated] = {}
     for key, names in (("against", against), ("adviser", [adviser])):

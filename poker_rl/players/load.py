@@ -126,6 +126,21 @@ def full_spec(spec: str) -> str:
     return f"{path.parent.parent}@{path.stem}:{player}" if in_run(path) else f"{path}:{player}"
 
 
+def full_specs(specs: Sequence[str]) -> list[str]:
+    """The same players, each with nothing left unsaid.
+
+    Raises:
+        Refused: as `resolve` does, or if one is named twice.
+    """
+    found: list[str] = []
+    for spec in specs:
+        name = full_spec(spec)
+        if name in found:
+            raise Refused(f"{name} is named twice; name each player once")
+        found.append(name)
+    return found
+
+
 def resolve(spec: str) -> tuple[Path, str]:
     """The snapshot file of a player that is no bot, and what it is there: `average.7:greedy`.
 

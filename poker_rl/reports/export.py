@@ -72,6 +72,8 @@ def export(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
     if asked.hands is not None:
         with about("hands"):
             demand_phh(game)
+    if asked.out is not None and not asked.out.endswith(".phhs"):
+        raise Refused(f"out: {asked.out} does not end in .phhs")
     if asked.policy is not None:
         with about("policy"):
             if not asked.policy.endswith(FORMATS):

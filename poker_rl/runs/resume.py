@@ -14,13 +14,14 @@ from poker_rl.storage.disk import demand_file, demand_folder
 from poker_rl.storage.folder import CONFIG, FIGURES, MANIFEST, METRICS, PLACE, completed
 
 # What a resumed run may do differently: how long it goes on, what is looked at on the way and drawn
-# at the end, how many threads it takes and how exactly they compute.
+# at the end, what it computes on, how many threads it takes and how exactly they compute.
 MAY_CHANGE = {
     "budget",
     "evaluate_every",
     "checkpoint_every",
     "evaluation",
     "figures",
+    "device",
     "threads",
     "precision",
 }
@@ -52,8 +53,8 @@ def demand_kept(cfg: Mapping[str, Any], state: Mapping[str, Any], path: Path) ->
     Raises:
         Refused: naming the first.
     """
-    # Earlier versions did not write down what they were trained with.
-    if key := differing(cfg, completed(state.get("settings", cfg))):
+    # Earlier versions did not write down what they were trained with, or more than is kept now.
+    if key := differing(cfg, kept(completed(state.get("settings", cfg)))):
         config = path.parent / CONFIG
         raise Refused(f"{key}: {config} is not what {path.name} was trained with; {KEEPS}")
 

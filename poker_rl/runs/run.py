@@ -96,19 +96,20 @@ class Run:
             raise Refused(f"{path} does not fit the settings of this run: {why}") from error
         if asdict(self.algorithm.progress) != state["progress"]:
             raise Refused(f"{path}: its progress is not that of {self.names['algo']} in it")
+        spent = next(used_up(self.algorithm, earlier_budget, self.unit), None)
+        falls = (
+            f"the step size algo.{spent} of {self.folder} falls to 0 within its"
+            f" {earlier_budget:,} {self.unit}, so that nothing would be learnt in more"
+        )
+        anew = f"go on in a new run, with warm_start={shlex.quote(str(self.folder))}"
         if self.manifest["status"] == "finished" and self.step >= self.budget:
+            further = "a larger budget goes on" if spent is None else f"{falls}; {anew}"
             raise Refused(
                 f"budget: {self.folder} has already done {self.step:,} of {self.budget:,}"
-                f" {self.unit}; a larger budget goes on"
+                f" {self.unit}; {further}"
             )
-        if self.budget > earlier_budget:
-            for name in used_up(self.algorithm, earlier_budget, self.unit):
-                raise Refused(
-                    f"budget: the step size algo.{name} of {self.folder} falls to 0 within its"
-                    f" {earlier_budget:,} {self.unit}, so that nothing would be learnt in more;"
-                    f" begin anew with budget={self.budget}, or go on in a new run, with"
-                    f" warm_start={shlex.quote(str(self.folder))}"
-                )
+        if self.budget > earlier_budget and spent is not None:
+            raise Refused(f"budget: {falls}; begin anew with budget={self.budget}, or {anew}")
         self.last_row = self.recorder.load_state_dict(state["record"])
         # a checkpoint of an earlier version does not tell them apart
         kept_here = [int(path.stem) for path in checkpoint.snapshots(self.folder)]

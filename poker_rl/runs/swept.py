@@ -35,7 +35,8 @@ def own_name(asked: Composed) -> str:
     """
     settings = plain(asked.settings)
     digest = digest_of({key: value for key, value in settings.items() if key not in PLACE})
-    label = label_of(asked.overrides, MAY_CHANGE | PLACE)[: NAME_CHARACTERS - len(digest) - 1]
+    unsaid = MAY_CHANGE - {"device"} | PLACE  # which stands in the names of earlier versions
+    label = label_of(asked.overrides, unsaid)[: NAME_CHARACTERS - len(digest) - 1]
     return f"{label}_{digest}".lstrip("_")
 
 

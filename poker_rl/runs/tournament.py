@@ -29,7 +29,7 @@ from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.evaluation.matches import FEWEST_DEALS, play
 from poker_rl.evaluation.tournament import Kind, counted, line_ups, results
 from poker_rl.games.game import Game
-from poker_rl.players.load import bot_of, bot_settings, full_spec, load_bot, load_player
+from poker_rl.players.load import bot_of, bot_settings, full_specs, load_bot, load_player
 from poker_rl.players.player import Player
 from poker_rl.runs.cores import cores
 from poker_rl.runs.job import prepare
@@ -125,10 +125,7 @@ def planned(asked: Tournament, chosen: Mapping[str, Any] | None, conf: Sequence[
         raise Refused("game: missing; give game=NAME players=[…], or resume=FOLDER to go on")
     players: dict[str, Mapping[str, Any] | None] = {}
     with about("players"):
-        for spec in asked.players:
-            name = full_spec(spec)
-            if name in players:
-                raise Refused(f"{name} is named twice; name each player once")
+        for name in full_specs(asked.players):
             players[name] = None if (bot := bot_of(name)) is None else bot_settings(bot, conf)
         if len(players) < 2:
             raise Refused(f"a tournament takes at least two, {len(players)} given")

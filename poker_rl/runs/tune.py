@@ -219,4 +219,6 @@ def conclude(study: optuna.Study, asked: Tune, folder: Path, conf: Sequence[Path
     words = [override(key, value) for key, value in best.params.items()]
     flags = [f"--config-dir={one}" for one in of_the_user(conf)]
     sweep = ["-m"] if len(asked.seeds) > 1 else []
-    say(shlex.join(["poker-rl", "train", *sweep, *asked.train, *words, f"seed={seeds}", *flags]))
+    # Of what is searched `train` may name a value too, which a trial does not take.
+    fixed = [one for one in asked.train if one.partition("=")[0].lstrip("+") not in best.params]
+    say(shlex.join(["poker-rl", "train", *sweep, *fixed, *words, f"seed={seeds}", *flags]))

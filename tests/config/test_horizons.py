@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import code, runs
+from commands import anew, code, runs
 
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.compose import compose, opened
@@ -198,6 +198,11 @@ def test_a_resumed_run_keeps_its_schedules_and_is_refused_where_they_came_to_0(
     assert "falls to 0 within its 250 decisions" in message
     assert f"budget=500, or go on in a new run, with warm_start={folder}" in message
     assert "\n" not in message
+    message = refused("train", f"resume={folder}")
+    assert message.startswith(f"budget: {folder} has already done ")
+    assert "a larger budget goes on" not in message
+    assert message.endswith(f"go on in a new run, with warm_start={folder}")
+    assert "\n" not in message
     assert contents(folder) == before
 
 
@@ -231,7 +236,7 @@ def test_a_resumed_run_whose_step_size_is_not_0_keeps_its_schedules() -> None:
     assert code(*SHORT, "algo.lr.end=1e-4") == 0
     (folder,) = runs()
     # its own command may be repeated, null for what it stood for then
-    assert code(*SHORT, "algo.lr.end=1e-4", f"resume={folder}", "budget=500") == 0
+    assert code(*anew(SHORT, "algo.lr.end=1e-4", f"resume={folder}", "budget=500")) == 0
     cfg = yaml.safe_load((folder / "config.yaml").read_text())
     assert dict(horizons(cfg["algo"])) == {"lr": 250.0, "entropy": 200.0}
     # whoever chose 0 for good knows

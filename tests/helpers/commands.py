@@ -6,7 +6,7 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,11 @@ def code(*arguments: str) -> int:
             cli.main()
     assert isinstance(left.value.code, int)
     return left.value.code
+
+
+def anew(command: Sequence[str], *words: str) -> list[str]:
+    """A command with more settings, which take the place of those with the same key."""
+    return list({word.partition("=")[0]: word for word in (*command, *words)}.values())
 
 
 def runs(name: str = "*/*") -> list[Path]:

@@ -188,6 +188,17 @@ class _Generator(torch.Generator):
         made.of = torch.device(device).type
         return made
 
+    def get_state(self) -> torch.Tensor:
+        """Of the device it is longer, as that of a GPU has another size than that of a CPU."""
+        state = super().get_state()
+        return torch.cat([state, state[:1]]) if self.of == NAME else state
+
+    def set_state(self, state: torch.Tensor) -> None:
+        """Raise RuntimeError at a state of the other device."""
+        if state.shape != self.get_state().shape:
+            raise RuntimeError("RNG state is wrong size")
+        super().set_state(state[:-1].contiguous() if self.of == NAME else state)
+
 
 class _Drawing(TorchFunctionMode):
     """Sees to it that a generator draws for its own device."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from commands import anew
 
 from poker_rl.games.load import load_game
 from poker_rl.play.table import Seated, Table
@@ -58,8 +59,7 @@ def started(folder: Path, *arguments: str) -> Started:
             "-c",
             "from poker_rl import cli; cli.main()",
             "play",
-            "port=0",
-            *arguments,
+            *anew(["port=0"], *arguments),
         ],
         cwd=folder,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},

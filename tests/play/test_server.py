@@ -433,6 +433,15 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
         (["sessions=0"], "sessions: 0 is not in"),
         (["table=kuhn"], "table: "),
         (["ui=window"], "ui: "),
+        (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
+        (["game=kuhn_3p", "against=[call,call,call]"], "against: 3 opponents; kuhn_3p needs 2,"),
+        (["game=kuhn", "against=[you]"], "against: a table has one person"),
+        (["game=kuhn", "against=[nobody]"], "against: no player is called nobody; "),
+        (["game=kuhn", "against=['nobody:greedy']"], "against: no player is called nobody; "),
+        (["game=kuhn", "adviser=nobody"], "adviser: no player is called nobody; "),
+        (["run=nowhere"], "run: nowhere is no run folder"),
+        (["run=nowhere", "game=kuhn"], "game: is that of the run"),
+        (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
     ],
 )
 @pytest.mark.usefixtures("here")
@@ -447,15 +456,8 @@ def test_refused(refused: Any, arguments: list[str], told: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
         (["game=big2", "against=[uniform,lowest]"], "against: 2 opponents; big2 needs 3,"),
-        (["game=kuhn", "against=[you]"], "against: "),
-        (["game=kuhn", "against=[nobody]"], "against: "),
-        (["game=kuhn", "adviser=nobody"], "adviser: "),
         (["game=kuhn", "against=[big2_ppo]"], "against: "),
-        (["run=nowhere"], "run: "),
-        (["run=nowhere", "game=kuhn"], "game: is that of the run"),
-        (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
     ],
 )
 @pytest.mark.usefixtures("here")

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from commands import code
 from servers import against
 from terminals import Person, terminal
 
@@ -218,6 +220,21 @@ def test_lines_where_there_is_no_terminal(
     assert re.search("You (win|lose|come out)", out)
     assert session.view()["hand"] == 2
     assert session.stats()["hands"] == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_the_lines_in_the_documentation_fit_their_hands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "play.md").read_text()
+    (found,) = re.findall(r"printf '(.+)' \| poker-rl (play .+)", page)
+    keys, command = found[0].replace("\\n", "\n"), shlex.split(found[1], comments=True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
+    assert code(*command) == 0
+    out = capsys.readouterr().out
+    assert "does nothing here" not in out
+    assert "Your hand: king\nyou: Bet 1" in out
+    assert "Your hand: queen\nyou: Fold" in out
 
 
 def test_where_nothing_but_ascii_can_be_written(

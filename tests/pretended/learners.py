@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from commands import code
+from commands import anew, code
 from pretend import NAME, Pretend, pretending
 from tiny import rows
 
@@ -88,8 +88,8 @@ def train(on: str, *settings: str) -> int:
         return code("train", *settings)
 
 
-def broken_off_and_resumed(on: str, name: str, *settings: str) -> list[dict[str, float]]:
-    """The rows of a run whose machine fails at its end, and which goes on from its checkpoint."""
+def broken_off(on: str, name: str, *settings: str) -> Path:
+    """The folder of a run whose machine fails at its end, after its last checkpoint."""
 
     def fail(_: Run) -> None:
         raise OSError("no power")
@@ -98,6 +98,12 @@ def broken_off_and_resumed(on: str, name: str, *settings: str) -> list[dict[str,
         patch.setattr(Run, "finish", fail)
         assert train(on, *settings, f"name={name}") == 1
     (folder,) = Path("outputs").glob(f"*/*/{name}")
+    return folder
+
+
+def broken_off_and_resumed(on: str, name: str, *settings: str) -> list[dict[str, float]]:
+    """The rows of such a run, which goes on from its checkpoint."""
+    folder = broken_off(on, name, *settings)
     assert train(on, f"resume={folder}") == 0
     return rows(folder)
 
@@ -116,10 +122,24 @@ def test_a_run_learns_what_it_does_on_the_cpu(
 
     monkeypatch.setattr(clock, "perf_counter", waited)
     (algo,) = [word.removeprefix("algo=") for word in asked.split() if word.startswith("algo=")]
-    settings = [*LEARNERS[algo], *TRAIN, *asked.split()]
+    settings = anew([*LEARNERS[algo], *TRAIN], *asked.split())
     found = broken_off_and_resumed(NAME, "device", *settings)
     assert unread == {False}  # a clock is read when the device has done its work
     expected = broken_off_and_resumed("cpu", "cpu", *settings)
     assert len(found) == len(expected) > 1
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize(("one", "other"), [("cpu", NAME), (NAME, "cpu")])
+@pytest.mark.parametrize("algo", LEARNERS)
+@pytest.mark.usefixtures("here", "device")
+def test_a_run_goes_on_on_another_device(
+    algo: str, one: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = broken_off(one, "moved", *LEARNERS[algo], *TRAIN, "game=kuhn", f"algo={algo}")
+    capsys.readouterr()
+    assert train(other, f"resume={folder}", f"device={'cuda' if other == NAME else other}") == 0
+    changed = f"not as it was: device {one}, now {other}. The last bits of what is learnt may"
+    assert changed in capsys.readouterr().out
+    assert rows(folder)[-1]["decisions"] >= 200

@@ -14,6 +14,7 @@ from written import EXACT, row, run_folder
 
 from poker_rl.reports.groups import grouped, head_of
 from poker_rl.reports.means import Mean, on_common_axis, student
+from poker_rl.reports.report import comparison
 from poker_rl.reports.trained import found, read_run
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -147,6 +148,20 @@ def test_what_is_not_finished_is_left_out_of_the_means(capsys):
     out = said(capsys, "r", "at=40")
     assert cells(out, "ppo")[1] == "2 of 4"
     assert "not in the means: r/c, ends at 0 decisions" in out
+
+
+def test_a_run_that_has_come_nowhere_is_told_below_the_table(capsys):
+    """Its first evaluation took seconds, which are no counter that another axis could lack."""
+    run_folder("r/a", [row(0, 1), row(100, 0.2)], seed=0)
+    begun = row(0, 1, **{"time/elapsed_s": 2})
+    run_folder("r/b", [begun], seed=1, manifest={"status": "interrupted"})
+    out = said(capsys, "r")
+    assert cells(out, "ppo")[1:4] == ["1 of 2", "average", "0.2 (1 seed)"]
+    assert "not in the means: r/b, interrupted at 0 decisions\n" in out
+    assert "1 of 2" in said(capsys, "r", "x=seconds", "at=3")
+    assert "interrupted at 0 decisions" in comparison(
+        [read_run(Path(f"r/{name}")) for name in "ab"]
+    )
 
 
 def test_figures_at_a_place_are_those_of_the_row_before(capsys):

@@ -105,6 +105,10 @@ def test_hands_and_policies_of_a_run(capsys):
         (["game=kuhn", "player=call", "hands=3", "out=a.phhs"], "hands: kuhn can't be written"),
         (["game=limit_holdem", "player=call", "hands=3"], "hands, out: go together"),
         (["game=limit_holdem", "player=call", "hands=0", "out=a"], "hands: 0 is not in"),
+        (
+            ["game=limit_holdem", "player=call", "hands=3", "out=a.txt"],
+            "out: a.txt does not end in .phhs",
+        ),
         (["game=kuhn", "player=call", "against=call", "policy=a.csv"], "against: is of hands"),
         (["game=kuhn", "player=nobody", "policy=a.csv"], "player: "),
         (["game=kuhn", "player=call", "policy=there.csv"], "policy: there.csv is there already"),

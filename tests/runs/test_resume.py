@@ -142,6 +142,12 @@ def test_a_run_of_an_earlier_version_goes_on(run: Path) -> None:
     assert read_folder(run)[1]["status"] == "finished"
 
 
+def test_what_may_change_now_stands_in_checkpoints_of_earlier_versions(run: Path) -> None:
+    spoilt(lambda state: state["settings"].update(device="cpu"))(run)
+    tiny.train(run, budget=200, device="auto")
+    assert read_folder(run)[1]["status"] == "finished"
+
+
 def test_settings_and_states_are_compared_by_key() -> None:
     assert differing({"a": {"b": 1}, "c": [1]}, {"a": {"b": 1}, "c": [1]}) is None
     assert differing({"a": {"b": 1}}, {"a": {"b": 2}}) == "a.b"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from commands import TRAIN, code, last_row, runs
+from commands import TRAIN, anew, code, last_row, runs
 
 import poker_rl
 from poker_rl.algos.cfr import CFR
@@ -38,7 +38,7 @@ def summary() -> list[dict[str, str]]:
 
 
 def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*TRAIN, "-m", "algo=cfr,nope", "seed=1,x,2") == 2
+    assert code(*anew(TRAIN, "-m", "algo=cfr,nope", "seed=1,x,2")) == 2
     out, err = capsys.readouterr()
     folders = runs("kuhn/cfr")
     assert len(folders) == len(runs()) == 2
@@ -192,7 +192,7 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:
 
 def test_jobs_of_ones_own_names() -> None:
     jobs = ["-m", "algo=cfr,cfr_plus", "seed=1,2", "name=one_${seed}", "outputs=there"]
-    assert code(*TRAIN, *jobs) == 0
+    assert code(*anew(TRAIN, *jobs)) == 0
     folders = [str(path) for path in sorted(Path("there").glob("kuhn/*/*"))]
     assert folders == [f"there/kuhn/{a}/one_{s}" for a in ("cfr", "cfr_plus") for s in (1, 2)]
     (path,) = Path("there/sweeps").glob("*.csv")
@@ -261,6 +261,12 @@ def test_the_same_command_goes_on_with_what_is_not_finished(
     assert "finished already" in capsys.readouterr().out  # job 1, by another sweep
     assert len(runs("kuhn/cfr_plus")) == 4
     assert "ray" not in sys.modules  # whose import takes seconds
+
+
+def test_names_of_jobs_are_those_of_earlier_versions() -> None:
+    assert code(*TRAIN, "-m", "seed=1", "device=cpu") == 0
+    (run,) = runs("kuhn/cfr_plus")
+    assert run.name.startswith("seed-1_device-cpu_")
 
 
 def test_other_settings_are_another_run() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import TRAIN, code, runs
+from commands import TRAIN, anew, code, runs
 
 from poker_rl.config.options import option
 from poker_rl.runs import tournament
@@ -81,11 +81,11 @@ def test_results_do_not_depend_on_the_processes(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Path("mine.yaml").write_text(json.dumps({**option("player", "mcts"), "simulations": 5}))
-    kuhn = [*FAST[2:], "game=kuhn", "players=[uniform,call,mine.yaml]"]
-    assert code("tournament", *kuhn, "out=one") == 0
+    kuhn = anew(FAST, "game=kuhn", "players=[uniform,call,mine.yaml]")
+    assert code(*kuhn, "out=one") == 0
     monkeypatch.setattr("poker_rl.runs.tournament.cores", lambda: 1)
     capfd.readouterr()
-    assert code("tournament", *kuhn, "out=two", "workers=2") == 0
+    assert code(*kuhn, "out=two", "workers=2") == 0
     warning = "poker-rl: workers: 2 are more than the cores that may be used, 1, and will be slower"
     assert capfd.readouterr().err.startswith(warning)
     assert (tables("one"), numbers("one")) == (tables("two"), numbers("two"))
@@ -93,17 +93,17 @@ def test_results_do_not_depend_on_the_processes(
 
 def test_what_changed_is_refused_by_name(refused: Callable[..., str]) -> None:
     Path("mine.yaml").write_text(json.dumps({**option("player", "mcts"), "simulations": 5}))
-    players = "players=[call,mine.yaml]"
-    assert code(*FAST, players, "out=there") == 0
+    own = anew(FAST, "players=[call,mine.yaml]", "out=there")
+    assert code(*own) == 0
     before = tables("there")
     changes = {"deals=60": "deals", "seed=1": "seed", "game.ante=2": "game.ante"}
     changes |= {"players=[call,raise]": "players.mine.yaml", "rounds=3": "rounds"}
     for change, key in changes.items():
-        message = refused(*FAST, players, "out=there", change)
+        message = refused(*anew(own, change))
         assert message == f"{key}: the tournament in there has another; give a new folder"
     assert refused("tournament", "resume=there", "seed=0").startswith("seed: is that of the tour")
     Path("mine.yaml").write_text(json.dumps({**option("player", "mcts"), "simulations": 6}))
-    assert refused(*FAST, players, "out=there").startswith("players.mine.yaml.simulations: the")
+    assert refused(*own).startswith("players.mine.yaml.simulations: the")
     assert code("tournament", "resume=there", "figure=false") == 0  # with the bot as it was
     assert tables("there") == before
 
@@ -127,14 +127,14 @@ def test_options_of_the_command_line_are_no_settings(option: list[str]) -> None:
 def test_a_run_takes_part(refused: Callable[..., str]) -> None:
     assert code(*TRAIN, "game=kuhn") == 0
     (run,) = runs()
-    own = [*FAST[2:], "game=kuhn"]
-    assert code("tournament", *own, f"players=[call,{run},equilibrium]", "out=there") == 0
+    own = anew(FAST, "game=kuhn", f"players=[call,{run},equilibrium]", "out=there")
+    assert code(*own) == 0
     names = {row["player"] for row in rows_of("there")}
     assert any(name.startswith(f"{run}@") and name.endswith(":average") for name in names)
     (named,) = names - {"call", "equilibrium"}
-    message = refused("tournament", *own, f"players=[{run},{named}]", "out=twice")
+    message = refused(*anew(own, f"players=[{run},{named}]", "out=twice"))
     assert message == f"players: {named} is named twice; name each player once"
-    message = refused(*FAST, f"players=[call,{run}]", "out=other")
+    message = refused(*anew(FAST, f"players=[call,{run}]", "out=other"))
     assert message.startswith("players: ")
     assert "is of kuhn, not of this leduc" in message
     assert not Path("twice").exists()
@@ -143,7 +143,7 @@ def test_a_run_takes_part(refused: Callable[..., str]) -> None:
 
 def test_the_most_frequent_actions_of_a_bot_take_part() -> None:
     """Of equal chances the first action is taken: to fold, and `raise` always bets."""
-    assert code(*FAST, "players=[raise,uniform:greedy]", "out=there") == 0
+    assert code(*anew(FAST, "players=[raise,uniform:greedy]", "out=there")) == 0
     report = json.loads(Path("there/results.json").read_text())
     won = {(one["player"], one["other"]): one["value"] for one in report["won"]}
     assert won["raise", "uniform:greedy"] == pytest.approx(1)  # the ante, in every hand

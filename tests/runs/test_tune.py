@@ -16,7 +16,7 @@ from typing import Any
 
 import optuna
 import pytest
-from commands import code, last_row, runs
+from commands import anew, code, last_row, runs
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
@@ -64,7 +64,8 @@ def manifest(run: str) -> dict[str, Any]:
 def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    asked = [*TUNE, "seeds=[3,4]", "pruner=none"]
+    beside = RUN.replace("]", ",algo.alpha=1.5]")  # which is searched too
+    asked = anew(TUNE, beside, "seeds=[3,4]", "pruner=none")
     assert code(*asked, "trials=1") == 0
     assert code(*asked, "trials=3") == 0
     assert states() == ["COMPLETE"] * 3
@@ -244,7 +245,7 @@ def test_a_metric_that_no_run_records_is_told_at_the_first_row(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trial_module.Trials, "metric_of", counted)
-        assert code(*TUNE, "metric=exploitable", "out=a/b") == 2
+        assert code(*anew(TUNE, "metric=exploitable", "out=a/b")) == 2
     assert rows == [10]
     assert "metric: a run records no exploitable; it records " in capsys.readouterr().err
     assert not list(Path().iterdir())
@@ -268,7 +269,7 @@ def test_a_refusal_leaves_a_study_alone_that_others_have_joined(
         raise Refused("metric: none")
 
     monkeypatch.setattr(tune_module, "search", search)
-    assert code(*TUNE, "out=a/study") == 2
+    assert code(*anew(TUNE, "out=a/study")) == 2
     assert foreign.exists() == (joined == "by a run")
     assert Path("a/study/tune.yaml").exists()
     assert len(study("a/study")) == (1 if foreign.exists() else 2)
@@ -277,9 +278,9 @@ def test_a_refusal_leaves_a_study_alone_that_others_have_joined(
 def test_a_refusal_removes_no_folder_that_it_did_not_make() -> None:
     Path("a/study").mkdir(parents=True)
     Path("thesis.txt").touch()
-    assert code(*TUNE, "metric=exploitable", "out=a/study") == 2
+    assert code(*anew(TUNE, "metric=exploitable", "out=a/study")) == 2
     assert not list(Path("a/study").iterdir())
-    assert code(*TUNE, "metric=exploitable", "out=a/new/study") == 2
+    assert code(*anew(TUNE, "metric=exploitable", "out=a/new/study")) == 2
     assert sorted(map(str, Path().rglob("*"))) == ["a", "a/study", "thesis.txt"]
 
 
@@ -297,12 +298,14 @@ def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
     assert code(*TUNE, "trials=1") == 0
     kept = Path("study/tune.yaml").read_bytes()
     other = SPACE.replace("0.5", "0.6")
-    assert "out: study holds a study of another space.algo.alpha.low " in refused(*TUNE, other)
+    assert "out: study holds a study of another space.algo.alpha.low " in refused(
+        *anew(TUNE, other)
+    )
     assert "of another metric " in refused(*TUNE, "metric=value")
     assert Path("study/tune.yaml").read_bytes() == kept
     Path("mine").mkdir()
     Path("mine/thesis.txt").touch()
-    assert "out: mine is no study's folder" in refused(*TUNE, "out=mine")
+    assert "out: mine is no study's folder" in refused(*anew(TUNE, "out=mine"))
 
 
 def test_without_optuna_it_says_what_to_install(

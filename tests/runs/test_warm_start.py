@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from commands import code, runs
+from commands import anew, code, runs
 from tiny import same
 
 from poker_rl.runs.run import Run
@@ -110,8 +110,8 @@ def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name: s
 
 
 def test_an_average_of_weights_that_was_slow_stays_so() -> None:
-    folder = run(*PPO, "budget=5000")  # 40 iterations
-    warm = run(*PPO, f"warm_start={folder}", "budget=100")  # one
+    folder = run(*anew(PPO, "budget=5000"))  # 40 iterations
+    warm = run(*anew(PPO, f"warm_start={folder}", "budget=100"))  # one
     before, after, moved = (
         state(folder)["algorithm"]["weight_average"],
         state(warm)["algorithm"]["weight_average"],
@@ -135,12 +135,13 @@ def test_play_after_a_warm_start_weighs_as_later_play() -> None:
 def test_a_warm_run_is_killed_and_resumed_like_any_other() -> None:
     first = run(*PPO, "seed=1")
     stays = ["algo.lr=1e-3", "algo.entropy=0.1", "seed=2"]
-    whole = run(*PPO, *stays, "budget=500", f"warm_start={first}")
+    longer = anew([*PPO, *stays], "budget=500", f"warm_start={first}")
+    whole = run(*longer)
     place = yaml.safe_load((whole / "config.yaml").read_text())["warm_start"]
     assert place == f"{first}@{state(first)['progress']['decisions']}"
 
     half = run(*PPO, *stays, f"warm_start={place}")
-    young = killed_before_its_first_checkpoint(*PPO, *stays, "budget=500", f"warm_start={first}")
+    young = killed_before_its_first_checkpoint(*longer)
     assert code("train", f"resume={young}") == 0
     shutil.rmtree(first)  # by now it is not needed
     assert code("train", f"resume={half}", "budget=500") == 0
@@ -178,7 +179,7 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(
 ) -> None:
     first = run(*PPO)
     options = [option for option in PPO if not (change.startswith("algo=") and "algo." in option)]
-    asked = [*options, *change.split(), f"warm_start={first}"]
+    asked = anew(options, *change.split(), f"warm_start={first}")
     if not message:
         run(*asked)
         return
@@ -188,7 +189,7 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(
 
 def test_reservoirs_have_to_be_of_one_size(refused: Callable[..., str]) -> None:
     first = run(*LEARNERS["nfsp"])
-    wrong = [*LEARNERS["nfsp"], "algo.average.capacity=60", f"warm_start={first}"]
+    wrong = anew(LEARNERS["nfsp"], "algo.average.capacity=60", f"warm_start={first}")
     assert refused(*wrong) == (
         f"warm_start: {first} does not fit this run: algo.average.capacity: 60 items, the other"
         " memory has 50"
