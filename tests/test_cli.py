@@ -573,6 +573,8 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate game=kuhn player=call player=raise", "player: given twice"),
         ("tournament game=kuhn game=leduc players=[call,raise]", "game: given twice"),
         ("play seed=1 seed=2", "seed: given twice"),
+        ("play game=null", "game: missing; give game="),
+        ("tournament game=null players=[call,raise]", "game: missing; give game="),
         ("compare . at=1 at=2", "at: given twice"),
         ("tune trials=1 trials=2", "trials: given twice"),
         ("train game=null", "game: missing; give game=…"),

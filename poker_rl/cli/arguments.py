@@ -106,6 +106,9 @@ def asked(
         from poker_rl.config.compose import composed
 
         chosen = composed(of_group, conf)
+        for group in groups:
+            if chosen.get(group) is None:
+                raise Refused(f"{group}: missing; give {group}=…")
     return settings, chosen, conf
 
 
