@@ -158,7 +158,7 @@ class Layer(nn.Module):
         if summable(x, self.weight):
             summed: Tensor = SumOfRows.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
             return summed
-        half = self.inner and halves(x.device) and self.weight.dtype == torch.float32
+        half = self.inner and halves() and self.weight.dtype == torch.float32
         dtype = torch.bfloat16 if half else self.weight.dtype
         x, weight, bias = x.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
         if len(weight) == 1:  # a fifth faster, backward included

@@ -24,6 +24,7 @@ from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
 from poker_rl.learning import room
+from poker_rl.learning.arithmetic import compute_in
 from poker_rl.players.load import load_player
 from poker_rl.players.opponents import Opponents
 from poker_rl.players.player import Player
@@ -145,7 +146,7 @@ def start(
     settings = resolved(settings | asdict(root))
     where = place(root.workers)
     device = prepare(root.device, root.threads, root.seed, where)
-    torch.set_float32_matmul_precision(root.precision)
+    compute_in(root.precision, device)
     game: Game = build_as(Game, settings["game"], "game")
     load = loader(game, device, conf, opponents)
     with about("opponent"):
