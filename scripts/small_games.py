@@ -63,8 +63,9 @@ EXPERIMENTS = {
     ("nolimit_leduc", "ppo"): "experiment=ppo_leduc game=nolimit_leduc net=amounts",
     ("nolimit_leduc", "mmd"): "game=nolimit_leduc algo=mmd net=amounts algo.entropy.end=0.1"
     " budget=10e6",
-    ("nolimit_leduc", "actor_critic"): "experiment=ac_leduc game=nolimit_leduc budget=45e6"
-    " algo.alpha.horizon=37e6 algo.actor_lr.horizon=45e6 algo.critic_lr.horizon=45e6",
+    ("nolimit_leduc", "actor_critic"): "experiment=ac_leduc game=nolimit_leduc budget=20e6"
+    " algo.alpha.horizon=16e6 algo.actor_lr.horizon=20e6 algo.critic_lr.horizon=20e6"
+    " algo.weight_average=0.999",
     ("nolimit_leduc", "nfsp"): "experiment=nfsp_leduc_tuned game=nolimit_leduc budget=5e6"
     " algo.lr.horizon=8e4 algo.average.lr.horizon=8e4",
     ("nolimit_leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc",
