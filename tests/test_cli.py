@@ -304,6 +304,11 @@ def test_options_of_ones_own_win(
     assert command == " ".join(["poker-rl", *TRAIN, "--config-dir=mine"])
 
     assert refused("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
+    twice = (CONF / "game" / "kuhn.yaml").read_text() + "ante: 3\n"
+    Path("mine/game/twice.yaml").write_text(twice)
+    line = len(twice.splitlines())
+    told = f"mine/game/twice.yaml: can't be read: found duplicate key ante, line {line}"
+    assert told in refused("train", "game=twice", "--config-dir", "mine")
     assert refused("train", "--config-dir", "") == "--config-dir: an empty name is not a folder"
     assert "mine/game holds no options" in refused("list", "--config-dir", "mine/game")
     (mine / "config.yaml").write_text("seed: 1\n")
@@ -575,6 +580,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("evaluate game=kuhn player=call player=raise", "player: given twice"),
         ("tournament game=kuhn game=leduc players=[call,raise]", "game: given twice"),
         ("play seed=1 seed=2", "seed: given twice"),
+        ("list game --config-dir a --config-dir b", "--config-dir: given twice; give it once"),
         ("play game=null", "game: missing; give game="),
         ("tournament game=null players=[call,raise]", "game: missing; give game="),
         ("compare . at=1 at=2", "at: given twice"),

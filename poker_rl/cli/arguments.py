@@ -17,13 +17,29 @@ from poker_rl.storage.disk import say
 SETTING = re.compile(r"\w+=")  # how key=value begins, and a path hardly does
 
 
+class Once(argparse.Action):
+    """An option with a value that is given once."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        value: object,
+        option: str | None = None,
+    ) -> None:
+        """Take the value, or refuse a second one."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option}: given twice; give it once")
+        setattr(namespace, self.dest, value)
+
+
 class Arguments(argparse.ArgumentParser):
     """A parser of what all commands take, whose errors are one line like all others."""
 
     def __init__(self) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
         self.add_argument("-h", "--help", action="store_true")
-        self.add_argument("--config-dir")
+        self.add_argument("--config-dir", action=Once)
 
     def error(self, message: str) -> NoReturn:
         raise Refused(message)

@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError  # type: ignore[import-untyped]
+from yaml import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.messages import allowed, elsewhere, unreadable
 from poker_rl.config.plugins import plugins
@@ -54,7 +54,10 @@ def load(path: Path) -> DictConfig:
         raise Refused(f"{path}: is not text") from None
     except OSError as error:  # without a system's reason: what OmegaConf says of a bare number
         raise Refused(f"{path}: {error.strerror or MAPPING}") from None
-    except (YAMLError, OmegaConfBaseException) as error:  # a key twice, an interpolation cut off
+    except MarkedYAMLError as error:  # such as a key that is there twice
+        line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
+        raise Refused(f"{path}: can't be read: {error.problem}{line}") from None
+    except (YAMLError, OmegaConfBaseException) as error:  # such as an interpolation cut off
         raise Refused(f"{path}: can't be read: {str(error).splitlines()[0]}") from None
     if not isinstance(config, DictConfig):
         raise Refused(f"{path}: {MAPPING}")

@@ -63,6 +63,8 @@ def _values(node: object, key: str) -> BaseDistribution:
         for one in choices:
             if not isinstance(one, Value):
                 raise Refused(f"{key}.choices: {shown(one)} is no single value; write it as text")
+            if choices.count(one) > 1:
+                raise Refused(f"{key}.choices: {shown(choices)} has one twice")
         return CategoricalDistribution(choices)
     if not isinstance(node, Mapping) or "choices" in node:
         what = "{low: 1e-4, high: 1e-2, log: true} or {choices: [a, b]}"

@@ -146,7 +146,9 @@ def draw(study: optuna.Study, folder: Path, metric: str) -> None:
         ):
             picture(study, target_name=metric)
             figure = pyplot.gcf()
-            figure.set_layout_engine("constrained")
+            # Optuna's colour bar beside a single panel has no room that `constrained` knows.
+            one = name == "slices" and len(ended[0].params) == 1
+            figure.set_layout_engine("tight" if one else "constrained")
             for ax in figure.axes:
                 if ax.get_xscale() == "log":
                     ax.xaxis.set_major_locator(Decades())

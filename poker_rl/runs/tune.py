@@ -41,6 +41,7 @@ from poker_rl.storage.folder import PLACE, write_text
 PLAN = "tune.yaml"
 DECIDING = ("train", "seeds", "metric", "direction")  # beside the space: what a study is
 OURS = {"seed", *PLACE}  # settings of a run that a study gives itself
+ALIKE = {"budget", "evaluate_every"}  # and of those that trials are compared by
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -113,8 +114,8 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
             if begun:
                 take_back(study, trials, new)
             raise
-        draw(study, folder, asked.metric)
         conclude(study, asked, folder, conf)
+        draw(study, folder, asked.metric)
     return code
 
 
@@ -191,6 +192,9 @@ def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -
     for word in (*train, *space):
         if (key := word.partition("=")[0].lstrip("+~")) in OURS:
             raise Refused(f"{key}: a study sets it itself; leave it out of train and space")
+    for key in space:
+        if key in ALIKE:
+            raise Refused(f"{key}: has to be the same in all trials; give it in train")
     with opened(conf):
         for values in samples(space):
             words = [override(key, value) for key, value in values.items()]

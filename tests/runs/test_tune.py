@@ -87,8 +87,9 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
     assert len(study()) == 3
 
 
-def test_pictures() -> None:
-    assert code(*TUNE, "trials=3", "pruner=none") == 0
+@pytest.mark.parametrize("space", [SPACE, f"space={{algo.alpha: {ALPHA}}}"])
+def test_pictures(space: str) -> None:
+    assert code(*anew(TUNE, space), "trials=3", "pruner=none") == 0
     pictures = {path.stem: path.read_bytes() for path in Path("study").glob("*.png")}
     assert pictures.keys() == {"history", "importances", "slices"}
     # Some 900 dots wide at least, and not empty.
@@ -218,6 +219,8 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         ([HANDS.format("{choices: []}")], "space.algo.hands.choices: [] is not a list"),
         (["space={seed: {choices: [1, 2]}}"], "seed: a study sets it itself"),
         (["train=[name=mine]"], "name: a study sets it itself"),
+        (["space={budget: {choices: [40, 80]}}"], "budget: has to be the same in all trials"),
+        (["space={algo.alpha: {choices: [1, 1]}}"], "space.algo.alpha.choices: [1, 1] has one"),
         (["seeds=[1,1]"], "seeds: [1, 1] has one twice"),
         (["direction=up"], 'direction: "up" is no choice; allowed: maximize, min'),
         (["space.nonsense=1"], "space.nonsense: can't be given by itself; allowed: all of space, "),
