@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from averages import average
 from givens import given
+from idle_hands import demand_unharmed
 from resuming import demand_resumes_to_the_bit
 
 from poker_rl.algos.actor_critic import ActorCritic
@@ -200,11 +201,4 @@ def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
     algorithm = learner(
         game, opponent=folds, hands=1, minibatches=1, every_deal=False, seating="shuffled"
     )
-    decided = []
-    for _ in range(20):
-        before = algorithm.progress.decisions
-        assert all(np.isfinite(value) for value in algorithm.learn().values())
-        decided.append(algorithm.progress.decisions - before)
-    assert 0 in decided
-    assert max(decided) > 0
-    assert algorithm.progress.hands == 20
+    demand_unharmed(algorithm, hands=20)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from givens import given
+from idle_hands import demand_unharmed
 from toy_games import kuhn, leduc
 
 from poker_rl.algos.vpg import VPG, nth_hand
@@ -236,14 +237,7 @@ def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
     game = build(option("game", "limit_holdem"), "game")
     folds = build(option("player", "fold"), "opponent", game=game)
     algorithm = vpg(game, opponent=folds, hands=1, seating="shuffled")
-    decided = []
-    for _ in range(20):
-        before = algorithm.progress.decisions
-        assert all(np.isfinite(value) for value in algorithm.learn().values())
-        decided.append(algorithm.progress.decisions - before)
-    assert 0 in decided
-    assert max(decided) > 0
-    assert algorithm.progress.hands == 20
+    demand_unharmed(algorithm, hands=20)
 
 
 def test_a_small_game_with_drawn_seats_has_no_list_of_first_moves() -> None:
