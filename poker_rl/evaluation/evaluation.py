@@ -78,6 +78,9 @@ class Evaluation:
         with about("others"):
             self._others = None if self.others is None else load(self.others)
         with about("opponents"):
+            for name in self.opponents:
+                if self.opponents.count(name) > 1:
+                    raise Refused(f"{name} is named twice; name each player once")
             self._opponents = {name: load(name) for name in self.opponents}
         self.reduction = self.reduced(self.reduce, self.control)
         if self.exact_every is not None:

@@ -403,3 +403,8 @@ def test_what_can_not_be_kept_is_refused_before_anything_is_measured(run, monkey
     monkeypatch.setattr(os, "access", lambda *_: False)  # as it is for anyone but root
     with pytest.raises(PermissionError, match="nothing can be written into this folder"):
         evaluate(run, out=run / "there")
+
+
+def test_an_opponent_named_twice_is_refused():
+    with pytest.raises(Refused, match="opponents: call is named twice; name each player once"):
+        evaluation(BIG2, opponents="[uniform,call,call]")
