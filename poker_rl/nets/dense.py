@@ -23,7 +23,9 @@ from poker_rl.nets.bits import SumOfRows, summable
 from poker_rl.nets.legal import Legal, legal_logits
 from poker_rl.nets.precision import halves
 
-FeatureKind = Literal["observation", "sorted_suits", "rank", "infoset", "table", "history"]
+FeatureKind = Literal[
+    "observation", "sorted_suits", "rank", "infoset", "table", "history", "every_card"
+]
 Init = Literal["orthogonal", "torch"]
 Activation = Literal["relu", "tanh"]
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from poker_rl.config.settings import Refused
+from poker_rl.games.big2 import climbing
+from poker_rl.games.big2.combinations import CARDS
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.game import PokerGame
@@ -30,6 +32,8 @@ class Features:
     `table`        of poker the cards, their suits renamed too, and the chips on the table, without
                    how they came there, float32
     `history`      the newest STEPS actions of poker, oldest first, then what `table` shows
+    `every_card`   of Big 2 the game's own features, then of each card whether it is in the own hand
+                   and which seat has played it, from the observer on, uint8
 
     Attributes:
         size: width of a row, W.
@@ -46,8 +50,10 @@ class Features:
         self._renames = kind in ("sorted_suits", "table", "history")
         if self._renames and game.rules is not betting:
             raise Refused(f"net: {kind} features need a game of betting, not {game.name}")
+        if kind == "every_card" and game.rules is not climbing:
+            raise Refused(f"net.features: every_card needs game=big2, not {game.name}")
         self.size, self._rows = FEATURES[kind](game)
-        plain = kind in ("observation", "sorted_suits")
+        plain = kind in ("observation", "sorted_suits", "every_card")
         self.bits = kind == "infoset" or (plain and game.observation_dtype == np.uint8)
         self.steps = (STEPS, game.history_size) if kind == "history" else NO_STEPS
         # A board on the first street is not told from the own cards when suits are put in order.
@@ -139,6 +145,27 @@ def _history(game: Game) -> tuple[int, Rows]:
     return width + beside_size, rows
 
 
+def _every_card(game: Game) -> tuple[int, Rows]:
+    """The observation, then of each card whether it is held [52], and who has played it [4, 52]."""
+    first = game.observation_size
+    held = first + CARDS
+
+    def rows(records: np.ndarray) -> np.ndarray:
+        row, out = np.arange(len(records)), np.zeros((len(records), size), np.uint8)
+        out[:, :first] = tables_of(game, records).observe()
+        hand = records["hand"][row, records["to_act"]].astype(np.int64)
+        at, place = np.nonzero(hand >= 0)
+        out[at, first + hand[at, place]] = 1
+        seat = (records["to_act"][:, None] + np.arange(game.seats)) % game.seats
+        played = np.take_along_axis(records["played"], seat.astype(np.int64), 1)  # a bit a card
+        cells = np.unpackbits(played[..., None].view(np.uint8), axis=-1, bitorder="little")
+        out[:, held:] = cells[..., :CARDS].reshape(len(records), -1)
+        return out
+
+    size = held + game.seats * CARDS
+    return size, rows
+
+
 def newest(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The last STEPS of sequences [B, L, F] of these lengths [B], -> [B, STEPS, F]."""
     skipped = np.maximum(lengths - STEPS, 0)[:, None]
@@ -170,4 +197,5 @@ FEATURES: dict[FeatureKind, Callable[[Game], tuple[int, Rows]]] = {
     "infoset": _infoset,
     "table": _table,
     "history": _history,
+    "every_card": _every_card,
 }

@@ -131,3 +131,37 @@ def test_no_tables_are_no_rows(name):
     game = game_of(name)
     features = Features(game, "history")
     assert features(np.zeros(0, game.table)).shape == (0, features.size)
+
+
+def test_every_card_of_big_2_that_a_seat_has_seen():
+    """After the game's own features, who holds or has played each card, told from hands alone."""
+    game = game_of("big2")
+    generator = np.random.default_rng(3)
+    tables, features = Tables(game, 40, 3), Features(game, "every_card")
+    tables.deal()
+    assert (features.size, features.bits) == (412 + 5 * 52, True)
+    dealt = np.sort(tables.records["deck"].reshape(-1, 4, 13))
+    shown = 0
+    for _ in range(60):
+        live = np.flatnonzero(tables.records["over"] == 0)
+        records = tables.records[live]
+        rows = features(records)
+        np.testing.assert_array_equal(rows[:, :412], tables.observe(live))
+        for record, seen, hands in zip(records, rows[:, 412:], dealt[live], strict=True):
+            expected = np.zeros((5, 52), np.uint8)
+            for i in range(4):
+                seat = (record["to_act"] + i) % 4
+                kept = set(record["hand"][seat].tolist()) - {-1}
+                if i == 0:
+                    expected[0, list(kept)] = 1
+                expected[1 + i, list(set(hands[seat].tolist()) - kept)] = 1
+            np.testing.assert_array_equal(seen.reshape(5, 52), expected)
+            shown = max(shown, int(expected[1:].sum()))
+        legal = tables.legal(live)
+        tables.step((legal * generator.random(legal.shape)).argmax(1), live)
+    assert shown > 35
+
+
+def test_only_big_2_has_cards_that_seats_play():
+    with pytest.raises(Refused, match=r"net.features: every_card needs game=big2, not leduc"):
+        Features(game_of("leduc"), "every_card")
