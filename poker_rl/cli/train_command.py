@@ -150,26 +150,27 @@ def job_of_sweep(where: Path, folder: Path, halts: Path, conf: list[Path], numbe
     os.chdir(where)
 
     from poker_rl.config.compose import compose
-    from poker_rl.runs.halt import halted_by
+    from poker_rl.runs.halt import halted_by, stoppable
     from poker_rl.runs.job import attempt
     from poker_rl.runs.stop import hand_on
     from poker_rl.runs.sweep import Outcome, jobs_of
     from poker_rl.runs.swept import own_run, take_gpu
 
-    if halted_by(halts) is not None:
-        return  # others beside it are still saving their work
-    jobs = jobs_of(folder)
-    say(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
-    try:
-        asked, finished = own_run(compose(jobs[number]), conf)
-    except Refused as error:
-        outcome = Outcome(status="refused", exit_code=2, message=str(error))
-    else:
-        if finished:
-            outcome = Outcome(status="finished", folder=str(asked.settings["resume"]))
+    with stoppable(halts):
+        if halted_by(halts) is not None:
+            return  # others beside it are still saving their work
+        jobs = jobs_of(folder)
+        say(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
+        try:
+            asked, finished = own_run(compose(jobs[number]), conf)
+        except Refused as error:
+            outcome = Outcome(status="refused", exit_code=2, message=str(error))
         else:
-            take_gpu(asked, number)
-            outcome = attempt(asked, conf, lambda outcome: outcome.leave(folder, number))
-    outcome.leave(folder, number)
-    if outcome.status == "interrupted":
-        hand_on(outcome.exit_code - 128)
+            if finished:
+                outcome = Outcome(status="finished", folder=str(asked.settings["resume"]))
+            else:
+                take_gpu(asked, number)
+                outcome = attempt(asked, conf, lambda outcome: outcome.leave(folder, number))
+        outcome.leave(folder, number)
+        if outcome.status == "interrupted":
+            hand_on(outcome.exit_code - 128)

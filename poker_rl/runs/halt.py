@@ -6,6 +6,7 @@ A launcher whose jobs wait in the queue of a cluster leaves them there.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -34,6 +35,37 @@ def halted_by(folder: Path) -> int | None:
 
 
 @contextmanager
+def stoppable(folder: Path) -> Iterator[None]:
+    """A job is in this context: if it has a process of its own, that is told of the sweep's signals.
+
+    One that comes while the job's run does not listen ends the job alone. Its process stays: a
+    launcher that loses one ends all others with it.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    numbers = caught() if ours else []
+    unheard = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    for number in unheard:
+        signal.signal(number, signal.default_int_handler)
+    mark = mark_of(folder, os.getpid())
+    try:
+        with suppress(FileNotFoundError):  # on another machine, which no signal is sent to
+            mark.touch()
+        yield
+    except KeyboardInterrupt:
+        if not unheard:  # the sweep's own process
+            raise
+    finally:
+        mark.unlink(missing_ok=True)
+        for number in unheard:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def mark_of(folder: Path, process: int) -> Path:
+    """The file that is there while a process is at a job, by the process's number."""
+    return folder / f"{process}.job"
+
+
+@contextmanager
 def halting(folder: Path) -> Iterator[None]:
     """In this context a signal to stop ends the sweep: jobs save their work, no other begins.
 
@@ -51,7 +83,7 @@ def halting(folder: Path) -> Iterator[None]:
         if not children:  # to wait for
             raise KeyboardInterrupt
         for process in children:
-            if number != signal.SIGINT:
+            if number != signal.SIGINT and mark_of(folder, process.pid or 0).exists():
                 process.terminate()
 
     if threading.current_thread() is threading.main_thread():

@@ -52,6 +52,10 @@ def space_of(node: object) -> Space:
     if not isinstance(node, Mapping) or not node:
         example = "{algo.lr.start: {low: 1e-4, high: 1e-2, log: true}}"
         raise Refused(f"space: names nothing to search; give keys and their values, as {example}")
+    for key in node:
+        within = [other for other in node if str(other).startswith(f"{key}.")]
+        if within:
+            raise Refused(f"space.{key}: holds {within[0]}, which is searched too; give one of them")
     return {str(key): _values(one, f"space.{key}") for key, one in node.items()}
 
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +16,13 @@ from typing import Literal
 import optuna
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
-from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback, fail_stale_trials
-from optuna.trial import TrialState
+from optuna.storages import RDBStorage, fail_stale_trials
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from poker_rl.runs.trial import DATABASE, Ended, Trials
 
 NAME = "poker-rl"  # of the one study in a database
+LOSSES = "losses"  # a trial's attribute: tries at it before this one that were lost
 TRIES = 3  # at a trial whose process was lost or whose machine failed
 MISSED = 3  # signs of life, after which a trial counts as lost
 WAIT = 60.0  # seconds for another process to let go of the database
@@ -47,7 +49,7 @@ def open_study(
             engine_kwargs={"connect_args": {"timeout": WAIT}},
             heartbeat_interval=heartbeat,
             grace_period=MISSED * heartbeat,
-            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=TRIES - 1),
+            heartbeat_stale_trial_callback=put_back_lost,
         )
         return optuna.create_study(
             study_name=NAME,
@@ -105,26 +107,51 @@ def search(study: optuna.Study, trials: Trials, count: int, heartbeat: int) -> i
             study.optimize(trials, n_trials=1)
         except Ended as error:
             stopped = error.outcome.status == "interrupted"
-            put_back(study, trials, None if stopped else TRIES)
+            failed = begun_last(study, trials)
             what = "stopped; the same command goes on" if stopped else error.outcome.message
             print(f"poker-rl: {what}", file=sys.stderr)
+            if failed is not None:
+                (put_back if stopped else put_back_lost)(study, failed)
             return error.outcome.exit_code
         except (KeyboardInterrupt, OSError):
-            put_back(study, trials, None)
+            if (failed := begun_last(study, trials)) is not None:
+                put_back(study, failed)
             raise
 
 
-def put_back(study: optuna.Study, trials: Trials, tries: int | None) -> None:
-    """Have the trial that was begun last, if it failed, tried again by whoever goes on.
+def begun_last(study: optuna.Study, trials: Trials) -> FrozenTrial | None:
+    """The trial that this process began last, if it failed."""
+    if trials.number is None:
+        return None
+    trial = study.get_trials(deepcopy=False)[trials.number]
+    return trial if trial.state == TrialState.FAIL else None
+
+
+def put_back(study: optuna.Study, trial: FrozenTrial, losses: int | None = None) -> None:
+    """Have a trial tried again by whoever goes on with the study.
 
     Args:
-        tries: at most, the first one included; None for any number.
+        losses: tries at it that were lost; None: as many as before.
     """
-    if trials.number is not None:
-        trial = study.get_trials(deepcopy=False)[trials.number]
-        if trial.state == TrialState.FAIL:
-            again = RetryHeartbeatStaleTrialCallback(None if tries is None else tries - 1)
-            again(study, trial)
+    attributes = trial.user_attrs | ({} if losses is None else {LOSSES: losses})
+    study.add_trial(
+        create_trial(
+            state=TrialState.WAITING,
+            params=trial.params,
+            distributions=trial.distributions,
+            user_attrs=attributes,
+        )
+    )
+
+
+def put_back_lost(study: optuna.Study, trial: FrozenTrial) -> None:
+    """The same for a trial whose process was lost or whose machine failed, unless too often."""
+    losses = int(trial.user_attrs.get(LOSSES, 0)) + 1
+    if losses < TRIES:
+        put_back(study, trial, losses)
+    else:
+        what = f"trial {trial.number}: given up, as it was lost or failed {losses} times"
+        print(f"poker-rl: {what}", file=sys.stderr)
 
 
 def draw(study: optuna.Study, folder: Path, metric: str) -> None:
@@ -138,7 +165,8 @@ def draw(study: optuna.Study, folder: Path, metric: str) -> None:
 
     from poker_rl.evaluation.drawing import Decades, Numbers, save
 
-    with rc_context():  # Optuna sets a style of its own
+    with rc_context(), warnings.catch_warnings():  # Optuna sets a style of its own
+        warnings.simplefilter("ignore")  # of axes along which all values are the same
         for name, picture in (
             ("history", pictures.plot_optimization_history),
             ("importances", pictures.plot_param_importances),

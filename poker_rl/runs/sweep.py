@@ -43,6 +43,7 @@ class Outcome:
     folder: str = ""  # of the run, once it has begun
     metrics: dict[str, float] = field(default_factory=dict)  # the last row
     units: dict[str, str] = field(default_factory=dict)  # of those that are measurements
+    decisions: int | None = None  # that are saved, perhaps more than at the last row
 
     def leave(self, sweep: Path, number: int) -> None:
         """Leave word of it to the summary, which may be reading, on another machine too."""
@@ -81,6 +82,9 @@ def seen(outcome: Outcome) -> Outcome:
     elif outcome.status in ("running", "not run", "in use"):
         named = "running or killed" if status == "running" else status
         outcome = replace(outcome, status=named)
+    made = (row.get("decisions"), (manifest.get("checkpoint") or {}).get("decisions"))
+    if known := [int(number) for number in made if number is not None]:
+        outcome = replace(outcome, decisions=max(known))
     if not row:
         return outcome
     measurements = manifest.get("measurements") or {}
@@ -244,7 +248,7 @@ class Summary:
         rows = [["job", "decisions", "status", "headline", *head, "folder"]]
         for job, outcome in zip(self.jobs, self.outcomes, strict=True):
             numbers = [(outcome.metrics.get(tag), outcome.units.get(tag, "")) for tag in tags]
-            decisions = outcome.metrics.get("decisions")
+            decisions = outcome.decisions
             rows.append(
                 [
                     " ".join(override for override in job if override not in shared),

@@ -27,17 +27,24 @@ def digest_of(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def own_name(asked: Composed) -> str:
-    """The name of a job's run: what was set for it, and a digest of all its settings.
+def named(asked: Composed) -> Composed:
+    """The same with the name of the job's run: what was set for it, and a digest of all settings.
 
-    So every sweep that asks for the same settings finds the same run; where a YAML has changed, the
-    same words ask for other settings and begin another run.
+    So every sweep that asks for the same settings, in whatever words, finds the same run; where a
+    YAML has changed, the same words ask for other settings and begin another run.
     """
+    from poker_rl.config.compose import place
+
     settings = plain(asked.settings)
     digest = digest_of({key: value for key, value in settings.items() if key not in PLACE})
     unsaid = MAY_CHANGE - {"device"} | PLACE  # which stands in the names of earlier versions
     label = label_of(asked.overrides, unsaid)[: NAME_CHARACTERS - len(digest) - 1]
-    return f"{label}_{digest}".lstrip("_")
+    first = replace(asked, settings=asked.settings | {"name": f"{label}_{digest}".lstrip("_")})
+    _, _, folder = place(first)
+    begun = sorted(path for path in folder.parent.glob(f"*{digest}") if read_manifest(path))
+    if folder in begun or not begun:
+        return first
+    return replace(asked, settings=asked.settings | {"name": begun[0].name})
 
 
 def own_run(asked: Composed, conf: Sequence[Path]) -> tuple[Composed, bool]:
@@ -57,7 +64,7 @@ def own_run(asked: Composed, conf: Sequence[Path]) -> tuple[Composed, bool]:
     if asked.settings["resume"] is not None:
         return asked, False
     if given is None:
-        asked = replace(asked, settings=asked.settings | {"name": own_name(asked)})
+        asked = named(asked)
     _, _, folder = place(asked)
     manifest = read_manifest(folder)
     # A name of the user's own says nothing of the settings; the command that began the run does.

@@ -166,11 +166,14 @@ def test_a_signal_between_two_jobs(
     assert not list(Path("outputs").glob("sweeps/*.csv"))
 
 
-def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:
+@pytest.mark.parametrize("at_once", [2, 4])  # 4: two processes are idle, or about to be
+def test_a_signal_to_the_parent_of_jobs_side_by_side(at_once: int) -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     command = [sys.executable, "-c", "from poker_rl.cli import main; main()", *TRAIN[:2]]
-    command += ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    command += ["seed=0,1,2", "budget=1e9", "evaluate_every=1e6", "checkpoint_every=1e8"]
+    command += ["-m", "hydra/launcher=joblib", f"hydra.launcher.n_jobs={at_once}"]
+    seeds = ["0", "1", *(["2"] if at_once == 2 else [])]
+    command += [f"seed={','.join(seeds)}"]
+    command += ["budget=1e9", "evaluate_every=1e6", "checkpoint_every=1e8"]
     here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
     process = subprocess.Popen(
         command, env=os.environ | here, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
@@ -181,8 +184,10 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side() -> None:
     process.terminate()
     _, err = process.communicate()
     assert process.returncode == 143
-    assert [row["status"] for row in summary()] == ["interrupted", "interrupted", "not run"]
-    assert "seed=2 budget=1000000000.0 evaluate_every" in err
+    jobs = ["interrupted", "interrupted", "not run"]
+    assert [row["status"] for row in summary()] == jobs[: len(seeds)]
+    assert ("seed=2 budget=1000000000.0 evaluate_every" in err) == (at_once == 2)
+    assert "leaked" not in err
     assert "Traceback" not in err
     for folder in runs():
         manifest = json.loads((folder / "manifest.json").read_text())
@@ -267,6 +272,28 @@ def test_names_of_jobs_are_those_of_earlier_versions() -> None:
     assert code(*TRAIN, "-m", "seed=1", "device=cpu") == 0
     (run,) = runs("kuhn/cfr_plus")
     assert run.name.startswith("seed-1_device-cpu_")
+
+
+def test_the_same_settings_in_other_words_are_the_same_run() -> None:
+    assert code(*TRAIN, "-m", "seed=1", "device=cpu") == 0
+    (run,) = runs("kuhn/cfr_plus")
+    before = (run / "manifest.json").read_text()
+    assert code(*TRAIN, "-m", "device=cpu", "seed=1,2") == 0
+    assert len(runs("kuhn/cfr_plus")) == 2
+    assert (run / "manifest.json").read_text() == before
+
+
+def test_decisions_of_a_job_that_was_stopped_between_two_rows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert code(*TRAIN, "-m", "seed=1") == 0
+    (run,) = runs("kuhn/cfr_plus")
+    saved = json.loads((run / "manifest.json").read_text())["checkpoint"]["decisions"]
+    rows = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (run / "metrics.jsonl").write_text(rows[0])  # of the start
+    capsys.readouterr()
+    assert code("sweep", str(sweep_folder())) == 0
+    assert f"{saved:,}" in capsys.readouterr().out
 
 
 def test_other_settings_are_another_run() -> None:

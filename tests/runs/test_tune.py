@@ -159,6 +159,28 @@ def test_is_stopped_with_everything_saved_and_goes_on(
     assert [path.name for path in Path("study/kuhn/dcfr").iterdir()] == ["trial-0_seed-0"]
 
 
+def test_stops_are_no_losses_and_what_is_lost_too_often_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ended(error: BaseException | None) -> Any:
+        def metric_of(self: object, row: Mapping[str, float]) -> float:
+            if error is None:
+                signal.raise_signal(signal.SIGTERM)
+                return 0.5
+            raise error
+
+        return metric_of
+
+    for error, exit_code in [(None, 143)] * 2 + [(ZeroDivisionError(), 1)] * 3:
+        monkeypatch.setattr(trial_module.Trials, "metric_of", ended(error))
+        assert code(*TUNE, "trials=1") == exit_code
+    told = capsys.readouterr().err
+    assert "poker-rl: trial 4: given up, as it was lost or failed 3 times\n" in told
+    assert told.count("given up") == 1
+    assert states() == ["FAIL"] * 5
+    assert len({tuple(trial.params.items()) for trial in study()}) == 1
+
+
 def test_ends_trials_early_that_look_bad(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,6 +243,10 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         (["train=[name=mine]"], "name: a study sets it itself"),
         (["space={budget: {choices: [40, 80]}}"], "budget: has to be the same in all trials"),
         (["space={algo.alpha: {choices: [1, 1]}}"], "space.algo.alpha.choices: [1, 1] has one"),
+        (
+            ["space={algo.lr: {choices: [1]}, algo.lr.start: {choices: [1]}}"],
+            "space.algo.lr: holds algo.lr.start, which is searched too; give one of them",
+        ),
         (["seeds=[1,1]"], "seeds: [1, 1] has one twice"),
         (["direction=up"], 'direction: "up" is no choice; allowed: maximize, min'),
         (["space.nonsense=1"], "space.nonsense: can't be given by itself; allowed: all of space, "),
