@@ -36,7 +36,7 @@ def halted_by(folder: Path) -> int | None:
 
 @contextmanager
 def stoppable(folder: Path) -> Iterator[None]:
-    """A job is in this context: if it has a process of its own, that is told of the sweep's signals.
+    """A job is in this context; a process of its own is told of the sweep's signals.
 
     One that comes while the job's run does not listen ends the job alone. Its process stays: a
     launcher that loses one ends all others with it.

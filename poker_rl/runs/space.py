@@ -55,7 +55,7 @@ def space_of(node: object) -> Space:
     for key in node:
         within = [other for other in node if str(other).startswith(f"{key}.")]
         if within:
-            raise Refused(f"space.{key}: holds {within[0]}, which is searched too; give one of them")
+            raise Refused(f"space.{key}: holds {within[0]}, which is searched too; give one")
     return {str(key): _values(one, f"space.{key}") for key, one in node.items()}
 
 

@@ -245,7 +245,7 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         (["space={algo.alpha: {choices: [1, 1]}}"], "space.algo.alpha.choices: [1, 1] has one"),
         (
             ["space={algo.lr: {choices: [1]}, algo.lr.start: {choices: [1]}}"],
-            "space.algo.lr: holds algo.lr.start, which is searched too; give one of them",
+            "space.algo.lr: holds algo.lr.start, which is searched too; give one",
         ),
         (["seeds=[1,1]"], "seeds: [1, 1] has one twice"),
         (["direction=up"], 'direction: "up" is no choice; allowed: maximize, min'),
