@@ -58,15 +58,29 @@ def released(run: Path) -> dict[str, Any]:
         "commit": manifest["commit"],
         "date": manifest["end"],
     }
-    return {"game": game.state(), "players": {name: player.state()}, "origin": origin}
+    state = player.state()
+    share_layers(state, settings["algo"].get("shared", 0))
+    return {"game": game.state(), "players": {name: state}, "origin": origin}
 
 
-def halved(tree: Any) -> Any:
+def share_layers(player: dict[str, Any], count: int) -> None:
+    """Have the critic begin with the player's own layers, as many as they shared in training.
+
+    A file holds a tensor once. The player may be an average of weights over the last iterations,
+    which its critic is not; so what the critic says may differ a little from what it did.
+    """
+    for name, weight in player["weights"].items():
+        if any(name.startswith(f"layers.{layer}.") for layer in range(count)):
+            player["critic"]["weights"][name] = weight
+
+
+def halved(tree: Any, done: dict[int, torch.Tensor] | None = None) -> Any:
     """The same tree, in which floating numbers take 16 bits; a player computes in 32 as before."""
+    done = {} if done is None else done  # what stands twice in the tree still does
     if isinstance(tree, torch.Tensor):
-        return tree.half() if tree.is_floating_point() else tree
+        return done.setdefault(id(tree), tree.half() if tree.is_floating_point() else tree)
     if isinstance(tree, dict):
-        return {key: halved(value) for key, value in tree.items()}
+        return {key: halved(value, done) for key, value in tree.items()}
     return tree
 
 

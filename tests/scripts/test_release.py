@@ -51,6 +51,25 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(worth, expected, atol=1e-2)
 
 
+def test_layers_that_policy_and_critic_share_are_stored_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = []
+    for shared in (0, 1):
+        wide = ["net.hidden=[256,256]", f"algo.shared={shared}", f"name=shared_{shared}"]
+        assert code(*SHORT, *wide) == 0
+        tree = release.released(Path(f"outputs/kuhn/ppo/shared_{shared}"))
+        player = release.halved(tree["players"])["weight_average"]
+        torch.save(player, "player.pt")
+        sizes.append(Path("player.pt").stat().st_size)
+        first, critics = (
+            part["layers.1.weight"] for part in (player["weights"], player["critic"]["weights"])
+        )
+        assert first.data_ptr() != critics.data_ptr()
+    first_layer = player["weights"]["layers.0.weight"]
+    assert sizes[0] - sizes[1] == pytest.approx(2 * (first_layer.numel() + 256), abs=2000)
+
+
 def test_a_run_that_met_another_player_is_refused() -> None:
     assert code(*SHORT, "opponent=uniform") == 0
     (run,) = runs()
