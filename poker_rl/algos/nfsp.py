@@ -24,7 +24,7 @@ from poker_rl.algos.dqn import DQN
 from poker_rl.config.settings import Probability
 from poker_rl.learning.agents import Given
 from poker_rl.learning.average import AveragePolicy, AverageSettings
-from poker_rl.learning.responses import Responses
+from poker_rl.learning.responses import Responses, by_chance
 from poker_rl.learning.rollout import Batch, Rows
 from poker_rl.players.network import NetworkPlayer
 from poker_rl.players.player import Player
@@ -41,7 +41,7 @@ class NFSP(DQN):
         super().__post_init__(given)
         self._average = AveragePolicy(self.average, self._agents, taken=True, beside=[self._memory])
         self._average.memory.demand_full("learn_from", self.learn_from)
-        self._responds = Responses(self._agents, self.eta)
+        self._responds = Responses(self._agents, by_chance(self._agents, self.eta))
 
     def players(self) -> dict[str, Player]:
         """The average policy, the one that approaches equilibrium, and the best response to it."""

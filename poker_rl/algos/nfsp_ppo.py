@@ -20,12 +20,11 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.settings import Probability, Refused
 from poker_rl.learning.agents import Given
-from poker_rl.learning.responses import Responses
-from poker_rl.learning.rollout import OPEN, Batch, Rows
+from poker_rl.learning.responses import Responses, by_chance
+from poker_rl.learning.rollout import Batch
 
 
 @dataclass(kw_only=True)
@@ -39,29 +38,14 @@ class PolicyNFSP(PPO):
     def __post_init__(self, given: Given) -> None:
         if self.average is None:
             raise Refused("average: null, but fictitious self-play needs an average network")
+        if self.earlier is not None:
+            raise Refused("earlier: the average policy plays the other hands: null")
         super().__post_init__(given)
         assert self._averages.play is not None
-        self._averaged = self._averages.play.module
-        self._responds = Responses(self._agents, self.eta)
-
-    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        responds = self._responds.at(rows)
-        action, log_prob = np.empty(len(responds), np.int64), np.empty(len(responds), np.float32)
-        for module, part in ((self._actor, responds), (self._averaged, ~responds)):
-            if part.any():
-                action[part], log_prob[part] = self._agents.sampled(module, rows.pick(part))
-        return action, log_prob
-
-    def _learns(self, batch: Batch) -> np.ndarray:
-        """The rows of best responses; those of them that are open begin the next batch."""
-        responds = self._responds.taken_out()
-        self._responds.put_back(responds[batch.next == OPEN])
-        return responds
+        self._other = self._averages.play.module
+        self._responds = Responses(self._agents, by_chance(self._agents, self.eta))
 
     def _taught(self, batch: Batch, data: dict[str, Tensor]) -> np.ndarray:
         """The action taken, one-hot [N, A]."""
         taken: np.ndarray = batch.action[:, None] == np.arange(batch.mask.shape[1])
         return taken
-
-    def _parts(self) -> dict[str, Stateful | None]:
-        return super()._parts() | {"responds": self._responds}

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.schedules import OverInstance
@@ -47,8 +47,10 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.average import AverageSettings
 from poker_rl.learning.averages import Averages
 from poker_rl.learning.descent import descend, set_rates
+from poker_rl.learning.earlier import EarlierSelves, EarlierSettings
 from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.references import References
+from poker_rl.learning.responses import Responses
 from poker_rl.learning.rollout import OPEN, Batch, Rows
 from poker_rl.nets.chances import masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import Together
@@ -92,10 +94,11 @@ class PPO(NetworkLearner, Seats):
     last_scale: NonNegative
     weight_average: Probability
     average: AverageSettings | None
+    earlier: EarlierSettings | None
     ask_forced: bool
 
     learnt: ClassVar = ("networks", "weight_average", "magnet", "average")
-    own: ClassVar = ("agents", "memory", "responds")
+    own: ClassVar = ("agents", "memory", "responds", "selves")
 
     taken: ClassVar[bool] = False  # whether the average network learns actions, not probabilities
 
@@ -135,6 +138,16 @@ class PPO(NetworkLearner, Seats):
             last_scale=self.last_scale,
             taken=self.taken,
         )
+        # Which seats learn, and what plays in the others: None where all learn.
+        self._responds: Responses | None = None
+        self._other: nn.Module = self._actor
+        self._selves: EarlierSelves | None = None
+        if self.earlier is not None:
+            if given.opponent is not None:
+                raise Refused("earlier: needs self-play; with an opponent: null")
+            self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
+            self._responds = Responses(self._agents, self._selves.learning)
+            self._other = self._selves.module
         self._earlier = 0  # iterations of the runs that the average of weights was taken over from
 
     def _iterate(self) -> dict[str, float]:
@@ -146,6 +159,8 @@ class PPO(NetworkLearner, Seats):
             if (schedule := getattr(self, name)) is not None
         }
         self._references.renew(self.progress.updates)
+        if self._selves is not None:
+            self._selves.renew(self.progress.iterations)
         batch = self._agents.rollout.stream(self._act, self.steps)
         seen, known = self._agents.inputs(batch)
         data = self._data(batch, seen, known)
@@ -190,11 +205,22 @@ class PPO(NetworkLearner, Seats):
         return self._averages.players(critic)
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        return self._agents.sampled(self._actor, rows)
+        if self._responds is None:
+            return self._agents.sampled(self._actor, rows)
+        responds = self._responds.at(rows)
+        action, log_prob = np.empty(len(responds), np.int64), np.empty(len(responds), np.float32)
+        for module, part in ((self._actor, responds), (self._other, ~responds)):
+            if part.any():
+                action[part], log_prob[part] = self._agents.sampled(module, rows.pick(part))
+        return action, log_prob
 
     def _learns(self, batch: Batch) -> np.ndarray:
-        """Which rows the actor and the critic learn from, [N] bool."""
-        return np.full(len(batch), True)
+        """Rows that actor and critic learn from, [N] bool; those still open begin the next batch."""
+        if self._responds is None:
+            return np.full(len(batch), True)
+        responds = self._responds.taken_out()
+        self._responds.put_back(responds[batch.next == OPEN])
+        return responds
 
     def _taught(self, batch: Batch, data: dict[str, Tensor]) -> np.ndarray:
         """What the average network is shown of each row, [N, A]."""
@@ -305,6 +331,8 @@ class PPO(NetworkLearner, Seats):
             "networks": self._both,
             "optimiser": self._optimiser,
             "magnet": self._references.magnet,
+            "responds": self._responds,
+            "selves": self._selves,
             **self._averages.parts(),
         }
 

@@ -1,11 +1,12 @@
-"""Who plays its best response: in fictitious self-play every agent draws that for each hand.
+"""Which seats play the policy that learns: drawn for each hand, where another policy plays too.
 
-As in arXiv:1603.01121, Algorithm 1: with chance eta an agent plays its best response in the whole
-hand, else its average policy.
+In fictitious self-play (arXiv:1603.01121, Algorithm 1) an agent plays its best response with chance
+eta in the whole hand, else its average policy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,25 +20,24 @@ class Responses:
     """The draws of the hands being played, and what they were at the rows asked about since.
 
     Args:
-        agents: who plays; the draws come from their generator.
-        eta: chance of the best response, in [0, 1].
+        agents: who plays.
+        draw: which seats play it in so many new hands with so many seats, [hands, seats] bool.
 
     Attributes:
-        hands: whether each seat plays its best response in the table's hand, [tables, seats] bool.
+        hands: whether each seat plays it in the table's hand, [tables, seats] bool.
     """
 
-    def __init__(self, agents: Agents, eta: float) -> None:
+    def __init__(self, agents: Agents, draw: Callable[[int, int], np.ndarray]) -> None:
         self.hands: np.ndarray = np.zeros(agents.rollout.agent.shape, bool)
-        self._generator, self._eta = agents.generator, eta
+        self._draw = draw
         self._rows = [np.zeros(0, bool)]  # of rows that were asked about, [B] bool each
-        agents.rollout.dealt = self._draw
+        agents.rollout.dealt = self._dealt
 
-    def _draw(self, tables: np.ndarray) -> None:
-        shape = (len(tables), self.hands.shape[1])
-        self.hands[tables] = self._generator.random(shape) < self._eta
+    def _dealt(self, tables: np.ndarray) -> None:
+        self.hands[tables] = self._draw(len(tables), self.hands.shape[1])
 
     def at(self, rows: Rows) -> np.ndarray:
-        """Whether the best response plays, [B] bool; the answer is kept for `taken_out`."""
+        """Whether the policy that learns plays, [B] bool; the answer is kept for `taken_out`."""
         responds: np.ndarray = self.hands[rows.table, rows.seat]
         self._rows.append(responds)
         return responds
@@ -61,3 +61,13 @@ class Responses:
         """Go on where `state_dict` was taken."""
         self.hands = state["hands"].numpy().copy()
         self.put_back(state["rows"].numpy().copy())
+
+
+def by_chance(agents: Agents, eta: float) -> Callable[[int, int], np.ndarray]:
+    """Each seat by itself with chance eta in [0, 1], by the agents' generator."""
+
+    def draw(hands: int, seats: int) -> np.ndarray:
+        drawn: np.ndarray = agents.generator.random((hands, seats)) < eta
+        return drawn
+
+    return draw

@@ -74,7 +74,7 @@ def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
 def test_average_play_is_the_average_networks() -> None:
     """The two networks are told apart by what they were made to always do."""
     learner = nfsp(game_of("leduc"), tables=256)
-    for module, action in ((learner._actor, 2), (learner._averaged, 1)):
+    for module, action in ((learner._actor, 2), (learner._other, 1)):
         with torch.no_grad():
             last: Any = module.layers[-1]  # type: ignore[union-attr, index]
             last.weight.zero_()

@@ -33,6 +33,7 @@ def ppo_settings(**changed: Any) -> dict[str, Any]:
         "last_scale": 0.01,
         "weight_average": 0.95,
         "average": None,
+        "earlier": None,
         "members": "shared",
         "instances": 1,
         "seating": "fixed",

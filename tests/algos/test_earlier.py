@@ -1,0 +1,91 @@
+"""Hands against earlier selves: who sits where, whose rows are learnt, which copies there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from averages import average
+from givens import given
+from ppo_settings import ppo_settings
+
+from poker_rl.algos.nfsp_ppo import PolicyNFSP
+from poker_rl.algos.ppo import PPO
+from poker_rl.config.build import build
+from poker_rl.config.options import option
+from poker_rl.config.settings import Refused
+from poker_rl.learning.earlier import EarlierSettings
+from poker_rl.learning.rollout import Batch
+from poker_rl.nets.dense import MLP
+from poker_rl.players.load import load_player
+
+NET = MLP(hidden=[16], activation="relu", init="orthogonal", features="observation")
+
+
+def ppo(share: float, every: int = 1000, keep: int = 3, **changed: Any) -> PPO:
+    earlier = EarlierSettings(share=share, every=every, keep=keep)
+    game = build(option("game", "kuhn_3p"), "game")
+    return PPO(**ppo_settings(**{"earlier": earlier} | changed), given=given(game, NET))
+
+
+def always(module: Any, action: int) -> None:
+    """Have a network put nearly all probability on one action."""
+    last = module.layers[-1]
+    with torch.no_grad():
+        last.weight.zero_()
+        last.bias.zero_()
+        last.bias[..., action] = 50.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self(
+    share: float,
+) -> None:
+    learner = ppo(share, tables=512)
+    assert learner._selves is not None
+    assert learner._responds is not None
+    learner._selves.renew = lambda iterations: None  # type: ignore[method-assign]
+    always(learner._actor, 2)
+    always(learner._selves.module, 1)
+    learnt: list[tuple[Batch, np.ndarray]] = []
+    decided = learner._learns
+
+    def watching(batch: Batch) -> np.ndarray:
+        learnt.append((batch, decided(batch)))
+        return learnt[-1][1]
+
+    learner._learns = watching  # type: ignore[method-assign]
+    learner.learn()
+    ((batch, own),) = learnt
+    free = batch.mask[:, 2]
+    np.testing.assert_array_equal(batch.action[free], np.where(own, 2, 1)[free])
+    seats = learner._responds.hands.sum(1)
+    assert set(seats) <= {1, 3}
+    assert (seats == 1).mean() == pytest.approx(share, abs=0.07)
+
+
+def test_the_pool_holds_copies_from_the_whole_run() -> None:
+    learner = ppo(0.5, every=1, keep=4, tables=8)
+    assert learner._selves is not None
+    for number in range(40):
+        with torch.no_grad():
+            learner._actor.layers[-1].bias.fill_(number)  # type: ignore[union-attr, index]
+        learner._selves.renew(number)
+    names = [name for name in learner._selves.state_dict()["pool"][0] if name.endswith("bias")]
+    ages = [int(one[names[-1]].flatten()[0]) for one in learner._selves.state_dict()["pool"]]
+    assert len(set(ages)) == 4
+    assert min(ages) < 20 < max(ages)  # a reservoir: each of the 40 is there with the same chance
+    plays = int(learner._selves.module.layers[-1].bias.flatten()[0])  # type: ignore[union-attr, index]
+    assert plays in ages
+
+
+def test_they_need_self_play_and_no_average_opponent() -> None:
+    game = build(option("game", "kuhn"), "game")
+    settings = ppo_settings(earlier=EarlierSettings(share=0.5, every=1, keep=1))
+    with pytest.raises(Refused, match="earlier: needs self-play"):
+        PPO(**settings, given=given(game, NET, opponent=load_player("call", game)))
+    settings |= {"average": average(), "eta": 0.1}
+    with pytest.raises(Refused, match="earlier: "):
+        PolicyNFSP(**settings, given=given(game, NET))
