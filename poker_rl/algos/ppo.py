@@ -138,9 +138,8 @@ class PPO(NetworkLearner, Seats):
             last_scale=self.last_scale,
             taken=self.taken,
         )
-        # Which seats learn, and what plays in the others: None where all learn.
-        self._responds: Responses | None = None
-        self._other: nn.Module = self._actor
+        self._responds: Responses | None = None  # None: every seat learns
+        self._other: nn.Module = self._actor  # in seats that do not learn, where there are some
         self._selves: EarlierSelves | None = None
         if self.earlier is not None:
             if given.opponent is not None:
@@ -148,7 +147,7 @@ class PPO(NetworkLearner, Seats):
             self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
             self._responds = Responses(self._agents, self._selves.learning)
             self._other = self._selves.module
-        self._earlier = 0  # iterations of the runs that the average of weights was taken over from
+        self._before = 0  # iterations of the runs that the average of weights was taken over from
 
     def _iterate(self) -> dict[str, float]:
         """Play `steps` actions at every table and make some epochs over them."""
@@ -182,7 +181,7 @@ class PPO(NetworkLearner, Seats):
                     sums += self._update(logits, value, part, weight, now)
                 updates += 1
         # at first iteration t weighs as t^2, so that the average soon forgets where it began
-        t = self._earlier + self.progress.iterations
+        t = self._before + self.progress.iterations
         self._averages.weights.decay = min(self.weight_average, t / (t + 3))
         self._averages.weights.update(self._actor)
         metrics: dict[str, float] = {}
@@ -215,7 +214,7 @@ class PPO(NetworkLearner, Seats):
         return action, log_prob
 
     def _learns(self, batch: Batch) -> np.ndarray:
-        """Rows that actor and critic learn from, [N] bool; those still open begin the next batch."""
+        """Rows that actor and critic learn from, [N] bool; open ones begin the next batch."""
         if self._responds is None:
             return np.full(len(batch), True)
         responds = self._responds.taken_out()
@@ -313,18 +312,18 @@ class PPO(NetworkLearner, Seats):
         """Networks, optimiser, averages, magnet, tables, generator and counters."""
         state = super().state_dict() | {"renewed": self._references.renewed}
         # left out where it is 0, as by earlier versions, whose runs go on like any other
-        return state | ({"earlier": self._earlier} if self._earlier else {})
+        return state | ({"earlier": self._before} if self._before else {})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         super().load_state_dict(state)
         self._references.renewed = state["renewed"]
-        self._earlier = state.get("earlier", 0)
+        self._before = state.get("earlier", 0)
 
     def take_over(self, state: dict[str, Any]) -> None:
         """See `NetworkLearner`; the average of weights goes on slowly if it was slow already."""
         super().take_over(state)
-        self._earlier = state.get("earlier", 0) + state["progress"]["iterations"]
+        self._before = state.get("earlier", 0) + state["progress"]["iterations"]
 
     def _parts(self) -> dict[str, Stateful | None]:
         return {

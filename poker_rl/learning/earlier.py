@@ -42,16 +42,19 @@ class EarlierSelves:
 
     def __init__(self, settings: EarlierSettings, agents: Agents, actor: nn.Module) -> None:
         self.settings = settings
-        self._generator, self._actor = agents.generator, actor
+        self._agents, self._generator, self._actor = agents, agents.generator, actor
         self._pool: list[dict[str, Any]] = []
         self._met = 0  # policies that were offered to the pool
         self.module = deepcopy(actor).requires_grad_(False)
 
-    def learning(self, hands: int, seats: int) -> np.ndarray:
-        """Which seats learn in some new hands, [hands, seats] bool."""
-        one = self._generator.integers(seats, size=hands)[:, None] == np.arange(seats)
-        against = self._generator.random((hands, 1)) < self.settings.share
-        return ~against | one
+    def learning(self, tables: np.ndarray) -> np.ndarray:
+        """Which seats learn in the new hands at some tables [B], [B, seats] bool."""
+        rollout = self._agents.rollout
+        seats = rollout.tables.definitions(tables)["seats"].astype(np.int64)  # of each hand
+        one = self._generator.integers(seats)[:, None] == np.arange(rollout.agent.shape[1])
+        against = self._generator.random((len(tables), 1)) < self.settings.share
+        learns: np.ndarray = ~against | one
+        return learns
 
     def renew(self, iterations: int) -> None:
         """Where that is due: offer the policy to the pool, and let another one of it play."""

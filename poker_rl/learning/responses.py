@@ -21,20 +21,20 @@ class Responses:
 
     Args:
         agents: who plays.
-        draw: which seats play it in so many new hands with so many seats, [hands, seats] bool.
+        draw: which seats play it in the new hands at some tables [B], [B, seats] bool.
 
     Attributes:
         hands: whether each seat plays it in the table's hand, [tables, seats] bool.
     """
 
-    def __init__(self, agents: Agents, draw: Callable[[int, int], np.ndarray]) -> None:
+    def __init__(self, agents: Agents, draw: Callable[[np.ndarray], np.ndarray]) -> None:
         self.hands: np.ndarray = np.zeros(agents.rollout.agent.shape, bool)
         self._draw = draw
         self._rows = [np.zeros(0, bool)]  # of rows that were asked about, [B] bool each
         agents.rollout.dealt = self._dealt
 
     def _dealt(self, tables: np.ndarray) -> None:
-        self.hands[tables] = self._draw(len(tables), self.hands.shape[1])
+        self.hands[tables] = self._draw(tables)
 
     def at(self, rows: Rows) -> np.ndarray:
         """Whether the policy that learns plays, [B] bool; the answer is kept for `taken_out`."""
@@ -63,11 +63,12 @@ class Responses:
         self.put_back(state["rows"].numpy().copy())
 
 
-def by_chance(agents: Agents, eta: float) -> Callable[[int, int], np.ndarray]:
+def by_chance(agents: Agents, eta: float) -> Callable[[np.ndarray], np.ndarray]:
     """Each seat by itself with chance eta in [0, 1], by the agents' generator."""
 
-    def draw(hands: int, seats: int) -> np.ndarray:
-        drawn: np.ndarray = agents.generator.random((hands, seats)) < eta
+    def draw(tables: np.ndarray) -> np.ndarray:
+        shape = (len(tables), agents.rollout.agent.shape[1])
+        drawn: np.ndarray = agents.generator.random(shape) < eta
         return drawn
 
     return draw

@@ -23,6 +23,7 @@ from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.learning.advantages import gae
+from poker_rl.learning.earlier import EarlierSettings
 from poker_rl.learning.minibatches import Inputs, minibatches
 from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rollout, Rows
 from poker_rl.nets import legal
@@ -54,6 +55,7 @@ def everything_on() -> dict[str, Any]:
         "normalise": True,
         "critic": "perfect_information",
         "average": average(capacity=1000, power=1.0),
+        "earlier": EarlierSettings(share=0.3, every=2, keep=3),
         "members": "node",
         "instances": 2,
         "seating": "shuffled",
