@@ -83,9 +83,9 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "experiment=ppo_kuhn": {"lr": 16e6, "entropy": 14e6},
     "experiment=ppo_leduc": {"lr": 5e6, "entropy": 5e6},
     "experiment=ppo_lhe": {"lr": 32e6, "entropy": 32e6},
-    "experiment=ppo_lhe_6p": {"lr": 34e6, "entropy": 34e6},
-    "experiment=ppo_lhe_6p_fc": {"lr": 34e6, "entropy": 34e6},
-    "experiment=ppo_lhe_6p_none": {"lr": 34e6, "entropy": 34e6},
+    "experiment=ppo_lhe_6p": {"lr": 100e6, "entropy": 100e6},
+    "experiment=ppo_lhe_6p_fc": {"lr": 100e6, "entropy": 100e6},
+    "experiment=ppo_lhe_6p_none": {"lr": 100e6, "entropy": 100e6},
     "experiment=sd_cfr_kuhn": {"lr": 8e6, "average_lr": 8e6},
     "experiment=sd_cfr_leduc": {"lr": 16e6, "average_lr": 16e6},
 }
