@@ -5,7 +5,8 @@ APU and Dual-APU are the method of Shi and others for six-player limit hold'em
 there are four ways of who learns:
 
     apu            an actor-critic an agent, one of which learns at a time
-    dual_apu       one learner; a copy of its actor, renewed every so often, plays for the others
+    dual_apu       one learner; a copy of its actor, renewed every so often, plays for the others,
+                   or in a share of the iterations an `earlier` one
     apu_ctrl       an actor-critic an agent, and all learn at once
     dual_apu_ctrl  one actor-critic plays and learns for all
 
@@ -57,6 +58,7 @@ from poker_rl.config.settings import (
 )
 from poker_rl.games.poker.hands import Hands
 from poker_rl.learning.agents import Agents, Given, Seats
+from poker_rl.learning.earlier import EarlierSelves, EarlierSettings
 from poker_rl.learning.hand_memory import HandMemory
 from poker_rl.learning.rollout import ENDED, Batch, Rows
 from poker_rl.learning.soft_targets import Learner
@@ -93,15 +95,18 @@ class APU(NetworkLearner):
     soft_target: Share
     last_scale: NonNegative
     remember: Literal["all", "learner"]
+    earlier: EarlierSettings | None
     reward: Literal["published", "payoff"]
     reward_power: Positive
     reward_unit: Positive
     reward_scale: Positive
 
     learnt: ClassVar = ("actor", "critic", "target_actor", "target_critic", "others")
-    own: ClassVar = ("agents", "memory")
+    own: ClassVar = ("agents", "memory", "selves")
 
     def __post_init__(self, given: Given) -> None:
+        if self.earlier is not None and self.update != "dual_apu":
+            raise Refused(f"earlier: copies play in dual_apu alone; with {self.update}: null")
         if given.opponent is not None and self.update != "dual_apu_ctrl":
             raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
         game = given.game
@@ -144,12 +149,21 @@ class APU(NetworkLearner):
         self._others: nn.Module | None = None  # the actor of those who do not learn
         if self.update == "dual_apu":
             self._others = deepcopy(self._actor).requires_grad_(False)
+        self._selves: EarlierSelves | None = None
+        if self.earlier is not None:
+            self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
+        self._playing = self._others  # in this iteration
         self._seen: list[np.ndarray] = []  # of this iteration's rows: moves and chips paid, [B, 2]
 
     def _iterate(self) -> dict[str, float]:
         """Play some episodes and make the updates that are due."""
         self._seen.clear()
         self._epsilon = self.epsilon.value(self.progress.hands // self._episode)
+        self._playing = self._others
+        if self._selves is not None:
+            self._selves.renew(self.progress.iterations)
+            if self._selves.play():
+                self._playing = self._selves.module
         learner = self._learner
         due = -self._updates_by(self.progress.hands)
         batch = self._agents.rollout.play_out(self._act)
@@ -193,11 +207,11 @@ class APU(NetworkLearner):
 
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         learns = self._learns(rows.copy, rows.agent)
-        if self._others is None:
+        if self._playing is None:
             policy = self._agents.policy(self._actor, rows)
         else:
             policy = np.empty(rows.mask.shape, np.float32)
-            for actor, own in ((self._actor, learns), (self._others, ~learns)):
+            for actor, own in ((self._actor, learns), (self._playing, ~learns)):
                 if own.any():
                     policy[own] = self._agents.policy(actor, rows.pick(own))
         explores = self._epsilon * learns[:, None]
@@ -267,7 +281,7 @@ class APU(NetworkLearner):
 
     def _parts(self) -> dict[str, Stateful | None]:
         learners = {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
-        return {**self._networks, **learners, "others": self._others}
+        return {**self._networks, **learners, "others": self._others, "selves": self._selves}
 
 
 def published(

@@ -56,6 +56,11 @@ class EarlierSelves:
         learns: np.ndarray = ~against | one
         return learns
 
+    def play(self) -> bool:
+        """Whether the earlier self plays in hands that are dealt together, drawn by its share."""
+        drawn: bool = self._generator.random() < self.settings.share
+        return drawn
+
     def renew(self, iterations: int) -> None:
         """Where that is due: offer the policy to the pool, and let another one of it play."""
         if iterations % self.settings.every:

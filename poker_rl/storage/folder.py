@@ -40,9 +40,11 @@ ONCE: dict[str, Any] = {"workers": 1}
 BEFORE = {"reduce": "none", "control": None, "exact_every": None}
 # The same of `algo`, by the name of its class.
 OF_CLASS: dict[str, dict[str, Any]] = {
-    "APU": {"reward_power": 2.0, "last_scale": 1.0, "remember": "learner"},
+    "APU": {"reward_power": 2.0, "last_scale": 1.0, "remember": "learner", "earlier": None},
     "ActorCritic": {"average_exact": None},
     "MCCFR": {"traversals": 1},
+    "PPO": {"earlier": None},
+    "PolicyNFSP": {"earlier": None},
 }
 LONGEST_ROW = 1 << 18  # bytes of a row of metrics.jsonl, with room to spare
 # All that lies in a run folder before its manifest does.

@@ -26,6 +26,7 @@ from poker_rl.games.cards import parse_cards
 from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
+from poker_rl.learning.earlier import EarlierSettings
 from poker_rl.nets.dense import MLP
 from poker_rl.nets.history import HistoryNet
 from poker_rl.players.table import TablePlayer
@@ -59,6 +60,7 @@ def apu(game: Poker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **c
         "soft_target": 0.1,
         "last_scale": 1.0,
         "remember": "learner",
+        "earlier": None,
         "reward": "published",
         "reward_power": 2.0,
         "reward_unit": 1.0,
@@ -327,6 +329,32 @@ def test_the_learner_learns_among_the_others(remember: str) -> None:
     assert len(kept["reward"]) == (own if remember == "learner" else moves)
 
 
+def test_copies_are_earlier_selves_in_a_share_of_the_iterations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    earlier = EarlierSettings(share=0.3, every=5, keep=2)
+    learner = apu(kuhn(3), update="dual_apu", earlier=earlier)
+    assert learner._selves is not None
+    asked: set[Any] = set()
+    policy = learner._agents.policy
+
+    def watched(module: Any, rows: Any) -> np.ndarray:
+        asked.add(module)
+        return policy(module, rows)
+
+    monkeypatch.setattr(learner._agents, "policy", watched)
+    shared = 0
+    for _ in range(200):
+        asked.clear()
+        learner.learn()
+        others = asked - {learner._actor}
+        assert others in ({learner._selves.module}, {learner._others})
+        shared += others == {learner._selves.module}
+    assert shared / 200 == pytest.approx(0.3, abs=0.1)
+    with pytest.raises(Refused, match="earlier: copies play in dual_apu alone; with apu: null"):
+        apu(kuhn(3), earlier=earlier)
+
+
 @pytest.mark.parametrize("update", ["apu", "apu_ctrl"])
 def test_who_learns_explores_and_the_others_do_not(update: str) -> None:
     learner = apu(
@@ -506,7 +534,9 @@ def test_the_actor_does_not_see_the_others_cards_and_the_critic_does(net: Any) -
 @pytest.mark.parametrize("update", WAYS)
 def test_resumed_equals_uninterrupted_to_the_bit(update: str) -> None:
     game = game_of("leduc")
-    changed = {"update": update, "replay": 40, "agent_period": 8}
+    changed: dict[str, Any] = {"update": update, "replay": 40, "agent_period": 8}
+    if update == "dual_apu":
+        changed["earlier"] = EarlierSettings(share=0.5, every=2, keep=2)
     whole = apu(game, **changed)
     for _ in range(9):
         whole.learn()

@@ -160,17 +160,19 @@ def test_settings_and_states_are_compared_by_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("algo", "budget"), [("apu", 60), ("actor_critic", 8000), ("mccfr", 2000)], ids=str
+    ("algo", "budget"),
+    [("apu", 60), ("ppo algo.lr.end=1e-4", 8000), ("actor_critic", 8000), ("mccfr", 2000)],
+    ids=str,
 )
 def test_a_run_that_lacks_newer_settings_goes_on(
     algo: str, budget: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     game = "limit_holdem_6p" if algo == "apu" else "kuhn"
-    words = [f"game={game}", f"algo={algo}", f"budget={budget}", "name=old", "figures=false"]
-    words += ["evaluation.opponents=[]", "evaluate_every=1e9"]
+    words = [f"game={game}", *f"algo={algo}".split(), f"budget={budget}", "name=old"]
+    words += ["evaluation.opponents=[]", "evaluate_every=1e9", "figures=false"]
     assert code("train", *words) == 0
-    folder = tmp_path / "outputs" / game / algo / "old"
+    folder = tmp_path / "outputs" / game / algo.split()[0] / "old"
     path, state = folder / "config.yaml", torch.load(folder / "state.pt", weights_only=False)
     cfg = yaml.safe_load(path.read_text())
     name = cfg["algo"]["_target_"].rpartition(".")[2]
