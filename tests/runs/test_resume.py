@@ -181,4 +181,4 @@ def test_a_run_that_lacks_newer_settings_goes_on(
             del settings["algo"][key]
     path.write_text(yaml.safe_dump(cfg))
     torch.save(state, folder / "state.pt")
-    assert code("train", f"resume={folder}", f"budget={2 * budget}") == 0
+    assert code("train", f"resume={folder}", f"budget={3 * budget}") == 0
