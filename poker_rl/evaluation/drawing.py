@@ -127,7 +127,14 @@ class Numbers(Formatter):
 
 
 class Decades(Locator):
-    """Up to `MOST_TICKS` round numbers on a logarithmic axis, as evenly spaced as there are."""
+    """Some round numbers on a logarithmic axis, as evenly spaced as there are.
+
+    Args:
+        most: how many there may be.
+    """
+
+    def __init__(self, most: int = MOST_TICKS) -> None:
+        self.most = most
 
     def __call__(self) -> Sequence[float]:
         return self.tick_values(*self.axis.get_view_interval())  # type: ignore[union-attr]
@@ -138,12 +145,12 @@ class Decades(Locator):
         for leading in ((1, 2, 5), (1, 3), (1,)):
             ticks = [digit * 10.0**power for power in powers for digit in leading]
             ticks = [tick for tick in ticks if vmin <= tick <= vmax]
-            if len(ticks) <= MOST_TICKS:
+            if len(ticks) <= self.most:
                 break
         if len(ticks) < 3:  # less than a power of ten
             linear = MaxNLocator(4).tick_values(vmin, vmax)
             return [float(tick) for tick in linear if vmin <= tick <= vmax]
-        return ticks[:: ceil(len(ticks) / MOST_TICKS)]
+        return ticks[:: ceil(len(ticks) / self.most)]
 
 
 def wrapped(words: str, characters: float) -> str:

@@ -176,7 +176,7 @@ def first_of(names: Sequence[str], load: Callable[[str], Player]) -> str:
 
 
 def begun(journal: Path) -> dict[str, Any]:
-    """What the first line of a session's file says of its table: game and opponents.
+    """What the first line of a session's file says of its table: game, opponents and adviser.
 
     Raises:
         Refused: if it is no such file.
@@ -186,7 +186,8 @@ def begun(journal: Path) -> dict[str, Any]:
         try:
             with journal.open() as lines:
                 table: dict[str, Any] = json.loads(lines.readline())["table"]
-            if not isinstance(table["game"]["name"], str) or not isinstance(table["against"], list):
+            names = [table["game"]["name"], *table["against"], table["adviser"]]
+            if not all(isinstance(name, str) for name in names):
                 raise KeyError
         except (OSError, ValueError, KeyError, TypeError):
             raise Refused(f"{journal} is no file of a session") from None

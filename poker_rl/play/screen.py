@@ -272,7 +272,7 @@ def statistics(view: Mapping[str, Any], width: int) -> list[RenderableType]:
     if stats["abandoned"]:
         grid.add_row("Left unfinished", str(stats["abandoned"]))
     grid.add_row("Won", f"{'+' * (stats['won'] > 0)}{counted(stats['won'], view)}")
-    grid.add_row(title(stats["unit"]), signed(stats["mean"], stats["half_width"]))
+    grid.add_row(f"Won, {stats['unit']}", signed(stats["mean"], stats["half_width"]))
     if stats["lucky"]:
         grid.add_row("Without luck", signed(stats["lucky"]["mean"], stats["lucky"]["half_width"]))
     if stats["style"]:

@@ -120,7 +120,7 @@ class Session:
         if theirs != ours:
             theirs = theirs if isinstance(theirs, dict) else {}
             key = next(key for key in ours if theirs.get(key) != ours[key])
-            raise Refused(f"{file} is of a table with another {key}")
+            raise Refused(f"{file} is of a table with another {key}; leave {key} out to take it")
         session = cls(table, seed, name, None)
         for number, line in enumerate(lines[1:], 2):
             try:

@@ -70,6 +70,8 @@ def by_keys(sitting: Sitting) -> None:
 def by_lines(sitting: Sitting) -> None:
     """Take the keys of a line, and write the screen after each line, until there are no more."""
     columns = Console().width
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="ignore")  # what is no text is no key
     say("\n".join(written(sitting, columns, terminal=False)))
     for line in sys.stdin:
         turn = sitting.turn

@@ -11,7 +11,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, finite
 from poker_rl.players.sampling import draw
 
-HEADS = ["seat", "knows", "actions so far", "does", "chance of it"]
+HEADS = ["seat", "what it knows", "does", "chance of it"]
 
 
 def played(
@@ -29,9 +29,9 @@ def played(
         while not tables.records["over"][0]:
             record, chances = tables.records[0], finite(player.probabilities(tables.records))
             action = draw(chances, generator.random(1))
-            seat, cards, line = [*game.infoset_name(record).split(" "), ""][:3]
+            seat, _, known = game.infoset_name(record).partition(" ")
             does = game.move_name(record, int(action[0]))
-            rows.append([seat, cards, line, does, f"{100 * chances[0, action[0]]:.0f} %"])
+            rows.append([seat, known, does, f"{100 * chances[0, action[0]]:.0f} %"])
             tables.step(action)
         seats = int(tables.definitions()["seats"][0])
         won = tables.payoffs()[0, :seats] / game.unit_chips

@@ -67,7 +67,7 @@ def _values(node: object, key: str) -> BaseDistribution:
         for one in choices:
             if not isinstance(one, Value):
                 raise Refused(f"{key}.choices: {shown(one)} is no single value; write it as text")
-            if choices.count(one) > 1:
+            if [type(other) for other in choices if other == one].count(type(one)) > 1:
                 raise Refused(f"{key}.choices: {shown(choices)} has one twice")
         return CategoricalDistribution(choices)
     if not isinstance(node, Mapping) or "choices" in node:

@@ -165,6 +165,7 @@ def draw(study: optuna.Study, folder: Path, metric: str) -> None:
 
     from poker_rl.evaluation.drawing import Decades, Numbers, save
 
+    settled = len({trial.value for trial in ended}) == 1  # there is nothing to explain
     with rc_context(), warnings.catch_warnings():  # Optuna sets a style of its own
         warnings.simplefilter("ignore")  # of axes along which all values are the same
         for name, picture in (
@@ -172,6 +173,8 @@ def draw(study: optuna.Study, folder: Path, metric: str) -> None:
             ("importances", pictures.plot_param_importances),
             ("slices", pictures.plot_slice),
         ):
+            if settled and name == "importances":
+                continue
             picture(study, target_name=metric)
             figure = pyplot.gcf()
             # Optuna's colour bar beside a single panel has no room that `constrained` knows.
@@ -179,10 +182,12 @@ def draw(study: optuna.Study, folder: Path, metric: str) -> None:
             figure.set_layout_engine("tight" if one else "constrained")
             for ax in figure.axes:
                 if ax.get_xscale() == "log":
-                    ax.xaxis.set_major_locator(Decades())
+                    ax.xaxis.set_major_locator(Decades(3))
                     ax.xaxis.set_minor_locator(NullLocator())
                     ax.xaxis.set_major_formatter(Numbers())
                 elif name == "history":
                     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+                elif ax.get_ylabel() == "Trial":  # the bar of colours
+                    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
             save(figure, folder / f"{name}.png", f"study {folder}: trials that came to their end")
             pyplot.close(figure)

@@ -219,7 +219,8 @@ def conclude(study: optuna.Study, asked: Tune, folder: Path, conf: Sequence[Path
     best = study.best_trial
     seeds = ",".join(map(str, asked.seeds))
     whose = f"the mean of seeds {seeds}" if len(asked.seeds) > 1 else f"seed {seeds}"
-    say(f"best: trial {best.number}, {asked.metric} {best.value:.4g}, {whose}")
+    runs = [best.user_attrs[f"run of seed {seed}"] for seed in asked.seeds]
+    say(f"best: trial {best.number}, {asked.metric} {best.value:.4g}, {whose}: {', '.join(runs)}")
     words = [override(key, value) for key, value in best.params.items()]
     flags = [f"--config-dir={one}" for one in of_the_user(conf)]
     sweep = ["-m"] if len(asked.seeds) > 1 else []

@@ -98,9 +98,12 @@ def new_folder(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file: at any moment it is the old one or the new one."""
+    """Replace a file: at any moment it is the old one or the new one.
+
+    Of the name of a file that is no UTF-8, which may stand in the text, a code stands there then.
+    """
     with replaced(path) as beside:
-        beside.write_text(text)
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def copy_files(folder: Path, files: Mapping[str, Path]) -> None:

@@ -67,6 +67,7 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "experiment=nfsp_2000_code": {"epsilon": 1e6},
     "experiment=nfsp_2100": {"epsilon": 1e6},
     "experiment=nfsp_2100_code": {"epsilon": 3e6},
+    "experiment=big2_ppo_deep": {"lr": 70e6, "entropy": 70e6},
     "experiment=nfsp_2200": {"epsilon": 3e6},
     "experiment=nfsp_2300": {"epsilon": 1e6},
     "experiment=nfsp_2300_code": {"epsilon": 3e6},

@@ -442,10 +442,13 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
         (["run=nowhere"], "run: nowhere is no run folder"),
         (["run=nowhere", "game=kuhn"], "game: is that of the run"),
         (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
+        (["session=damaged.jsonl"], "session: damaged.jsonl is no file of a session"),
     ],
 )
 @pytest.mark.usefixtures("here")
 def test_refused(refused: Any, arguments: list[str], told: str) -> None:
+    table = {"game": {"name": "kuhn"}, "against": ["call"]}  # and nobody to give hints
+    Path("damaged.jsonl").write_text(json.dumps({"session": "a", "seed": 1, "table": table}))
     port = [] if any("port=" in one for one in arguments) else ["port=0"]
     said = refused("play", *arguments, *port)
     assert said.startswith(told)

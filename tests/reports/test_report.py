@@ -8,12 +8,18 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import yaml
 from commands import TRAIN, code, runs
 from written import row, run_folder
 
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.evaluation.evaluation import Evaluation
+from poker_rl.games.tables import Tables
+from poker_rl.players.load import load_player
+from poker_rl.reports.hands import played
 from poker_rl.reports.html import Markup, drawing, element
 from poker_rl.storage.folder import read_folder
 
@@ -172,3 +178,20 @@ def test_bad_input_is_a_line(refused, capsys):
     (folder / "evaluations" / "x.json").write_text(json.dumps({"players": []}))
     assert "x.json is no evaluation that can be read" in refused("report", str(folder), "hands=0")
     assert not list(Path().rglob("*.html"))
+
+
+@pytest.mark.parametrize("name", ["big2", "leduc", "nolimit_holdem"])
+def test_a_hand_tells_all_that_is_known_at_each_move(name: str) -> None:
+    game = build(option("game", name), "game")
+    ((heads, *moves), won), *_ = played(game, load_player("uniform", game), hands=1, seed=3)
+    tables = Tables(game, 1, 3)
+    tables.deal()
+    for move in moves:
+        assert len(move) == len(heads)
+        record = tables.records[0]
+        assert f"{move[0]} {move[1]}".strip() == game.infoset_name(record)
+        legal = np.flatnonzero(tables.legal()[0])
+        (action,) = (a for a in legal if game.move_name(record, int(a)) == move[2])
+        tables.step(np.array([action]))
+    assert tables.records["over"][0]
+    assert won.startswith(f"Won, in {game.unit}s: seat 0 ")

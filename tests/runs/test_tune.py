@@ -76,9 +76,9 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
         assert trial.value == fmean(row["eval/average/exploitability"] for row in rows)
     *_, told, command = capsys.readouterr().out.splitlines()
     best = min(study(), key=lambda trial: trial.value or 0.0)
-    assert (
-        told == f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4"
-    )
+    begins = f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4: "
+    folders = [f"kuhn/dcfr/trial-{best.number}_seed-{seed}" for seed in (3, 4)]
+    assert told == begins + ", ".join(folders)
     assert code(*shlex.split(command)[1:]) == 0
     again = [last_row(folder)["eval/average/exploitability"] for folder in runs("kuhn/dcfr")]
     assert len(again) == 2
@@ -243,6 +243,7 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         (["train=[name=mine]"], "name: a study sets it itself"),
         (["space={budget: {choices: [40, 80]}}"], "budget: has to be the same in all trials"),
         (["space={algo.alpha: {choices: [1, 1]}}"], "space.algo.alpha.choices: [1, 1] has one"),
+        (["space={net: {choices: [k1, true, 1]}}"], "net=True: no such option; "),
         (
             ["space={algo.lr: {choices: [1]}, algo.lr.start: {choices: [1]}}"],
             "space.algo.lr: holds algo.lr.start, which is searched too; give one",

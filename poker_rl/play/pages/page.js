@@ -86,10 +86,14 @@ const title = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 async function ask(path, body) {
   const post = { method: "POST", headers: { "Content-Type": "application/json" } };
-  const response = await fetch(path, body && { ...post, body: JSON.stringify(body) });
-  const kind = response.headers.get("content-type") ?? "";
-  const answer = kind.startsWith("application/json") ? await response.json() : await response.text();
-  return { ok: response.ok, status: response.status, answer };
+  try {
+    const response = await fetch(path, body && { ...post, body: JSON.stringify(body) });
+    const kind = response.headers.get("content-type") ?? "";
+    const answer = kind.startsWith("application/json") ? await response.json() : await response.text();
+    return { ok: response.ok, status: response.status, answer };
+  } catch {
+    return { ok: false, status: 0, answer: { error: "The server does not answer. Is it still running?" } };
+  }
 }
 
 async function send(path, body = {}) {
@@ -102,9 +106,6 @@ async function send(path, body = {}) {
     if (!ok) $("error").textContent = answer.error;
     const next = ok ? answer : answer.view;
     if (next) await unfold(next, ok);
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    $("error").textContent = "The server does not answer. Is it still running?";
   } finally {
     busy = false;
     document.body.classList.remove("busy");
@@ -501,7 +502,7 @@ function drawStats(stats) {
   const rows = [
     [`${title(word)}s`, number(stats.hands)],
     [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
-    [title(stats.unit), stats.hands ? range(stats) : "–"],
+    [`Won, ${stats.unit}`, stats.hands ? range(stats) : "–"],
   ];
   if (stats.lucky) rows.push(["Without luck", range(stats.lucky)]);
   if (stats.style)
@@ -579,15 +580,10 @@ $("fresh").addEventListener("click", () => {
 
 /** Come back to one's table, or to a new one. One that can't be read just now is left alone. */
 async function open() {
-  try {
-    const { ok, status, answer } = await ask("view");
-    if (ok) await unfold(answer, false);
-    else if (status === 404) await send("begin");
-    else $("wait").textContent = `${answer.error} “New session” begins another one.`;
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    $("wait").textContent = "The server does not answer. Is it still running?";
-  }
+  const { ok, status, answer } = await ask("view");
+  if (ok) await unfold(answer, false);
+  else if (status === 404) await send("begin");
+  else $("wait").textContent = status ? `${answer.error} “New session” begins another one.` : answer.error;
 }
 
 open();
