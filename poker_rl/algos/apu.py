@@ -95,7 +95,7 @@ class APU(NetworkLearner):
     soft_target: Share
     last_scale: NonNegative
     remember: Literal["all", "learner"]
-    earlier: EarlierSettings | None
+    earlier: EarlierSettings
     reward: Literal["published", "payoff"]
     reward_power: Positive
     reward_unit: Positive
@@ -105,8 +105,8 @@ class APU(NetworkLearner):
     own: ClassVar = ("agents", "memory", "selves")
 
     def __post_init__(self, given: Given) -> None:
-        if self.earlier is not None and self.update != "dual_apu":
-            raise Refused(f"earlier: copies play in dual_apu alone; with {self.update}: null")
+        if self.earlier.share and self.update != "dual_apu":
+            raise Refused(f"earlier.share: copies play in dual_apu alone; with {self.update}: 0")
         if given.opponent is not None and self.update != "dual_apu_ctrl":
             raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
         game = given.game
@@ -150,7 +150,7 @@ class APU(NetworkLearner):
         if self.update == "dual_apu":
             self._others = deepcopy(self._actor).requires_grad_(False)
         self._selves: EarlierSelves | None = None
-        if self.earlier is not None:
+        if self.earlier.share:
             self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
         self._playing = self._others  # in this iteration
         self._seen: list[np.ndarray] = []  # of this iteration's rows: moves and chips paid, [B, 2]

@@ -38,8 +38,8 @@ class PolicyNFSP(PPO):
     def __post_init__(self, given: Given) -> None:
         if self.average is None:
             raise Refused("average: null, but fictitious self-play needs an average network")
-        if self.earlier is not None:
-            raise Refused("earlier: the average policy plays the other hands: null")
+        if self.earlier.share:
+            raise Refused("earlier.share: the average policy plays the other hands: 0")
         super().__post_init__(given)
         assert self._averages.play is not None
         self._other = self._averages.play.module

@@ -94,7 +94,7 @@ class PPO(NetworkLearner, Seats):
     last_scale: NonNegative
     weight_average: Probability
     average: AverageSettings | None
-    earlier: EarlierSettings | None
+    earlier: EarlierSettings
     ask_forced: bool
 
     learnt: ClassVar = ("networks", "weight_average", "magnet", "average")
@@ -141,9 +141,9 @@ class PPO(NetworkLearner, Seats):
         self._responds: Responses | None = None  # None: every seat learns
         self._other: nn.Module = self._actor  # in seats that do not learn, where there are some
         self._selves: EarlierSelves | None = None
-        if self.earlier is not None:
+        if self.earlier.share:
             if given.opponent is not None:
-                raise Refused("earlier: needs self-play; with an opponent: null")
+                raise Refused("earlier.share: needs self-play; with an opponent: 0")
             self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
             self._responds = Responses(self._agents, self._selves.learning)
             self._other = self._selves.module

@@ -39,12 +39,14 @@ ONCE: dict[str, Any] = {"workers": 1}
 # How runs of earlier versions were measured, which lack these settings of `evaluation`.
 BEFORE = {"reduce": "none", "control": None, "exact_every": None}
 # The same of `algo`, by the name of its class.
+_SELVES = "poker_rl.learning.earlier.EarlierSettings"
+NO_EARLIER = {"earlier": {"_target_": _SELVES, "share": 0.0, "every": 100, "keep": 40}}
 OF_CLASS: dict[str, dict[str, Any]] = {
-    "APU": {"reward_power": 2.0, "last_scale": 1.0, "remember": "learner", "earlier": None},
+    "APU": {"reward_power": 2.0, "last_scale": 1.0, "remember": "learner"} | NO_EARLIER,
     "ActorCritic": {"average_exact": None},
     "MCCFR": {"traversals": 1},
-    "PPO": {"earlier": None},
-    "PolicyNFSP": {"earlier": None},
+    "PPO": NO_EARLIER,
+    "PolicyNFSP": NO_EARLIER,
 }
 LONGEST_ROW = 1 << 18  # bytes of a row of metrics.jsonl, with room to spare
 # All that lies in a run folder before its manifest does.

@@ -60,7 +60,7 @@ def apu(game: Poker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **c
         "soft_target": 0.1,
         "last_scale": 1.0,
         "remember": "learner",
-        "earlier": None,
+        "earlier": EarlierSettings(share=0.0, every=1, keep=1),
         "reward": "published",
         "reward_power": 2.0,
         "reward_unit": 1.0,
@@ -351,7 +351,7 @@ def test_copies_are_earlier_selves_in_a_share_of_the_iterations(
         assert others in ({learner._selves.module}, {learner._others})
         shared += others == {learner._selves.module}
     assert shared / 200 == pytest.approx(0.3, abs=0.1)
-    with pytest.raises(Refused, match="earlier: copies play in dual_apu alone; with apu: null"):
+    with pytest.raises(Refused, match=r"earlier\.share: copies play in dual_apu alone; with apu: 0"):
         apu(kuhn(3), earlier=earlier)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from poker_rl.config.schedules import Constant
+from poker_rl.learning.earlier import EarlierSettings
 
 
 def ppo_settings(**changed: Any) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def ppo_settings(**changed: Any) -> dict[str, Any]:
         "last_scale": 0.01,
         "weight_average": 0.95,
         "average": None,
-        "earlier": None,
+        "earlier": EarlierSettings(share=0.0, every=1, keep=1),
         "members": "shared",
         "instances": 1,
         "seating": "fixed",
