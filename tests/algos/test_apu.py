@@ -351,7 +351,9 @@ def test_copies_are_earlier_selves_in_a_share_of_the_iterations(
         assert others in ({learner._selves.module}, {learner._others})
         shared += others == {learner._selves.module}
     assert shared / 200 == pytest.approx(0.3, abs=0.1)
-    with pytest.raises(Refused, match=r"earlier\.share: copies play in dual_apu alone; with apu: 0"):
+    with pytest.raises(
+        Refused, match=r"earlier\.share: copies play in dual_apu alone; with apu: 0"
+    ):
         apu(kuhn(3), earlier=earlier)
 
 
