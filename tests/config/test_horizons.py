@@ -52,6 +52,12 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "experiment=dual_apu_ctrl_linear": ONE,
     "experiment=dual_apu_fc_linear": ONE,
     "experiment=dual_apu_none_linear": ONE,
+    "experiment=dual_apu_none_linear_long": {
+        "epsilon": 20000,
+        "actor_lr": 90000,
+        "critic_lr": 90000,
+        "entropy": 81000,
+    },
     "experiment=best_response": {"lr": 8e6, "entropy": 6.4e6},
     "experiment=best_response_leduc": {"lr": 2e6, "entropy": 1.6e6},
     "experiment=big2_ppo": {"clip": 150e6, "lr": 150e6, "entropy": 150e6},
