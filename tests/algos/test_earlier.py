@@ -10,6 +10,7 @@ import torch
 from averages import average
 from givens import given
 from ppo_settings import ppo_settings
+from watched import watched
 
 from poker_rl.algos.nfsp_ppo import PolicyNFSP
 from poker_rl.algos.ppo import PPO
@@ -17,7 +18,6 @@ from poker_rl.config.build import build
 from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.learning.earlier import EarlierSettings
-from poker_rl.learning.rollout import Batch
 from poker_rl.nets.dense import MLP
 from poker_rl.players.load import load_player
 
@@ -49,14 +49,7 @@ def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self(
     learner._selves.renew = lambda iterations: None  # type: ignore[method-assign]
     always(learner._actor, 2)
     always(learner._selves.module, 1)
-    learnt: list[tuple[Batch, np.ndarray]] = []
-    decided = learner._learns
-
-    def watching(batch: Batch) -> np.ndarray:
-        learnt.append((batch, decided(batch)))
-        return learnt[-1][1]
-
-    learner._learns = watching  # type: ignore[method-assign]
+    learnt = watched(learner)
     learner.learn()
     ((batch, own),) = learnt
     free = batch.mask[:, 2]

@@ -12,6 +12,7 @@ import torch
 from averages import average
 from givens import given
 from ppo_settings import ppo_settings
+from watched import watched
 
 from poker_rl.algos.nfsp_ppo import PolicyNFSP
 from poker_rl.config.build import build
@@ -20,7 +21,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.games.game import Game
 from poker_rl.games.tree import tree_of
-from poker_rl.learning.rollout import OPEN, Batch
+from poker_rl.learning.rollout import OPEN
 from poker_rl.nets.dense import MLP
 
 
@@ -32,19 +33,6 @@ def nfsp(game: Game, seed: int = 0, **changed: Any) -> PolicyNFSP:
     settings = ppo_settings(**{"average": average(), "eta": 0.3} | changed)
     net = MLP(hidden=[32], activation="relu", init="orthogonal", features="observation")
     return PolicyNFSP(**settings, given=given(game, net, seed))
-
-
-def watched(learner: PolicyNFSP) -> list[tuple[Batch, np.ndarray]]:
-    """Fills with each batch of the learner's and which of its rows are best responses."""
-    batches: list[tuple[Batch, np.ndarray]] = []
-    decided = learner._learns
-
-    def watching(batch: Batch) -> np.ndarray:
-        batches.append((batch, decided(batch)))
-        return batches[-1][1]
-
-    learner._learns = watching  # type: ignore[method-assign]
-    return batches
 
 
 def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
