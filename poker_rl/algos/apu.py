@@ -5,14 +5,14 @@ APU and Dual-APU are the method of Shi and others for six-player limit hold'em
 there are four ways of who learns:
 
     apu            an actor-critic an agent, one of which learns at a time
-    dual_apu       one learner; a copy of its actor, renewed every so often, plays for the others,
-                   or in a share of the iterations an `earlier` one
+    dual_apu       one learner; a copy of its actor, renewed every so often, plays for the others
     apu_ctrl       an actor-critic an agent, and all learn at once
     dual_apu_ctrl  one actor-critic plays and learns for all
 
 An iteration:
 
-    play `episodes` of them: who learns now takes with chance epsilon any legal action, else samples
+    play `episodes` of them, in a share of the iterations one agent alone against `earlier` selves
+        of all the others: who learns now takes with chance epsilon any legal action, else samples
         pi(s); the others sample theirs
     put (w, a, r, w') of each decision of those who `remember` into their own memory; w is the table
         with all its cards, s what its player sees of it, w' the table at his next decision in the
@@ -105,10 +105,10 @@ class APU(NetworkLearner):
     own: ClassVar = ("agents", "memory", "selves")
 
     def __post_init__(self, given: Given) -> None:
-        if self.earlier.share and self.update != "dual_apu":
-            raise Refused(f"earlier.share: copies play in dual_apu alone; with {self.update}: 0")
         if given.opponent is not None and self.update != "dual_apu_ctrl":
             raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
+        if given.opponent is not None and self.earlier.share:
+            raise Refused("earlier.share: needs self-play; with an opponent: 0")
         game = given.game
         self._hands = Hands(game)
         self._episode = game.seats  # hands
@@ -146,13 +146,14 @@ class APU(NetworkLearner):
             memory.demand_full("batch", self.batch)
             own = slice(first, first + together)
             self._learners.append(Learner(own, [part(net, own) for net in networks], memory))
-        self._others: nn.Module | None = None  # the actor of those who do not learn
+        self._others: nn.Module | None = None  # the copy of the actor
         if self.update == "dual_apu":
             self._others = deepcopy(self._actor).requires_grad_(False)
         self._selves: EarlierSelves | None = None
         if self.earlier.share:
             self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
-        self._playing = self._others  # in this iteration
+        self._playing = self._others  # in this iteration, the actor of those who do not learn
+        self._learning = np.full(game.seats, True)  # which agents learn in it
         self._seen: list[np.ndarray] = []  # of this iteration's rows: moves and chips paid, [B, 2]
 
     def _iterate(self) -> dict[str, float]:
@@ -164,7 +165,10 @@ class APU(NetworkLearner):
             self._selves.renew(self.progress.iterations)
             if self._selves.play():
                 self._playing = self._selves.module
-        learner = self._learner
+        learner = self._learners[self._turn % len(self._learners)]
+        together = self.update in ("apu_ctrl", "dual_apu_ctrl")
+        self._learning[:] = together and self._playing is None
+        self._learning[self._turn % self._agents.copies] = True
         due = -self._updates_by(self.progress.hands)
         batch = self._agents.rollout.play_out(self._act)
         self._remember(batch, self._learners if self.remember == "all" else [learner])
@@ -188,10 +192,9 @@ class APU(NetworkLearner):
         return {"actor_lr": fewest, "critic_lr": fewest}
 
     @property
-    def _learner(self) -> Learner:
-        """Who learns in the hands that come next."""
-        turn = self.progress.hands // (self.agent_period * self._episode)
-        return self._learners[turn % len(self._learners)]
+    def _turn(self) -> int:
+        """Periods of an agent that are over: whose turn it is where one alone learns."""
+        return self.progress.hands // (self.agent_period * self._episode)
 
     def _before(self, period: int) -> int:
         """Hands since a period of so many episodes was over."""
@@ -201,12 +204,8 @@ class APU(NetworkLearner):
         period = self.training_period * self._episode * self._agents.workers
         return hands * self.updates // period  # of each process, on the average
 
-    def _learns(self, copy: np.ndarray, agent: np.ndarray) -> np.ndarray:
-        """Which decisions are those of who learns now, [N] bool."""
-        return self._learner.owns(copy) if self._others is None else agent == 0
-
     def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        learns = self._learns(rows.copy, rows.agent)
+        learns = self._learning[rows.agent]
         if self._playing is None:
             policy = self._agents.policy(self._actor, rows)
         else:
@@ -221,7 +220,7 @@ class APU(NetworkLearner):
         return self._agents.drawn(mixed(policy, rows.mask, explores))
 
     def _remember(self, batch: Batch, learners: Sequence[Learner]) -> None:
-        """Keep decisions in hands that are over: each learner's own, in dual_apu copies' too."""
+        """Keep decisions in hands that are over: each learner's own."""
         records = self._agents.rollout.tables.records
         moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._seen]).T  # [N]
         ended = batch.next == ENDED
@@ -234,7 +233,7 @@ class APU(NetworkLearner):
         for learner in learners:
             owned = learner.owns(batch.copy)
             if self.remember == "learner":
-                owned &= self._learns(batch.copy, batch.agent)
+                owned &= self._learning[batch.agent]
             own = np.flatnonzero(owned)
             learner.memory.add(
                 batch.copy[own] - learner.copies.start,

@@ -329,32 +329,36 @@ def test_the_learner_learns_among_the_others(remember: str) -> None:
     assert len(kept["reward"]) == (own if remember == "learner" else moves)
 
 
-def test_copies_are_earlier_selves_in_a_share_of_the_iterations(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("update", WAYS)
+def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(
+    update: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     earlier = EarlierSettings(share=0.3, every=5, keep=2)
-    learner = apu(kuhn(3), update="dual_apu", earlier=earlier)
-    assert learner._selves is not None
-    asked: set[Any] = set()
+    learner = apu(kuhn(3), update=update, earlier=earlier)
+    selves, usual = learner._selves, {learner._others} - {None}
+    assert selves is not None
+    asked: dict[Any, set[int]] = {}  # whom each network plays for
     policy = learner._agents.policy
 
     def watched(module: Any, rows: Any) -> np.ndarray:
-        asked.add(module)
+        asked.setdefault(module, set()).update(rows.agent.tolist())
         return policy(module, rows)
 
     monkeypatch.setattr(learner._agents, "policy", watched)
-    shared = 0
+    shared, met = 0, set()
     for _ in range(200):
         asked.clear()
         learner.learn()
-        others = asked - {learner._actor}
-        assert others in ({learner._selves.module}, {learner._others})
-        shared += others == {learner._selves.module}
+        others = set(asked) - {learner._actor}
+        if others == {selves.module}:
+            (alone,) = asked[learner._actor]
+            assert alone not in asked[selves.module]
+            met.add(alone)
+            shared += 1
+        else:
+            assert others == usual
+    assert met == ({0} if update.startswith("dual") else {0, 1, 2})
     assert shared / 200 == pytest.approx(0.3, abs=0.1)
-    with pytest.raises(
-        Refused, match=r"earlier\.share: copies play in dual_apu alone; with apu: 0"
-    ):
-        apu(kuhn(3), earlier=earlier)
 
 
 @pytest.mark.parametrize("update", ["apu", "apu_ctrl"])
@@ -537,8 +541,7 @@ def test_the_actor_does_not_see_the_others_cards_and_the_critic_does(net: Any) -
 def test_resumed_equals_uninterrupted_to_the_bit(update: str) -> None:
     game = game_of("leduc")
     changed: dict[str, Any] = {"update": update, "replay": 40, "agent_period": 8}
-    if update == "dual_apu":
-        changed["earlier"] = EarlierSettings(share=0.5, every=2, keep=2)
+    changed["earlier"] = EarlierSettings(share=0.5, every=2, keep=2)
     whole = apu(game, **changed)
     for _ in range(9):
         whole.learn()
@@ -654,6 +657,15 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (
         lambda: apu(kuhn(), update="dual_apu", opponent=object()),
         "update: dual_apu plays itself; with an opponent: dual_apu_ctrl",
+    ),
+    (
+        lambda: apu(
+            kuhn(),
+            update="dual_apu_ctrl",
+            opponent=object(),
+            earlier=EarlierSettings(share=0.1, every=1, keep=1),
+        ),
+        "earlier.share: needs self-play; with an opponent: 0",
     ),
     (
         lambda: build(option("algo", "apu") | {"update": "dual"}, "algo"),
