@@ -104,7 +104,8 @@ HEAD = """\
 # Every learner on every small game
 
 Exploitability of the **final checkpoint**, exact, over the whole tree of the game; of three
-players NashConv, the sum of what each would gain by its best response. The unit is the ante.
+players NashConv, the sum of what each would gain by its best response (exploitability, their
+mean, is a third of it). The unit is the ante.
 Figures are means over seeds ± half of Student's 95 % interval; a solver that draws nothing is the
 same for every seed and needs one. The player is the headline player of the run: what its algorithm
 is to be judged by, chosen beforehand. Seconds are of one core, measurements included, while the
@@ -170,7 +171,12 @@ class Row:
 
 def figures(group: Group, game: str) -> Figures:
     """What the project's tables and pictures know of a row."""
-    return Figures(game, [group], group.runs[0].measures[:1], "decisions", None, False)
+    return Figures(game, [group], [measure(game)], "decisions", None, False)
+
+
+def measure(game: str) -> str:
+    """What the page tells of the players of a game."""
+    return "nash_conv" if game == "kuhn_3p" else "exploitability"
 
 
 def cells(row: Row, group: Group) -> list[str]:
@@ -262,8 +268,8 @@ def picture(game: str, groups: dict[Row, Group]) -> None:
     figure, axes = canvas(12, 5.5, 1, 2)
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
         draw(ax, [curve(group, game, x) for group in drawn(groups)], log=True)
-        measure = "NashConv" if game == "kuhn_3p" else "exploitability"
-        label(ax, GAMES[game], x, f"{measure} (antes)")
+        told = "NashConv" if measure(game) == "nash_conv" else "exploitability"
+        label(ax, GAMES[game], x, f"{told} (antes)")
     footnote(figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py")
     with replaced(IMAGES / f"small_{game}.png") as beside:
         figure.savefig(beside, format="png", dpi=110)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def test_rows_are_trained_once_and_stand_on_the_page(
     (row,) = [line for line in again.splitlines() if line.startswith("| mccfr |")]
     assert [cell.strip() for cell in row.split("|")[1:-1]][3] == "1"
     assert "budget=4e3 seed=0`" in row
+
+
+def test_of_three_players_the_figure_is_nash_conv(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "game=kuhn_3p algo=mccfr budget=100"
+    monkeypatch.setitem(small_games.EXPERIMENTS, ("kuhn_3p", "mccfr"), words)
+    monkeypatch.setattr("sys.argv", ["small_games.py", "kuhn_3p/mccfr", "seeds=1"])
+    Path("docs/images").mkdir(parents=True)
+    small_games.main()
+    (folder,) = Path("outputs/small_games/kuhn_3p/mccfr/kuhn_3p/mccfr").iterdir()
+    row = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    gains = [row[f"eval/average/gain/seat_{seat}"] for seat in range(3)]
+    points = list(csv.DictReader(Path("docs/benchmark/kuhn_3p.csv").read_text().splitlines()))
+    assert float(points[-1]["antes"]) == pytest.approx(sum(gains), rel=1e-4)
 
 
 def test_parts_of_games_that_ran_elsewhere_stay(monkeypatch: pytest.MonkeyPatch) -> None:
