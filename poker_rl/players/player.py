@@ -57,17 +57,21 @@ class Player(Protocol):
         """The player whose `state()` this was; `device` is where its networks go."""
 
 
-NO_NUMBERS = "a player's probabilities are not numbers: the weights are far too large"
+class NotNumbers(Refused):
+    """A network has diverged: nothing that is measured of it means a thing."""
+
+    def __init__(self) -> None:
+        super().__init__("a player's probabilities are not numbers: the weights are far too large")
 
 
 def finite(chances: np.ndarray) -> np.ndarray:
     """The same probabilities, if they are numbers.
 
     Raises:
-        Refused: if not: of a network that has diverged nothing that is measured means a thing.
+        NotNumbers: if not.
     """
     if not np.isfinite(chances).all():
-        raise Refused(NO_NUMBERS)
+        raise NotNumbers
     return chances
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from poker_rl.config.settings import Refused
 from poker_rl.games.game import rule as compiled
-from poker_rl.players.player import NO_NUMBERS
+from poker_rl.players.player import NotNumbers
 
 
 def draw(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -21,12 +20,12 @@ def draw(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         actions, [B] int64.
 
     Raises:
-        Refused: if a row has no action with a chance, as where a network has diverged.
+        NotNumbers: if a row has no action with a chance, as where a network has diverged.
     """
     action = np.full(len(probabilities), -1)
     _draw(np.ascontiguousarray(probabilities, np.float64), uniform, action)
     if (action < 0).any():
-        raise Refused(NO_NUMBERS)
+        raise NotNumbers
     return action
 
 

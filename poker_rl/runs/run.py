@@ -9,7 +9,8 @@ the algorithm.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -22,6 +23,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import Evaluation
 from poker_rl.games.game import Game
 from poker_rl.learning import processes
+from poker_rl.players.player import NotNumbers
 from poker_rl.runs import together
 from poker_rl.runs.record import Recorder, flatten
 from poker_rl.runs.resume import demand_fit, demand_kept, kept
@@ -125,7 +127,8 @@ class Run:
         idle = 0
         while self.step < self.budget and not stop.asked():
             before, started = self.step, perf_counter()
-            metrics = self.algorithm.learn()
+            with self.numbers():
+                metrics = self.algorithm.learn()
             self.demand_finite(metrics)
             self.recorder.add(metrics, perf_counter() - started, self.step)
             exact = self.evaluation.exact_every
@@ -160,7 +163,8 @@ class Run:
         regular = [one for one in self.regular if one <= decisions // 2]
         there = [path for path in checkpoint.snapshots(self.folder) if int(path.stem) in regular]
         half = there[-1] if there else None  # a user may have deleted some
-        measurements = self.evaluation.evaluate(players, half, exact)
+        with self.numbers():
+            measurements = self.evaluation.evaluate(players, half, exact)
         self.demand_finite(flatten(measurements))
         seconds = perf_counter() - started
         self.last_row = self.recorder.row(self.algorithm.progress, measurements, seconds)
@@ -205,6 +209,14 @@ class Run:
         for tag, value in values.items():
             if not isfinite(value):
                 raise self.diverged(f"{tag} is {float(value)}")
+
+    @contextmanager
+    def numbers(self) -> Iterator[None]:
+        """A player whose probabilities are no numbers in this context has diverged."""
+        try:
+            yield
+        except NotNumbers as error:
+            raise self.diverged(str(error)) from error
 
     def diverged(self, what: str) -> Diverged:
         decisions = self.algorithm.progress.decisions

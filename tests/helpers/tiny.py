@@ -15,6 +15,7 @@ import torch
 
 from poker_rl.algos.algorithm import Progress
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.players.sampling import draw
 from poker_rl.runs.train import train as train_run
 
 
@@ -34,7 +35,7 @@ class TinyPlayer:
 
 
 class TinyAlgorithm:
-    """Fits noise, some 5 to 11 decisions at a time; `nan_at` breaks a metric or a weight."""
+    """Fits noise, 5 to 11 decisions at a time; `nan_at` breaks a metric, a weight or a draw."""
 
     def __init__(self, seed: int, nan_at: int = 0, nan_in: str = "metric") -> None:
         self.nan_at, self.nan_in = nan_at, nan_in
@@ -63,6 +64,8 @@ class TinyAlgorithm:
         if self.progress.iterations == self.nan_at:
             if self.nan_in == "metric":
                 metrics["loss/policy"] = float("nan")
+            elif self.nan_in == "draw":
+                draw(np.full((1, 3), np.nan), np.zeros(1))
             else:
                 with torch.no_grad():
                     self.net.bias[1] = float("inf")

@@ -283,10 +283,14 @@ def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
     assert same(result(tiny.only_folder()), resumed)
 
 
-@pytest.mark.parametrize("where", ["metric", "weight"])
+@pytest.mark.parametrize("where", ["metric", "weight", "draw"])
 def test_not_a_number_stops_the_run(where: str) -> None:
     algo = {"nan_at": 31, "nan_in": where}
-    named = {"metric": r"loss/policy is nan", "weight": r"(loss/policy is|net\.bias|eval/)"}[where]
+    named = {
+        "metric": r"loss/policy is nan",
+        "weight": r"(loss/policy is|net\.bias|eval/)",
+        "draw": r"probabilities are not numbers: .* after \d+ decisions",
+    }[where]
     with pytest.raises(Diverged, match=named) as error:
         tiny.train(algo=algo)
     folder = tiny.only_folder()
