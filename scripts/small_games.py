@@ -116,7 +116,8 @@ and its libraries are about 400 MiB.
 `sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, and nothing
 on Kuhn for three; on no-limit Leduc and on Kuhn for three the others take over what was found on
 Leduc and on Kuhn. Of `vpg` and `mmd` on Leduc and `actor_critic` on Kuhn, the last strength of the
-entropy bonus alone was chosen, after runs in which play drifted away at the end. Where a command
+entropy bonus alone was chosen (of `actor_critic` its `alpha`, and the default was kept), after runs
+in which play drifted away at the end. Where a command
 names only game, algorithm, network and budget, the settings are the algorithm's defaults, made on
 Kuhn. So the table tells how far each learner came by the command beside it, not which one is best.
 """
