@@ -69,6 +69,8 @@ def share_layers(player: dict[str, Any], count: int) -> None:
     A file holds a tensor once. The player may be an average of weights over the last iterations,
     which its critic is not; so what the critic says may differ a little from what it did.
     """
+    if player["critic"] is None:  # as where rewards were discounted
+        return
     for name, weight in player["weights"].items():
         if any(name.startswith(f"layers.{layer}.") for layer in range(count)):
             player["critic"]["weights"][name] = weight

@@ -22,6 +22,7 @@ from typing import Any
 RUNS = (
     "game=kuhn algo=cfr_plus budget=200",
     "game=leduc algo=mccfr budget=2000",
+    "game=leduc algo=public_cfr budget=20",
     "game=kuhn algo=reinforce budget=20000",
     "game=leduc algo=vpg budget=40000",
     "game=leduc algo=ppo budget=60000",
@@ -38,6 +39,8 @@ RUNS = (
     "experiment=k2_fixed_opponent budget=20",
     "experiment=apu budget=40 evaluation.opponents=[call]",
     "experiment=dual_apu budget=40 evaluation.opponents=[call]",
+    "experiment=apu_none budget=240 algo.earlier.share=0.5 algo.earlier.every=5"
+    " evaluation.opponents=[call]",
     "experiment=apu_none budget=240 evaluation.opponents=[call]",
     "experiment=ppo_lhe budget=100000",
     "experiment=ppo_lhe_6p budget=60000 evaluation.opponents=[call]",

@@ -165,7 +165,7 @@ class APU(NetworkLearner):
             self._selves.renew(self.progress.iterations)
             if self._selves.play():
                 self._playing = self._selves.module
-        learner = self._learners[self._turn % len(self._learners)]
+        learner = self._learner
         together = self.update in ("apu_ctrl", "dual_apu_ctrl")
         self._learning[:] = together and self._playing is None
         self._learning[self._turn % self._agents.copies] = True
@@ -195,6 +195,11 @@ class APU(NetworkLearner):
     def _turn(self) -> int:
         """Periods of an agent that are over: whose turn it is where one alone learns."""
         return self.progress.hands // (self.agent_period * self._episode)
+
+    @property
+    def _learner(self) -> Learner:
+        """Who learns in the hands that come next."""
+        return self._learners[self._turn % len(self._learners)]
 
     def _before(self, period: int) -> int:
         """Hands since a period of so many episodes was over."""

@@ -33,6 +33,7 @@ from poker_rl.config.settings import NonNegative, Sweeps
 from poker_rl.games.game import Game, rule
 from poker_rl.games.public.places import Place, Places
 from poker_rl.games.public.ranges import against_all, show_down
+from poker_rl.games.sequences import mean_regret
 from poker_rl.learning.room import demand
 from poker_rl.players.player import Player
 from poker_rl.players.public_table import PublicTablePlayer, places_of
@@ -73,8 +74,9 @@ class PublicCFR:
         self.progress.updates += sweeps
         self.progress.hands += sweeps * self._game.deal_count()
         self.progress.decisions += sweeps * self._places.rows
-        first = self._regrets[self._places.span(self._places.root.after[0])]
-        return {"regret/positive": float(first.max(1).clip(0).mean()) / self.progress.iterations}
+        # as CFR weighs it, by the chance of cards and of the other seat's moves
+        first = mean_regret(self._regrets[self._places.span(self._places.root.after[0])])
+        return {"regret/first_street": first / self._places.tree.pairs / self.progress.iterations}
 
     def _weights(self) -> tuple[float, float, float]:
         """What positive and negative regrets keep, and what this iteration counts."""

@@ -69,6 +69,8 @@ class SDCFR(NetworkLearner):
     def __post_init__(self, given: Given) -> None:
         if given.opponent is not None:
             raise Refused("opponent: sd_cfr plays itself, and takes none")
+        if given.net.values is not given.net:
+            raise Refused("net: a shape for policies, and regrets are values; try mlp_relu")
         seats = Seats(members=self.members, instances=self.instances, seating="fixed")
         self._begin(Agents(given, seats, tables=self.hands, key="hands"))
         agents, game = self._agents, given.game

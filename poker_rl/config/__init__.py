@@ -1,6 +1,7 @@
 """From YAML and the command line to checked settings and the objects that they name.
 
-Imports no other room; every room may import it. Only `compose` knows hydra.
+Imports no other room; every room may import it. Only `compose`, `overrides` and `sweeps` know of
+hydra.
 """
 
 from poker_rl.config.settings import (

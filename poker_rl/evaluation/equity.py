@@ -95,6 +95,7 @@ def fill(games, tables, shown, most, seed, room, out):
             out[i, seat, 0] = share[at, seat] * pot - stake(game, table, seat)
             out[i, seat, 1] = share[at, seat]
         if table.over:
+            room[0] = tables[i]  # with the deck as it was
             play_out(game, table, known, most, seed, True, paid)
             for seat in range(game.seats):
                 out[i, seat, 0] = paid[seat]

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW_SNAPSHOTS = 5
-JSON, CSV = "evaluation.json", "evaluation.csv"
 
 
 @dataclass(frozen=True, kw_only=True)

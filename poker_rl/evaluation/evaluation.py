@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -52,7 +53,8 @@ class Evaluation:
     """Exact exploitability and value of every player, or what it wins from bots.
 
     With a player called `others` in every seat but the first, it is the first seat's play that is
-    measured.
+    measured: what `gain/seat_0` and the others tell is then of the table as it sits, and so are
+    `nash_conv`, their sum, and `exploitability`, their mean.
 
     Args:
         load: builds the player of a name in `conf/player` or of a run folder.
@@ -206,18 +208,12 @@ class Evaluation:
         seats = range(self._game.seats)
         won = {"value": value[0]} | {f"value/seat_{i}": value[i] for i in seats if len(seats) > 2}
         distance = float(gain.sum()) * scale
-        kind = "exact" if self.others is None else f"against {self.others}"
+        kind = "exact" if self.others is None else f"exact, beside {self.others}"
+        told = {"exploitability": distance / len(seats), "nash_conv": distance}
+        gained = {f"gain/seat_{i}": gain[i] * scale for i in seats}
         return {
-            "exploitability": Measurement(distance / len(seats), None, unit, "exact"),
-            "nash_conv": Measurement(distance, None, unit, "exact"),
-            **{
-                tag: Measurement(float(chips), None, "chips a hand", kind)
-                for tag, chips in won.items()
-            },
-            **{
-                f"gain/seat_{i}": Measurement(float(gain[i]) * scale, None, unit, "exact")
-                for i in seats
-            },
+            tag: Measurement(float(number), None, "chips a hand" if tag in won else unit, kind)
+            for tag, number in (told | won | gained).items()
         }
 
     def median(self, tree: Tree, policies: np.ndarray) -> np.ndarray:
@@ -227,16 +223,21 @@ class Evaluation:
         return median
 
     def spread(self, tag: str, sample: Sequence[Measurement]) -> Measures:
-        """A measure of one instance as it is; of several the mean and the percentiles."""
+        """A measure of one instance as it is; of several the mean and the percentiles.
+
+        They play the same deals, so the interval of the mean is at most the mean of theirs, which
+        is told. Of a percentile it is not known: the widest of theirs stands for it.
+        """
         if len(sample) == 1:
             return {tag: sample[0]}
         results = [one.value for one in sample]
-        tags = [tag, *(f"{tag}/p{percent}" for percent in self.percentiles)]
-        told = [np.mean(results), *np.percentile(results, self.percentiles)]
+        half = [one.half_width for one in sample if one.half_width is not None]
+        mean, widest = (fmean(half), max(half)) if half else (None, None)
         unit, kind = sample[0].unit, sample[0].kind
-        return {
-            name: Measurement(float(value), None, unit, kind)
-            for name, value in zip(tags, told, strict=True)
+        levels = zip(self.percentiles, np.percentile(results, self.percentiles), strict=True)
+        return {tag: Measurement(fmean(results), mean, unit, kind)} | {
+            f"{tag}/p{percent}": Measurement(float(value), widest, unit, kind)
+            for percent, value in levels
         }
 
     def figures(self, players: Mapping[str, Player], metrics: Path | None) -> dict[str, Figure]:

@@ -127,7 +127,7 @@ def matches(curves: Curves, axis: str, unit: str) -> Figure | None:
         ax.axhline(0, color=INK, linewidth=0.8)
         label(ax, f"Against {brief(opponent)}", axis, f"won ({unit})")
         lines += found
-    footnote(figure, f"duplicate matches{shaded(lines)}{paths(opponents)}")
+    footnote(figure, f"matches{shaded(lines)}{paths(opponents)}")
     return figure
 
 
@@ -160,7 +160,7 @@ def networks(
         label(last, title, "decisions of the earlier self", f"won ({unit})")
         for ax in (*axes, last):
             ax.axhline(0, color=INK, linewidth=0.8)
-    footnote(figure, f"duplicate matches; shaded: 95 % interval{paths(bots)}")
+    footnote(figure, f"matches; shaded: 95 % interval{paths(bots)}")
     return figure
 
 
@@ -181,7 +181,7 @@ def outcomes(matches: Sequence[tuple[str, str, Outcomes]]) -> Figure | None:
         title = f"{player} against {brief(opponent)}"
         label(ax, title, f"won in a hand ({ended.unit})", f"% of {hands.sum():,} hands")
     opponents = [opponent for _, opponent, _ in matches]
-    footnote(figure, f"every hand of duplicate matches{paths(opponents)}")
+    footnote(figure, f"every hand of the matches{paths(opponents)}")
     return figure
 
 

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A value with its unit, its 95 % interval if it was sampled, and what kind of number it is."""
+    """A value with its unit, its 95 % interval if it was sampled, and what kind of number it is.
+
+    Kinds: "exact", "exact, beside <player>", "fitted", "lower_bound", perhaps "vacuous", and of
+    matches whom they were against.
+    """
 
     value: float
     half_width: float | None  # of the 95 % interval; None if exact
     unit: str  # such as "ante/hand", "mbb/hand" or "chips a hand"
-    kind: str  # "exact", "lower_bound", perhaps "vacuous", or "against <player>"
+    kind: str
 
     def __str__(self) -> str:
         interval = "" if self.half_width is None else f" ± {self.half_width:.2g}"

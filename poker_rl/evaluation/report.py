@@ -171,7 +171,12 @@ class Report:
         """What a match is."""
         others = ", all other seats taken by the same opponent" if self.game.seats > 2 else ""
         unit = self.matches[0].won.unit
-        return f"{self.deals:,} deals, each played in every seat{others}; {unit}, 95 % interval"
+        dealt = {
+            "none": "deals, each played in every seat",
+            "aivat": "deals, each played in every seat, with less luck in what is told (aivat)",
+            "control": "hands in every seat, each of its own cards, set against a control player's",
+        }[self.evaluation["reduce"]]
+        return f"{self.deals:,} {dealt}{others}; {unit}, 95 % interval"
 
     def _matches(self) -> list[list[str]]:
         exactly = self.matches[0].exact is not None

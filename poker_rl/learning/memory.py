@@ -209,19 +209,22 @@ class Memory:
         self._fewest = None
         if not len(copy):
             return
-        mine = (copy[:, None] == np.arange(self.copies)).cumsum(0)  # [N, K]
-        number = self.added[copy] + mine[np.arange(len(copy)), copy] - 1
-        self.added += mine[-1]
+        counts = np.bincount(copy, minlength=self.copies)
+        order = np.argsort(copy, kind="stable")
+        place = np.empty(len(copy), np.int64)  # among the new items of the same copy
+        place[order] = np.arange(len(copy)) - np.repeat(counts.cumsum() - counts, counts)
+        number = self.added[copy] + place
+        self.added += counts
         slot = self.rule.slots(number, self.capacity, self._entering)
         kept = np.flatnonzero(slot < self.capacity)[::-1]  # of items in one slot the last stays
-        place, item = np.unique((copy * self.capacity + slot)[kept], return_index=True)
-        to = torch.from_numpy(place).to(self._device)
+        into, item = np.unique((copy * self.capacity + slot)[kept], return_index=True)
+        to = torch.from_numpy(into).to(self._device)
         for name, column in self._columns.items():
             part = parts[name][kept[item]]
             if column.dtype == torch.bool:
                 part = np.packbits(part, axis=-1)
-            into = self._parts[name]
-            into.index_copy_(0, to, torch.from_numpy(part).to(self._device, into.dtype))
+            store = self._parts[name]
+            store.index_copy_(0, to, torch.from_numpy(part).to(self._device, store.dtype))
         self._measure()
 
     def sample(self, count: int) -> dict[str, Tensor]:

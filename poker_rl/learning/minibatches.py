@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import rule as compiled
+from poker_rl.games.hashing import hashed
 from poker_rl.learning import processes
 from poker_rl.nets.copies import copies_of, routed
 from poker_rl.nets.dense import logits
@@ -85,9 +86,7 @@ def _find(rows, first, place):  # type: ignore[no-untyped-def]
     taken = np.full(size, -1)  # by the distinct row of this number
     found = 0
     for i in range(len(rows)):
-        bits = np.uint64(0xCBF29CE484222325)  # FNV-1a (Fowler, Noll, Vo)
-        for j in range(rows.shape[1]):
-            bits = (bits ^ np.uint64(rows[i, j])) * np.uint64(0x100000001B3)
+        bits = hashed(rows[i], np.uint64(0))
         slot = np.int64(bits >> np.uint64(32)) & (size - 1)
         while taken[slot] >= 0:
             other, same = first[taken[slot]], True

@@ -119,7 +119,7 @@ class Session:
         ours, theirs = table.state(), head.get("table")
         if theirs != ours:
             theirs = theirs if isinstance(theirs, dict) else {}
-            key = next(key for key in ours if theirs.get(key) != ours[key])
+            key = next(key for key in ours | theirs if theirs.get(key) != ours.get(key))
             raise Refused(f"{file} is of a table with another {key}; leave {key} out to take it")
         session = cls(table, seed, name, None)
         for number, line in enumerate(lines[1:], 2):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, floor, log10
+from math import ceil, log10
 from typing import Any
 
 import numpy as np
@@ -112,8 +112,8 @@ def _mean(won: np.ndarray) -> dict[str, float | None]:
 
 
 def _more_hands(won: np.ndarray) -> tuple[float | None, int | None]:
-    """A round number about a tenth of the spread, and the hands for an interval as narrow."""
+    """A power of ten near a tenth of the spread, and the hands for an interval as narrow."""
     if len(won) < FEWEST_DEALS or not won.std():
         return None, None
-    goal = 10.0 ** (floor(log10(won.std(ddof=1))) - 1)
+    goal = 10.0 ** (round(log10(won.std(ddof=1))) - 1)
     return goal, max(0, ceil(len(won) * ((half_width(won) / goal) ** 2 - 1)))

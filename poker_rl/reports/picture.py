@@ -40,8 +40,8 @@ def draw(tables: Sequence[Figures]) -> Figure:
             ax, table.game, table.x, f"{measure} ({', '.join(sorted(units))})" if units else measure
         )
     kinds = {table.about(group, name, "kind") for table, name in wanted for group in table.groups}
-    words = ["exact"] * ("exact" in kinds)
-    words += ["won in duplicate matches"] * any(kind.startswith(AGAINST) for kind in kinds)
+    words = ["exact"] * any(kind.startswith("exact") for kind in kinds)
+    words += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
     several = any(len(table.counted(group)) > 1 for table in tables for group in table.groups)
     if several:
         words.append(

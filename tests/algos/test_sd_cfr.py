@@ -30,7 +30,9 @@ from poker_rl.players.table import TablePlayer
 NET = MLP(hidden=[32], activation="relu", init="torch", features="observation")
 
 
-def learner(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> SDCFR:
+def learner(
+    game: Poker, seed: int = 0, opponent: Any = None, net: Any = NET, **changed: Any
+) -> SDCFR:
     settings: dict[str, Any] = {
         "hands": 40,
         "power": 1.0,
@@ -47,7 +49,7 @@ def learner(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) ->
         "members": "seat",
         "instances": 1,
     }
-    return SDCFR(**settings | changed, given=given(game, NET, seed, opponent))
+    return SDCFR(**settings | changed, given=given(game, net, seed, opponent))
 
 
 def agents_of(game: Poker, hands: int = 1) -> Agents:
@@ -259,6 +261,8 @@ def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     caller = build(option("player", "call"), "opponent", game=game)
     with pytest.raises(Refused, match=r"^opponent: "):
         learner(game, opponent=caller)
+    with pytest.raises(Refused, match=r"^net: a shape for policies, and regrets are values"):
+        learner(game, net=build(option("net", "amounts"), "net"))
     with pytest.raises(Refused, match=r"^average_exact: tabulates one learner"):
         learner(game, average_exact=1, instances=2)
     holdem = build(option("game", "limit_holdem"), "game")

@@ -93,6 +93,19 @@ def test_instances_are_told_by_percentiles():
         assert results[f"nash_conv/p{percent}"] == pytest.approx(np.percentile(each, percent))
 
 
+def test_matches_of_instances_have_intervals():
+    """Instances that play the same have the interval of one of them."""
+    one = evaluation(KUHN, most_nodes=1, opponents=["uniform"], deals=100)
+    call = np.where(tree_of(KUHN).legal[:, 1:2], [0.0, 1.0, 0.0], 0.0)
+    alone, several = (
+        one.evaluate({"current": Policies(KUHN, np.array([call] * count))}) for count in (1, 3)
+    )
+    half_width = alone["current/against/uniform"].half_width
+    assert half_width > 0
+    assert len(several) > 1
+    assert {round(one.half_width, 9) for one in several.values()} == {round(half_width, 9)}
+
+
 def test_a_large_game_has_no_invented_distance():
     results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
     assert list(results) == [f"current/against/{name}" for name in ("uniform", "call", "raise")]
@@ -121,6 +134,8 @@ def test_others_have_every_seat_but_the_first():
     # What the best second player wins from the first is as it was.
     best = [results["gain/seat_1"] - results["value"] for results in (own, beside)]
     assert best[0] == pytest.approx(best[1])
+    told = evaluation(KUHN, others="equilibrium").evaluate({"current": loader(KUHN)("call")})
+    assert {one.kind for one in told.values()} == {"exact, beside equilibrium"}
 
 
 # The distance to optimal of Kuhn poker

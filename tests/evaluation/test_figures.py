@@ -139,7 +139,7 @@ def test_a_large_game_is_drawn_by_its_matches(tmp_path):
     assert titles(drawn["matches"]) == ["Against uniform"]
     ax = drawn["matches"].axes[0]
     assert ax.get_ylabel() == "won (mbb/hand)"
-    assert foot(drawn["matches"]) == "duplicate matches; shaded: 95 % interval"
+    assert foot(drawn["matches"]) == "matches; shaded: 95 % interval"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "95 % interval"]
     assert drawable(drawn["matches"])
 

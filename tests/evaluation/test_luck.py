@@ -168,6 +168,17 @@ def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions
         assert tables.payoffs()[0, seat] + luck[0, ALL_IN, 0] == pytest.approx(mean[seat])
 
 
+def test_a_hand_is_worth_as_much_whatever_was_asked_before():
+    game = load_game("nolimit_holdem_20")
+    tables = Tables(game, 1, 3)
+    tables.deal()
+    while not tables.records["over"].all():
+        tables.step(tables.legal().shape[1] - 1 - tables.legal()[:, ::-1].argmax(1))
+    twice = tables.records[[0, 0]]
+    first, second = Equity(game, boards=200).values(twice, np.zeros(2, np.int64))
+    np.testing.assert_array_equal(first, second)
+
+
 def test_drawn_boards_come_close_to_all_of_them():
     game = load_game("nolimit_holdem")
     tables = Tables(game, 1, 3)

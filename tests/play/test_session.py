@@ -401,6 +401,10 @@ def test_files_that_are_no_sessions_are_refused(tmp_path: Path) -> None:
         Session.resumed(file, table("kuhn", "call"))
     with pytest.raises(Refused, match="another game"):
         Session.resumed(file, table("leduc"))
+    later = line_changed(file, 0, table=table("kuhn").state() | {"stakes": 2})
+    with pytest.raises(Refused, match="another stakes"):
+        Session.resumed(later, table("kuhn"))
+    later.unlink()
     with pytest.raises(Refused, match="is not a file"):
         Session.resumed(tmp_path / "none.jsonl", table("kuhn"))
     wrong: dict[str, Any] = {

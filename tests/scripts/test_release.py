@@ -70,6 +70,14 @@ def test_layers_that_policy_and_critic_share_are_stored_once(
     assert sizes[0] - sizes[1] == pytest.approx(2 * (first_layer.numel() + 256), abs=2000)
 
 
+def test_a_player_without_a_critic_is_as_it_was() -> None:
+    """Where rewards are discounted, what a critic says is no number of chips."""
+    assert code(*SHORT, "algo.shared=1", "algo.gamma=0.9") == 0
+    (run,) = runs()
+    (player,) = release.released(run)["players"].values()
+    assert player["critic"] is None
+
+
 def test_a_run_that_met_another_player_is_refused() -> None:
     assert code(*SHORT, "opponent=uniform") == 0
     (run,) = runs()
