@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 
@@ -40,4 +42,23 @@ def _room(device: torch.device) -> int:
     """Bytes free on a GPU, or a process's share of the main memory."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _sharing
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([installed, *_limits(Path("/"))]) // _sharing
+
+
+def _limits(root: Path) -> Iterator[int]:
+    """Bytes that a job of a cluster or a container may take: those of Linux's control groups."""
+    listed = root / "proc/self/cgroup"
+    for line in listed.read_text().splitlines() if listed.exists() else []:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            base, name = root / "sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            base, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = base / path.lstrip("/")
+        for folder in (group, *group.parents):  # a group within others has their limits too
+            limit = folder / name
+            if limit.exists() and (told := limit.read_text().strip()).isdecimal():
+                yield int(told)

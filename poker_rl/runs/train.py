@@ -84,6 +84,7 @@ def go_on(
     demand_run(folder)
     run = Run(cfg, algorithm, game, evaluation, folder, manifest)
     try:
+        manifest = run.manifest = read_folder(folder)[1]  # nobody else writes there from now on
         run.restore(int(old["budget"]))
         lead(algorithm, folder, run.saved)
         here = session(device)

@@ -14,7 +14,7 @@ import torch
 
 from poker_rl.config.settings import Refused
 from poker_rl.learning.memory import Circular, Column, Exponential, Floored, Memory, Rule, Uniform
-from poker_rl.learning.room import demand
+from poker_rl.learning.room import _limits, _room, demand
 from poker_rl.runs.job import prepare
 from poker_rl.runs.launch import Place
 
@@ -202,10 +202,29 @@ def test_only_what_is_written_is_occupied() -> None:
 
 def test_processes_of_one_machine_share_its_memory() -> None:
     """What fits into a machine once does not fit into it twice."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    whole = _room(CPU)
     demand("replay: 1 item", 3 * whole // 5, CPU)
     prepare("cpu", 1, 0, Place(3, here=2))  # of three processes two are on this machine
     with pytest.raises(Refused, match=r"for each of 2 processes$"):
         demand("replay: 1 item", 3 * whole // 5, CPU)
     prepare("cpu", 1, 0)
     demand("replay: 1 item", 3 * whole // 5, CPU)
+
+
+@pytest.mark.parametrize(
+    ("group", "files", "limits"),
+    [
+        ("0::/job/step", {"job/memory.max": "3000", "job/step/memory.max": "max"}, [3000]),
+        ("4:cpu,memory:/job\n1:cpu:/", {"memory/job/memory.limit_in_bytes": "2000"}, [2000]),
+        ("0::/", {"job/memory.max": "3000"}, []),
+    ],
+)
+def test_a_job_may_have_less_memory_than_the_machine(
+    group: str, files: dict[str, str], limits: list[int], tmp_path: Path
+) -> None:
+    told = {"proc/self/cgroup": group} | {f"sys/fs/cgroup/{name}": files[name] for name in files}
+    for name, text in told.items():
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text + "\n")
+    assert list(_limits(tmp_path)) == limits
