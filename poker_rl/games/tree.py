@@ -141,10 +141,11 @@ class Tree:
 
 
 _trees: dict[str, Tree] = {}
+KEPT = 4  # trees, each of which may take `MOST_BYTES`
 
 
 def tree_of(game: Game) -> Tree:
-    """The game's tree, built once for solver, players and evaluation alike.
+    """The game's tree, built once for solver, players and evaluation alike; the newest are kept.
 
     Raises:
         Refused: if the game is too large to enumerate, or its deals are not equally likely.
@@ -152,6 +153,8 @@ def tree_of(game: Game) -> Tree:
     key = repr(game.state())
     if key not in _trees:
         _trees[key] = Tree(game)
+        for oldest in list(_trees)[:-KEPT]:
+            del _trees[oldest]
     return _trees[key]
 
 

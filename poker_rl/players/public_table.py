@@ -59,6 +59,7 @@ def places_of(game: Game) -> Places:
     """
     found = _places.get(key := repr(game.state()))
     if found is None:
+        _places.clear()  # that of a large game takes gigabytes, and there is one game at a time
         found = _places[key] = Places(game)
     return found
 
