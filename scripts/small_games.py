@@ -57,7 +57,7 @@ EXPERIMENTS = {
     ("leduc", "actor_critic"): "experiment=ac_leduc",
     ("leduc", "nfsp"): "experiment=nfsp_leduc_tuned budget=5e6 algo.lr.horizon=8e4"
     " algo.average.lr.horizon=8e4",
-    ("leduc", "nfsp_ppo"): "game=leduc algo=nfsp_ppo net=mlp_relu budget=10e6",
+    ("leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc game=leduc net=mlp_relu",
     ("nolimit_leduc", "vpg"): "game=nolimit_leduc algo=vpg net=amounts algo.entropy.end=0.1"
     " budget=5e6",
     ("nolimit_leduc", "ppo"): "experiment=ppo_leduc game=nolimit_leduc net=amounts",
@@ -113,9 +113,9 @@ other core of the machine was busy too; memory is the largest that the process h
 and its libraries are about 400 MiB.
 
 **Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic`, `nfsp` and
-`sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, and nothing
-on Kuhn for three; on no-limit Leduc and on Kuhn for three the others take over what was found on
-Leduc and on Kuhn. Of `vpg` and `mmd` on Leduc and `actor_critic` on Kuhn, the last strength of the
+`sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, whose
+settings it has on Leduc too, and nothing on Kuhn for three; on no-limit Leduc and on Kuhn for three
+the others take over what was found on Leduc and on Kuhn. Of `vpg` and `mmd` on Leduc and `actor_critic` on Kuhn, the last strength of the
 entropy bonus alone was chosen (of `actor_critic` its `alpha`, and the default was kept), after runs
 in which play drifted away at the end. Where a command
 names only game, algorithm, network and budget, the settings are the algorithm's defaults, made on
