@@ -115,11 +115,12 @@ and its libraries are about 400 MiB.
 **Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic`, `nfsp` and
 `sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, whose
 settings it has on Leduc too, and nothing on Kuhn for three; on no-limit Leduc and on Kuhn for three
-the others take over what was found on Leduc and on Kuhn. Of `vpg` and `mmd` on Leduc and `actor_critic` on Kuhn, the last strength of the
-entropy bonus alone was chosen (of `actor_critic` its `alpha`, and the default was kept), after runs
-in which play drifted away at the end. Where a command
-names only game, algorithm, network and budget, the settings are the algorithm's defaults, made on
-Kuhn. So the table tells how far each learner came by the command beside it, not which one is best.
+the others take over what was found on Leduc and on Kuhn. Of `vpg` and `mmd` on Leduc and
+`actor_critic` on Kuhn, the last strength of the entropy bonus alone was chosen (of `actor_critic`
+its `alpha`, and the default was kept), after runs in which play drifted away at the end. Where a
+command names only game, algorithm, network and budget, the settings are the algorithm's defaults,
+made on Kuhn. So the table tells how far each learner came by the command beside it, not which one
+is best.
 """
 
 
