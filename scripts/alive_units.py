@@ -62,8 +62,8 @@ def main() -> None:
     """Print a line for each layer."""
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    game = load_game(sys.argv[1])
     try:
+        game = load_game(sys.argv[1])
         player = load_player(sys.argv[2], game)
         if not isinstance(player, NetworkPlayer):
             raise Refused(f"{sys.argv[2]} is no network")

@@ -514,6 +514,14 @@ def test_how_a_person_plays_is_counted() -> None:
     assert stats["opponents"][0]["mean"] == pytest.approx(-stats["mean"])
 
 
+@pytest.mark.parametrize(("won", "goal"), [(1, 0.1), (2, 0.1), (4, 1.0), (9, 1.0)])
+def test_the_interval_to_aim_at_is_near_a_tenth_of_the_spread(won: int, goal: float) -> None:
+    counts = Statistics(game("kuhn"), ["You", "raise"])
+    for sign in (1, -1) * FEWEST_DEALS:
+        counts.add(np.zeros(1), [0, 1], [sign * won, -sign * won], None)
+    assert counts.summary(abandoned=0)["goal"] == goal
+
+
 def test_equal_results_tell_no_number_of_hands() -> None:
     """Who always folds the first bet of a hand loses the ante in each: there is no spread."""
     counts = Statistics(game("kuhn"), ["You", "raise"])

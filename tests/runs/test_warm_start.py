@@ -187,6 +187,19 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(
     assert runs() == [first]
 
 
+def test_values_in_another_unit_do_not_fit(refused: Callable[..., str]) -> None:
+    learner = ["train", "algo=apu", "algo.episodes=4", "algo.agent_period=4", "budget=60", *QUICK]
+    first = run(*learner)
+    for change, there in (
+        ("reward_power=1", 2.0),
+        ("reward_unit=3", 1.0),
+        ("reward=payoff", "pub"),
+    ):
+        key = change.partition("=")[0]
+        told = refused(*learner, f"algo.{change}", f"warm_start={first}")
+        assert told.startswith(f"warm_start: {first} has algo.{key} {there}")
+
+
 def test_reservoirs_have_to_be_of_one_size(refused: Callable[..., str]) -> None:
     first = run(*LEARNERS["nfsp"])
     wrong = anew(LEARNERS["nfsp"], "algo.average.capacity=60", f"warm_start={first}")

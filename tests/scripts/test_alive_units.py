@@ -42,3 +42,6 @@ def test_dead_units_are_counted_and_no_others(
     monkeypatch.setattr("sys.argv", ["alive_units.py", "kuhn", "call"])
     with pytest.raises(SystemExit, match="call is no network"):
         alive_units.main()
+    monkeypatch.setattr("sys.argv", ["alive_units.py", "chess", "call"])
+    with pytest.raises(SystemExit, match="chess"):
+        alive_units.main()
