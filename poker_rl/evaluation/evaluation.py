@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -232,10 +231,10 @@ class Evaluation:
             return {tag: sample[0]}
         results = [one.value for one in sample]
         half = [one.half_width for one in sample if one.half_width is not None]
-        mean, widest = (fmean(half), max(half)) if half else (None, None)
+        mean, widest = (float(np.mean(half)), max(half)) if half else (None, None)
         unit, kind = sample[0].unit, sample[0].kind
         levels = zip(self.percentiles, np.percentile(results, self.percentiles), strict=True)
-        return {tag: Measurement(fmean(results), mean, unit, kind)} | {
+        return {tag: Measurement(float(np.mean(results)), mean, unit, kind)} | {
             f"{tag}/p{percent}": Measurement(float(value), widest, unit, kind)
             for percent, value in levels
         }
