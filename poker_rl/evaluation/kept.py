@@ -9,7 +9,8 @@ from typing import Any
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened, wrapped
-from poker_rl.evaluation.report import LEVEL, Report, marked
+from poker_rl.evaluation.measurement import PERCENTILE
+from poker_rl.evaluation.report import Report, marked
 from poker_rl.storage.folder import write_text
 
 EVALUATIONS = "evaluations"  # in a run's folder
@@ -67,7 +68,9 @@ def rows_of(kept: Mapping[str, Any]) -> list[list[str]]:
 
     for player, measures in kept["players"].items():
         for measure, one in measures.items():
-            if measure.startswith(("exploitability", "against/")) and not LEVEL.search(measure):
+            if measure.startswith(("exploitability", "against/")) and not PERCENTILE.search(
+                measure
+            ):
                 add(player, measure, one, kept["evaluation"]["deals"])
     for match in kept["matches"]:
         add(match["player"], f"against/{match['against']}", match["won"], match["deals"])

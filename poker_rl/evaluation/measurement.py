@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from poker_rl.players.player import Player
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PERCENTILE = re.compile(r"/p\d+$")  # how the tag of a percentile over instances ends
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Measurement:
         return f"{self.value:.4g}{interval} {self.unit} ({self.kind})"
 
 
-class Evaluation(Protocol):
+class Evaluator(Protocol):
     """How players are measured.
 
     Its results depend on the players and its own settings alone, not on what it measured before:

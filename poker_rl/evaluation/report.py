@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -18,14 +17,13 @@ from poker_rl.evaluation.bounds import LOWER_BOUND, Bound, lower_end
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened
 from poker_rl.evaluation.equilibrium import CARDS, SITUATIONS, member
 from poker_rl.evaluation.evaluation import Measures
-from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.measurement import PERCENTILE, Measurement
 from poker_rl.evaluation.outcomes import Outcomes
 from poker_rl.evaluation.seated import Seated
 from poker_rl.evaluation.style import Style, rows_of, table_of
 from poker_rl.games.game import Game
 from poker_rl.games.poker.game import PokerGame
 
-LEVEL = re.compile(r"/p\d+$")  # of a percentile's tag
 AGAINST = "against "  # the kind of a number from matches begins so
 COLUMNS = ("player", "measure", "value", "half_width", "unit", "kind", "deals", "exact")
 
@@ -156,12 +154,12 @@ class Report:
     def _measures(self) -> list[list[str]]:
         columns = [(name, "") for name in self.measures]
         for name, tags in self.measures.items():
-            levels = dict.fromkeys(found[0] for tag in tags if (found := LEVEL.search(tag)))
+            levels = dict.fromkeys(found[0] for tag in tags if (found := PERCENTILE.search(tag)))
             columns += [(name, level) for level in levels]
         heads = [name + level if level else marked(name, self.headline) for name, level in columns]
         rows = [["measure", *heads, "unit", "kind"]]
         for tag, first in next(iter(self.measures.values())).items():
-            if not LEVEL.search(tag):
+            if not PERCENTILE.search(tag):
                 told = [self.measures[name][tag + level] for name, level in columns]
                 cells = [number(one.value, one.half_width) for one in told]
                 rows.append([tag, *cells, first.unit, first.kind])

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from poker_rl.config.classes import class_of
 from poker_rl.config.settings import Count, NonNegative, Refused
-from poker_rl.nets.bits import SumOfRows, summable
 from poker_rl.nets.legal import Legal, legal_logits
 from poker_rl.nets.precision import halves
+from poker_rl.nets.sparse import SumOfRows, places
 
 FeatureKind = Literal[
     "observation", "sorted_suits", "rank", "infoset", "table", "history", "every_card"
@@ -130,13 +130,16 @@ class Layer(nn.Module):
     """K linear maps, [K, B, in] -> [K, B, out].
 
     Args:
+        observes: it is shown observations, which may be mostly zeros, see `sparse`.
         inner: it goes from one hidden layer to another: what is neither observed nor an output
             may be bfloat16, see `precision`.
     """
 
-    def __init__(self, inputs: int, outputs: int, copies: int, inner: bool = False) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, copies: int, *, observes: bool, inner: bool
+    ) -> None:
         super().__init__()
-        self.inner = inner
+        self.observes, self.inner = observes, inner
         self.weight = nn.Parameter(torch.empty(copies, inputs, outputs))
         self.bias = nn.Parameter(torch.zeros(copies, 1, outputs))
 
@@ -157,8 +160,8 @@ class Layer(nn.Module):
         """
         if legal is not None:
             return legal_logits(x.to(self.weight.dtype), self.weight, self.bias, legal)
-        if summable(x, self.weight):
-            summed: Tensor = SumOfRows.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        if self.observes and (there := places(x, self.weight)) is not None:
+            summed: Tensor = SumOfRows.apply(there, self.weight, self.bias)  # type: ignore[no-untyped-call]
             return summed
         half = self.inner and halves() and self.weight.dtype == torch.float32
         dtype = torch.bfloat16 if half else self.weight.dtype
@@ -209,10 +212,11 @@ def dense(
     do not.
     """
     last = len(widths) - 2
-    layers = [
-        Layer(*size, copies, inner=(i > 0 or not observes) and (i < last or not answers))
-        for i, size in enumerate(pairwise(widths))
-    ]
+    layers = []
+    for i, size in enumerate(pairwise(widths)):
+        first = observes and i == 0
+        inner = not first and (i < last or not answers)
+        layers.append(Layer(*size, copies, observes=first, inner=inner))
     for layer in layers[:-1]:
         layer.initialise(init, sqrt(2), 1.0, generator)
     layers[-1].initialise(init, gain, scale, generator)

@@ -9,12 +9,12 @@ import numba
 
 
 def compiled_loops(
-    loops: Mapping[Callable[..., Any], str], *, any_order: bool = False
+    loops: Mapping[Callable[..., Any], str | list[str]], *, any_order: bool = False
 ) -> tuple[Any, ...]:
     """Functions compiled for the types of their signatures, and kept on the disk.
 
     Args:
-        loops: functions and numba's signature of each.
+        loops: functions and numba's signature of each, or several of one.
         any_order: whether numbers may be added up in another order than is written, so that sums
             can take vector instructions too; the order is the same each time.
     """

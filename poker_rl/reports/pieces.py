@@ -13,7 +13,7 @@ from poker_rl.config.settings import Refused, about
 from poker_rl.evaluation.columns import number
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.kept import EVALUATIONS, rows_of
-from poker_rl.evaluation.report import LEVEL
+from poker_rl.evaluation.measurement import PERCENTILE
 from poker_rl.evaluation.style import Style, table_of
 from poker_rl.games.game import Game
 from poker_rl.players.load import CPU, load_player, load_players
@@ -85,7 +85,7 @@ def measurements(run: Trained) -> Iterator[Markup]:
     """Every measurement of the last row, percentiles left out; the headline player's stand out."""
     rows = [["player", "measure", "value", "unit", "kind"]]
     for tag in run.curves:
-        if not tag.startswith("eval/") or LEVEL.search(tag) or tag.endswith("/half_width"):
+        if not tag.startswith("eval/") or PERCENTILE.search(tag) or tag.endswith("/half_width"):
             continue
         value = value_at(run, tag, "decisions", None)
         if value is not None:

@@ -21,7 +21,7 @@ from poker_rl.config.horizons import resolved
 from poker_rl.config.options import of_the_user, plain
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused, about, ran_out
-from poker_rl.evaluation.measurement import Evaluation
+from poker_rl.evaluation.measurement import Evaluator
 from poker_rl.games.game import Game
 from poker_rl.learning import room
 from poker_rl.learning.arithmetic import compute_in
@@ -152,7 +152,7 @@ def start(
     with about("opponent"):
         opponent = None if root.opponent is None else load(root.opponent)
     evaluation = build_as(
-        Evaluation,
+        Evaluator,
         settings["evaluation"],
         "evaluation",
         game=game,

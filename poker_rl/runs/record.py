@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.settings import Refused
-from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.measurement import PERCENTILE, Measurement
 from poker_rl.storage.disk import at
 from poker_rl.storage.folder import FIGURES, METRICS, is_number, read_rows
 from poker_rl.storage.progress import progress_bar
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from poker_rl.runs.board import Board
-
-PERCENTILE = re.compile(r"^eval/.*/p\d+$")
 
 
 class InUse(Refused):
@@ -237,7 +235,8 @@ def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:
 
 def board_tag(tag: str) -> str:
     """The tag in TensorBoard: percentiles have a group of their own, below that of the means."""
-    return tag.replace("eval/", "eval_percentiles/", 1) if PERCENTILE.search(tag) else tag
+    measured = tag.startswith("eval/") and PERCENTILE.search(tag)
+    return tag.replace("eval/", "eval_percentiles/", 1) if measured else tag
 
 
 def layout(measurements: Mapping[str, Measurement]) -> dict[str, dict[str, list[Any]]]:

@@ -20,7 +20,7 @@ from typing import Any
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.horizons import used_up
 from poker_rl.config.settings import Refused
-from poker_rl.evaluation.measurement import Evaluation
+from poker_rl.evaluation.measurement import Evaluator
 from poker_rl.games.game import Game
 from poker_rl.learning import processes
 from poker_rl.players.player import NotNumbers
@@ -47,7 +47,7 @@ class Run:
         cfg: Mapping[str, Any],
         algorithm: Algorithm,
         game: Game,
-        evaluation: Evaluation,
+        evaluation: Evaluator,
         folder: Path,
         manifest: dict[str, Any],
     ) -> None:

@@ -18,7 +18,7 @@ import torch
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.horizons import used_up
 from poker_rl.config.settings import Refused
-from poker_rl.evaluation.measurement import Evaluation
+from poker_rl.evaluation.measurement import Evaluator
 from poker_rl.games.game import Game
 from poker_rl.learning import processes
 from poker_rl.runs.follower import Follower
@@ -44,7 +44,7 @@ def begin(
     cfg: Mapping[str, Any],
     algorithm: Algorithm,
     game: Game,
-    evaluation: Evaluation,
+    evaluation: Evaluator,
     device: torch.device,
     files: Mapping[str, Path],
     overrides: Sequence[str],
@@ -72,7 +72,7 @@ def go_on(
     cfg: Mapping[str, Any],
     algorithm: Algorithm,
     game: Game,
-    evaluation: Evaluation,
+    evaluation: Evaluator,
     folder: Path,
     device: torch.device,
     files: Mapping[str, Path],
@@ -119,7 +119,7 @@ def train(
     cfg: Mapping[str, Any],
     algorithm: Algorithm,
     game: Game,
-    evaluation: Evaluation,
+    evaluation: Evaluator,
     device: torch.device,
     resume: Path | None = None,
     files: Mapping[str, Path] = MappingProxyType({}),

@@ -29,6 +29,7 @@ def variant(name: str, changes: dict[str, object]) -> Poker:
         ("kuhn", {"seats": None}, "seats", "null"),
         ("kuhn", {"seats": 4}, "seats", "need 4 cards, the deck of ranks and suits holds 3"),
         ("limit_holdem", {"ranks": "AK", "suits": "sh"}, "seats", "need 9 cards"),
+        ("kuhn", {"unit": ""}, "unit", "no name for a unit"),
         ("kuhn", {"unit_chips": 0}, "unit_chips", "0"),
         ("kuhn", {"ranks": "JJK"}, "ranks", "'JJK' is not 1 to 13 different characters"),
         ("kuhn", {"ranks": ""}, "ranks", "'' is not 1 to 13"),

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from poker_rl.config.settings import Refused
-from poker_rl.nets.bits import WIDE, summable
 from poker_rl.nets.chances import masked_log_softmax, masked_softmax, regret_matching
 from poker_rl.nets.copies import copies_of, routed, take
 from poker_rl.nets.dense import MLP, BetWeight, Layer, Size, Together, clip_gradients
+from poker_rl.nets.sparse import WIDE, places
 from poker_rl.nets.weight_average import WeightAverage
 
 INPUTS, OUTPUTS = 11, 3
@@ -262,39 +262,56 @@ def test_networks_share_no_more_layers_than_they_have():
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-@pytest.mark.parametrize("kind", [torch.uint8, torch.bool])
-def test_sums_of_rows_are_the_products_with_bits(copies, kind):
+@pytest.mark.parametrize("kind", [torch.uint8, torch.bool, torch.float32])
+def test_sums_of_rows_are_the_products_with_inputs_that_are_mostly_zeros(copies, kind):
     inputs = WIDE + 3
-    layer = Layer(inputs, 37, copies)
+    layer = Layer(inputs, 37, copies, observes=True, inner=False)
     layer.initialise("torch", 1.0, 1.0, seeded())
-    bits = torch.rand(copies, 50, inputs, generator=seeded(1)) < 0.1
-    bits[0, 0], bits[0, 1] = False, True
+    x = (torch.rand(copies, 50, inputs, generator=seeded(1)) < 0.1).to(kind)
+    if kind == torch.float32:
+        x *= torch.randn(x.shape, generator=seeded(3))
+    x[0, 0], x[0, 1] = 0, 1
     weights = torch.randn(copies, 50, 37, generator=seeded(2))
 
-    out = layer(bits.to(kind))
+    out = layer(x)
     assert "SumOfRows" in out.grad_fn.name()
     (out * weights).sum().backward()
     for k in range(copies):
         plain = torch.nn.Linear(inputs, 37)
         plain.weight.data, plain.bias.data = layer.weight.data[k].T, layer.bias.data[k, 0]
-        dense = plain(bits[k].float())
+        dense = plain(x[k].float())
         (dense * weights[k]).sum().backward()
         torch.testing.assert_close(out[k], dense, atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(layer.weight.grad[k].T, plain.weight.grad)
+        torch.testing.assert_close(layer.weight.grad[k].T, plain.weight.grad, atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(layer.bias.grad[k, 0], plain.bias.grad)
 
 
 def test_where_products_are_better_rows_are_not_summed():
-    """Of floats, of few inputs, in another precision and on another device."""
+    """Of few inputs, of many that are not 0, in another precision, on another device."""
     bits = torch.zeros(1, 2, WIDE, dtype=torch.uint8)
     weight = torch.zeros(1, WIDE, 4)
-    assert summable(bits, weight)
-    assert not summable(bits.float(), weight)
-    assert not summable(bits[..., 1:], weight[:, 1:])
-    assert not summable(bits, weight.double())
-    assert not summable(bits.to("meta"), weight)
-    double = Layer(WIDE, 4, 1).double()
+    some = bits.float()
+    some[:, :, : WIDE // 6] = 0.5
+    assert places(bits, weight) is not None
+    assert places(some, weight) is not None
+    assert places(torch.ones_like(bits), weight) is None
+    assert places(some.fill_(0.5), weight) is None
+    assert places(bits[..., 1:], weight[:, 1:]) is None
+    assert places(bits, weight.double()) is None
+    assert places(bits.double(), weight) is None
+    assert places(bits.float().requires_grad_(), weight) is None
+    assert places(bits.to("meta"), weight) is None
+    double = Layer(WIDE, 4, 1, observes=True, inner=False).double()
     assert double(bits).dtype == torch.float64
+
+
+def test_rows_are_summed_of_observations_alone():
+    zeros = torch.zeros(1, 2, WIDE)
+    names = [
+        Layer(WIDE, 4, 1, observes=observes, inner=False)(zeros).grad_fn.name()
+        for observes in (True, False)
+    ]
+    assert ["SumOfRows" in name for name in names] == [True, False]
 
 
 def test_regrets_are_matched_among_legal_actions_and_the_largest_alone_without_a_positive_one():

@@ -56,6 +56,7 @@ class PokerGame(Shown):
     def _rules(self) -> Iterator[Rule]:
         """Each is only looked at if all before it are kept."""
         streets, cards = len(self.board_cards), self.cards
+        yield bool(self.unit.strip()), "unit: '' is no name for a unit; try chip"
         yield 2 <= self.seats <= SEATS, f"seats: {self.seats} is not in [2, {SEATS}]"
         yield (
             1 <= len(self.ranks) <= 13 and len(set(self.ranks)) == len(self.ranks),
