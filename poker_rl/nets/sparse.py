@@ -47,7 +47,7 @@ def places(x: Tensor, weight: Tensor) -> Places | None:
     whole = x.dtype in (torch.uint8, torch.bool)
     if not whole and (x.dtype != torch.float32 or x.requires_grad):
         return None
-    rows = x.contiguous().view(torch.uint8 if whole else torch.float32).numpy()
+    rows = x.view(torch.uint8 if whole else torch.float32).numpy()
     found = Places(
         np.empty(rows.size + 1, np.int32),
         np.empty(rows.size + 1, np.float32),
@@ -143,7 +143,7 @@ def _scatter(columns, numbers, ends, grad, weight):
 @cache
 def _loops() -> tuple[Any, ...]:
     """`_find`, `_add` and `_scatter`, compiled."""
-    found = f"({{}}[:, :, ::1], {PLACES})"
+    found = f"({{}}[:, :, :], {PLACES})"  # of slices too
     return compiled_loops(
         {
             _find: [found.format("uint8"), found.format("float32")],

@@ -168,11 +168,12 @@ def _every_card(game: Game) -> tuple[int, Rows]:
 
 def newest(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The last STEPS of sequences [B, L, F] of these lengths [B], -> [B, STEPS, F]."""
-    skipped = np.maximum(lengths - STEPS, 0)[:, None]
-    place = (skipped + np.arange(STEPS))[..., None]  # [B, STEPS, 1]
-    room = max(0, int(place.max(initial=0)) + 1 - steps.shape[1])
-    padded = np.pad(steps, ((0, 0), (0, room), (0, 0)))
-    return np.take_along_axis(padded, place, 1)
+    last = np.zeros((len(steps), STEPS, steps.shape[2]), steps.dtype)
+    last[:, : steps.shape[1]] = steps[:, :STEPS]
+    longer = np.flatnonzero(lengths > STEPS)
+    place = lengths[longer, None] - STEPS + np.arange(STEPS)
+    last[longer] = steps[longer[:, None], place]
+    return last
 
 
 def chips_of(records: np.ndarray, definitions: np.ndarray, room: int) -> np.ndarray:
