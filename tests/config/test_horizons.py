@@ -20,10 +20,13 @@ from poker_rl.config.schedules import Constant, Linear, OverInstance
 
 pytestmark = pytest.mark.usefixtures("here")
 
-# Of every algorithm with its default budget, and of every experiment: the figures in docs/ are of
-# runs with these.
-SIX = {"epsilon": 20000, "actor_lr": 4000, "critic_lr": 4000, "entropy": 3600}
-ONE = {"epsilon": 20000, "actor_lr": 12000, "critic_lr": 12000, "entropy": 10800}
+
+def linear(steps: int) -> dict[str, float]:
+    """Those of an APU with a linear reward, over so many steps of a learner's own."""
+    return {"epsilon": 20000, "actor_lr": steps, "critic_lr": steps, "entropy": 0.9 * steps}
+
+
+# Of every algorithm with its default budget, and of every experiment.
 HORIZONS: Mapping[str, Mapping[str, float]] = {
     "algo=actor_critic": {"alpha": 1.6e6, "actor_lr": 2e6, "critic_lr": 2e6},
     "algo=apu": {"epsilon": 20000},
@@ -44,20 +47,14 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "experiment=apu_ctrl": {"epsilon": 20000},
     "experiment=apu_fc": {"epsilon": 20000},
     "experiment=apu_none": {"epsilon": 20000},
-    "experiment=apu_linear": SIX,
-    "experiment=apu_ctrl_linear": SIX,
-    "experiment=apu_fc_linear": SIX,
-    "experiment=apu_none_linear": SIX,
-    "experiment=dual_apu_linear": ONE,
-    "experiment=dual_apu_ctrl_linear": ONE,
-    "experiment=dual_apu_fc_linear": ONE,
-    "experiment=dual_apu_none_linear": ONE,
-    "experiment=dual_apu_none_linear_long": {
-        "epsilon": 20000,
-        "actor_lr": 90000,
-        "critic_lr": 90000,
-        "entropy": 81000,
-    },
+    "experiment=apu_linear": linear(6000),
+    "experiment=apu_ctrl_linear": linear(6000),
+    "experiment=apu_fc_linear": linear(15000),
+    "experiment=apu_none_linear": linear(15000),
+    "experiment=dual_apu_linear": linear(30000),
+    "experiment=dual_apu_ctrl_linear": linear(30000),
+    "experiment=dual_apu_fc_linear": linear(90000),
+    "experiment=dual_apu_none_linear": linear(90000),
     "experiment=best_response": {"lr": 8e6, "entropy": 6.4e6},
     "experiment=best_response_leduc": {"lr": 2e6, "entropy": 1.6e6},
     "experiment=big2_ppo": {"clip": 150e6, "lr": 150e6, "entropy": 150e6},
