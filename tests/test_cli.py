@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -336,6 +337,25 @@ def test_flags_may_stand_anywhere(asked: list[dict[str, Any]]) -> None:
     assert [(cfg["seed"], cfg["budget"]) for cfg in asked] == [(1, 3), (2, 3)]
 
 
+def test_deals_are_those_of_all_matches(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of those with the usual opponents, where the game is too large to be enumerated."""
+    given = ["game=kuhn", "player=raise", "evaluation.most_nodes=1"]
+    given += ["evaluation.opponents=[uniform]", "against=[call]", "deals=40", "out=here"]
+    assert code("evaluate", *given) == 0
+    rows = list(csv.DictReader(next(Path("here").glob("*.csv")).open()))
+    played = {row["measure"]: row["deals"] for row in rows if row["measure"].startswith("against")}
+    assert played == {"against/uniform": "40", "against/call": "40"}
+    assert code("evaluate", "show=true", "out=here") == 0
+    assert re.search(r"against/uniform .* 40 ", capsys.readouterr().out)
+
+
+def test_what_is_exact_beside_others_is_shown_so(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["game=kuhn_3p", "player=call", "evaluation.others=fold", "out=here"]
+    assert code("evaluate", *given) == 0
+    assert code("evaluate", "show=true", "out=here") == 0
+    assert re.search(r"exploitability .* exact, beside fold\n", capsys.readouterr().out)
+
+
 def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     players = ["game=kuhn", "player=call", "against=[raise,equilibrium]", "deals=100"]
     assert code("evaluate", *players) == 0
@@ -406,7 +426,9 @@ def test_evaluate_tells_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[s
     assert re.search(r"exploitability of raise: at least .* ante/hand, lower_bound by lbr\n", out)
     assert re.search(r"raise +fold +120 +-.*lower_bound, vacuous", out)
     assert code("evaluate", "show=true", "out=bounds") == 0
-    assert re.search(r"raise +bound/lbr .* 60 ", capsys.readouterr().out)
+    out = capsys.readouterr().out
+    assert re.search(r"raise +bound/lbr .* 60 ", out)
+    assert "bound/fold, vacuous" in out
     assert code("evaluate", *anew(large, "lbr=false")) == 0
     out = capsys.readouterr().out
     assert re.search(

@@ -273,7 +273,7 @@ class Evaluation:
 
         unit = unit_of(self._game)[1]
         return {
-            "exploitability": figures.exploitability(curves, self.axis, unit),
+            "exploitability": figures.exploitability(curves, self.axis, unit, self.others),
             "matches": figures.matches(curves, self.axis, unit),
             "losses": figures.losses(curves, self.axis, self.smoothing),
         }

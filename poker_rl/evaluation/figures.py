@@ -98,8 +98,12 @@ def paths(players: Sequence[str]) -> str:
     return f"; in full: {', '.join(cut)}" if cut else ""
 
 
-def exploitability(curves: Curves, axis: str, unit: str) -> Figure | None:
-    """Exploitability of every player over the run, both axes logarithmic."""
+def exploitability(curves: Curves, axis: str, unit: str, others: str | None) -> Figure | None:
+    """Exploitability of every player over the run, both axes logarithmic.
+
+    Args:
+        others: the player in every seat but the first, if that is what was measured.
+    """
     players = players_of(curves, "exploitability")
     if not players:
         return None
@@ -108,7 +112,8 @@ def exploitability(curves: Curves, axis: str, unit: str) -> Figure | None:
     draw(ax, lines, log=True)
     label(ax, "Distance to Nash", axis, f"exploitability ({unit})")
     ax.grid(which="minor", color=PALE, linewidth=0.4)
-    footnote(figure, f"exact, over the whole game tree{shaded(lines)}")
+    beside = "" if others is None else f"; {brief(others)} in every seat but the first"
+    footnote(figure, f"exact, over the whole game tree{beside}{shaded(lines)}")
     return figure
 
 

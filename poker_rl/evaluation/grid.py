@@ -169,9 +169,11 @@ def on_the_flop(game: AnyPoker, variant: int) -> list[list[tuple[str, list[int],
 
     Before the flop all seats fold but the last two, who put in no more than they have to. Then, on
     each of `FLOPS`, the seat that speaks first, and the other one when that has bet half the pot or
-    as near to it as may be.
+    as near to it as may be. None where the second street is not three cards.
     """
     played = at_table(game, variant)
+    if list(played.board_cards[1:2]) != [3]:
+        return []
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.arange(played.dealt, dtype=np.int8)[None], variants=variant)
     while tables.records["street"][0] == 0:
@@ -218,6 +220,8 @@ def figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
                 ("starting_hands", "Starting hands", before),
                 ("flop", "On the flop", flop),
             ):
+                if not blocks:
+                    continue
                 grids = [
                     [
                         grid_of(game, player.instance(0), record, board, where)

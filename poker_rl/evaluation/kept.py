@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.config.settings import Refused
+from poker_rl.evaluation.bounds import VACUOUS
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened, wrapped
 from poker_rl.evaluation.measurement import PERCENTILE
 from poker_rl.evaluation.report import Report, marked
@@ -61,21 +62,21 @@ def rows_of(kept: Mapping[str, Any]) -> list[list[str]]:
                 measure,
                 number(one["value"], one["half_width"]),
                 one["unit"],
-                f"{deals:,}" if sampled else "exact",
+                f"{deals:,}" if sampled else one["kind"],
                 str(kept["seed"]) if sampled else "",
             ]
         )
 
     for player, measures in kept["players"].items():
         for measure, one in measures.items():
-            if measure.startswith(("exploitability", "against/")) and not PERCENTILE.search(
-                measure
-            ):
+            told = measure.startswith(("exploitability", "against/"))
+            if told and not PERCENTILE.search(measure):
                 add(player, measure, one, kept["evaluation"]["deals"])
     for match in kept["matches"]:
         add(match["player"], f"against/{match['against']}", match["won"], match["deals"])
     for one in kept.get("bounds", []):  # which earlier versions did not have
-        add(one["player"], f"bound/{one['by']}", one["won"], kept["deals"])
+        vacuous = ", vacuous" if one["won"]["kind"] == VACUOUS else ""
+        add(one["player"], f"bound/{one['by']}{vacuous}", one["won"], kept["deals"])
     for one in kept.get("table", []):  # which earlier versions did not have
         add(one["player"], "table", one["won"], kept["deals"])
     return found

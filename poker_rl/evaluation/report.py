@@ -224,7 +224,8 @@ class Report:
         writer.writeheader()
         for name, tags in self.measures.items():
             for tag, one in tags.items():
-                writer.writerow({"player": name, "measure": tag} | asdict(one))
+                played = {"deals": self.evaluation["deals"]} if tag.startswith("against/") else {}
+                writer.writerow({"player": name, "measure": tag} | asdict(one) | played)
         for bound in self.bounds:
             measure = {"player": bound.player, "measure": f"bound/{bound.by}"}
             writer.writerow(measure | asdict(bound.won) | {"deals": self.deals})

@@ -247,6 +247,9 @@ def results(
             design[player] = 1
             designs.append(design)
             means.append(won.mean())
+    results = np.array(means)
+    if game.seats > 2:  # to sit alone against the rest may pay, or cost, whoever it is
+        results -= results.mean()
     mean = {player: np.mean(each, axis=0) for player, each in own.items()}  # [deals] of each
     ranked = sorted(mean, key=lambda player: -mean[player].mean())
     pairs = {
@@ -274,7 +277,7 @@ def results(
         game=game,
         standings=standings,
         won={(names[a], names[b]): pairs[a, b] for a in ranked for b in ranked if (a, b) in pairs},
-        explained=explained(np.array(designs), np.array(means)) if len(names) > 2 else None,
+        explained=explained(np.array(designs), results) if len(names) > 2 else None,
         cycle=[] if cycle is None else [names[player] for player in cycle],
         **told,
     )

@@ -142,6 +142,8 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
         from poker_rl.config.compose import composed
 
         cfg = composed([f"game={asked.game if kept is None else kept['game']['name']}"], conf)
+        if kept is not None:  # whose settings may have been changed where it was begun
+            cfg["game"] = cfg["game"] | kept["game"]
     device = prepare("cpu", 1, asked.seed or 0)  # a decision at a time is fastest there
     game: Game = build_as(Game, cfg["game"], "game")
     if not FILE_NAME.fullmatch(game.name):
@@ -224,10 +226,10 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
 
     demand_folder(folder)
     port = listener.getsockname()[1]
-    waiting = [] if asked.session is None else [Session.resumed(Path(asked.session), table)]
+    resumed = None if asked.session is None else Session.resumed(Path(asked.session), table)
 
     def new() -> Session:
-        return waiting.pop() if waiting else Session.new(table, folder, asked.seed)
+        return Session.new(table, folder, asked.seed)
 
     def back(name: str) -> Session:
         return Session.resumed(folder / f"{name}.jsonl", table)
@@ -235,8 +237,8 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
     # Who plays another game or others in between finds the session of each table again.
     digest = sha256(json.dumps(table.state(), sort_keys=True).encode()).hexdigest()[:8]
     sittings = Sittings(new, back, asked.sessions)
-    for session in waiting:  # its owner's cookie finds it; the first one without a cookie gets it
-        sittings.add(session, stays=True)
+    if resumed is not None:
+        sittings.offer(resumed)
     server = Server(
         table.game.name.replace("_", " "),
         sittings,

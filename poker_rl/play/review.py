@@ -45,6 +45,7 @@ def _step(hand: Dealt, step: Step) -> dict[str, Any]:
         "scene": plain_scene(table.game.scene(step.record[0], None)),
         "chances": None if chances is None else listed(table.game, step.record, chances, taken),
         "chosen": step.move.label,
+        "choices": len(table.game.moves(step.record[0])),
         "grade": _grade(table, step, chances) if place == YOU else None,
     }
 

@@ -137,16 +137,19 @@ def seats(
     return grid
 
 
-def fan(codes: Sequence[str], labels: Sequence[str], picked: Collection[str]) -> RenderableType:
+def fan(
+    codes: Sequence[str], labels: Sequence[str], picked: Collection[str], width: int
+) -> RenderableType:
     """Cards of which some are chosen, which stand a row higher; below each the key it goes by."""
+    pitch = 5 if 5 * len(codes) <= width else 4
     raised, lying, keys = Text(), Text(), Text()
     for code, label in zip(codes, labels, strict=True):
-        one = card(code)
-        gap = " " * (5 - len(one))
+        one = card(code)[:pitch]  # the ten is wider, and ends in a space
+        gap = " " * (pitch - len(one))
         blank = Text(" " * len(one))
         raised.append(one if code in picked else blank).append(gap)
         lying.append(blank if code in picked else one).append(gap)
-        keys.append(f"  {label}  ")
+        keys.append(f"{label:^{pitch}}")
     return Group(raised, lying, keys)
 
 
@@ -213,7 +216,7 @@ def grades(
     view: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], width: int
 ) -> RenderableType:
     """The person's decisions in short, but for those without a choice."""
-    mine = [step for step in steps if step["grade"] and len(step["chances"] or ["", ""]) > 1]
+    mine = [step for step in steps if step["grade"] and step["choices"] > 1]
     items = []
     for step in mine:
         grade = step["grade"]
@@ -226,10 +229,17 @@ def grades(
 
 
 def cost_of(grade: Mapping[str, Any], view: Mapping[str, Any]) -> str:
-    """What a move loses against an equilibrium."""
+    """What a move loses: against an equilibrium, or about, as the adviser values it."""
+    about = "" if grade["equilibrium"] else "about "
     if grade["loss"] < NOTHING:
-        return "nothing"
-    return f"{number(grade['loss'])} {view['stats']['unit'].partition('/')[0]}"
+        return f"{about}nothing"
+    return f"{about}{number(grade['loss'])} {view['stats']['unit'].partition('/')[0]}"
+
+
+def expected(hint: Mapping[str, Any], view: Mapping[str, Any]) -> Text:
+    """What the adviser expects to win."""
+    unit, word = view["stats"]["unit"].partition("/")[0], view["session"]["hand_word"]
+    return Text(f"It expects {signed(hint['value'])} {unit} from the whole {word}.")
 
 
 def outcome(view: Mapping[str, Any]) -> Text:

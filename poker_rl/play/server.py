@@ -2,8 +2,8 @@
 
 What changes something is a POST whose body is a small JSON object; it answers with the new view. A
 GET changes nothing. What can't be done is answered with a 4xx and `{"error": one sentence}`; a
-request that comes from an old view is a 409 that brings the present view along. The checks of
-every request (host, origin, size, token) are in `guard.py`.
+request that comes from an old view is a 409 that brings the present view along. Whether a request
+comes from this page at all is checked in `guard.py`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from poker_rl.config.settings import Refused
-from poker_rl.play.guard import LARGEST_BODY, Guard
+from poker_rl.play.guard import Guard
 from poker_rl.play.moves import NotAllowed
 from poker_rl.play.session import Session, Stale
 from poker_rl.storage.disk import error_line
 
+LARGEST_BODY = 1024  # bytes; a move is a few dozen
 PAGES = Path(__file__).parent / "pages"
 USUAL = {  # what starlette says of such requests itself
     "Not Found": "There is no such page.",
@@ -65,18 +66,27 @@ class Sittings:
         self._new, self._back, self._most = new, back, most
         self._seats: OrderedDict[str, Seat] = OrderedDict()
         self._lock = threading.Lock()
+        self._offered: Session | None = None
 
     def begin(self) -> Session:
-        """A new session, which nobody else knows of yet."""
-        session = self._new()
-        self.add(session)
+        """A new session, which nobody else knows of yet, or the one that is on offer."""
+        with self._lock:
+            session, self._offered = self._offered, None
+        if session is None:
+            session = self._new()
+            with self._kept(session.name) as seat:
+                seat.session = session
         return session
 
-    def add(self, session: Session, stays: bool = False) -> None:
-        """Keep a session in memory; one that stays makes no room for others."""
+    def offer(self, session: Session) -> None:
+        """Keep a session for its owner or, if he has not come before, for who begins one first.
+
+        It makes no room for others.
+        """
         with self._kept(session.name) as seat, self._lock:
             seat.session = session
-            seat.requests += stays
+            seat.requests += 1
+        self._offered = session
 
     @contextmanager
     def at(self, name: str) -> Iterator[Session]:
@@ -88,6 +98,8 @@ class Sittings:
         with self._kept(name) as seat, seat.lock:
             if seat.session is None:
                 seat.session = self._back(name)
+            if self._offered is seat.session:
+                self._offered = None
             yield seat.session
 
     @contextmanager
@@ -139,7 +151,6 @@ class Server:
         return [
             Route("/", self._index),
             Route("/view", self._get(lambda session, _: session.view())),
-            Route("/stats", self._get(lambda session, _: session.stats())),
             Route("/review/{hand}", self._get(lambda session, hand: session.review(hand))),
             Route("/text/{hand}", self._get(lambda session, hand: session.text(hand))),
             Route("/phh/{hand}", self._get(lambda session, hand: session.phh(hand))),

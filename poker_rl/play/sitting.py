@@ -83,7 +83,7 @@ class Sitting:
         ]
         own = self._own()
         if len(own) > screen.FEW and not self._over:
-            parts += [screen.fan(own, LABELS[: len(own)], self._picked), Text()]
+            parts += [screen.fan(own, LABELS[: len(own)], self._picked, width), Text()]
         elif view["scene"]["words"]:
             parts.append(Text(f"Your hand: {view['scene']['words']}"))
         if view["events"]:
@@ -91,7 +91,10 @@ class Sitting:
         if self._over:
             return [*parts, screen.outcome(view), screen.grades(view, self._steps, width)]
         if self._hint is not None:
-            parts += [screen.bars(f"{self._hint['adviser']} would", self._hint["chances"]), Text()]
+            parts.append(screen.bars(f"{self._hint['adviser']} would", self._hint["chances"]))
+            if self._hint["value"] is not None:
+                parts.append(screen.expected(self._hint, view))
+            parts.append(Text())
         return [*parts, screen.packed(self._choices(), width)]
 
     def _choices(self) -> list[Text]:

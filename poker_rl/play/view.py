@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from poker_rl.evaluation.matches import unit_of
 from poker_rl.games.scene import Move, Scene
 from poker_rl.play.table import YOU, Dealt
 
@@ -54,9 +53,7 @@ def _events(hand: Dealt, since: int) -> list[dict[str, Any]]:
 
 
 def _result(hand: Dealt) -> dict[str, Any]:
-    game, won = hand.table.game, hand.won()
-    shown = plain_scene(game.scene(hand.record[0], None))
-    return {"won": won, "units": won[YOU] * unit_of(game)[0], "shown": shown}
+    return {"won": hand.won(), "shown": plain_scene(hand.table.game.scene(hand.record[0], None))}
 
 
 def ring_seen(hand: Dealt, names: Sequence[str]) -> list[dict[str, Any]]:

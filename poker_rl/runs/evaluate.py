@@ -79,7 +79,7 @@ def evaluate(
     device = prepare(asked.device, asked.threads, asked.seed)
     cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
     assert cfg is not None
-    own = {"reduce": asked.reduce, "control": asked.control}
+    own = {"deals": asked.deals, "reduce": asked.reduce, "control": asked.control}
     measured = cfg["evaluation"] | {key: value for key, value in own.items() if value is not None}
     game: Game = build_as(Game, cfg["game"], "game")
     opponents = None if asked.run is None else Opponents(Path(asked.run))
@@ -95,7 +95,7 @@ def evaluate(
         game=game,
         evaluation=evaluation,
         load=loader(game, device, conf),
-        deals=evaluation.deals if asked.deals is None else asked.deals,
+        deals=evaluation.deals,
         seed=asked.seed,
         against=asked.against,
         exact=asked.exact,

@@ -106,6 +106,20 @@ def test_a_mixed_table_of_known_results():
     assert not found.cycle
 
 
+def test_what_sitting_alone_is_worth_is_no_variance_that_ratings_leave():
+    """Each wins 1 alone against the rest, and `a` one more than the others: ratings say it all."""
+    orders = line_ups(KUHN_3P, ["a", "b", "c"], "rest", rounds=1, seed=0)
+    strength = {0: 1.0, 1: 0.0, 2: 0.0}
+    blocks = [
+        np.full((len(counted(order)), 30), 1 + strength[order[0]] - strength[order[1]])
+        for order in orders
+    ]
+    told = {"time": datetime(2026, 1, 1), "command": "", "tables": "rest"}
+    told |= {"rounds": 1, "deals": 30, "seed": 0}
+    found = results(KUHN_3P, ["a", "b", "c"], orders, blocks, **told)
+    assert found.explained == pytest.approx(1)
+
+
 def test_nothing_printed_is_wider_than_120_columns():
     load = loader(HOLDEM)
     long = "outputs/limit_holdem/ppo/entropy.start-0.5_seed-1_2026-11-21_04-45-20@300000:average"

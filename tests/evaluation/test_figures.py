@@ -95,7 +95,7 @@ def test_exploitability_of_every_player(tmp_path):
         for i in range(5)
     ]
     curves = figures.read(metrics(tmp_path / "m", rows))
-    figure = figures.exploitability(curves, "decisions", "ante/hand")
+    figure = figures.exploitability(curves, "decisions", "ante/hand", None)
     (ax,) = figure.axes
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
@@ -109,14 +109,14 @@ def test_exploitability_of_every_player(tmp_path):
 
 def test_nothing_to_draw():
     curves = {"decisions": np.arange(3.0)}
-    assert figures.exploitability(curves, "decisions", "ante/hand") is None
+    assert figures.exploitability(curves, "decisions", "ante/hand", None) is None
     assert figures.losses(curves, "decisions", 1) is None
     assert figures.matches(curves, "decisions", "ante/hand") is None
 
 
 def test_a_curve_of_nothing_but_zeros_is_drawn():
     curves = {"decisions": np.zeros(1), "eval/current/exploitability": np.zeros(1)}
-    assert drawable(figures.exploitability(curves, "decisions", "ante/hand"))
+    assert drawable(figures.exploitability(curves, "decisions", "ante/hand", None))
 
 
 def test_percentiles_are_bands():
@@ -199,7 +199,7 @@ def test_a_player_has_the_same_colour_everywhere():
     actor_critic = run_of(3, ["weight_average", "other", "current"], "exploitability")
     won = run_of(3, ["weight_average"], "against/call")
     first, second = (
-        colours_of(figures.exploitability(curves, "decisions", "x"))
+        colours_of(figures.exploitability(curves, "decisions", "x", None))
         for curves in (ppo, actor_critic)
     )
     assert second.keys() > first.keys()
@@ -222,7 +222,7 @@ def test_ticks_are_written_alike_and_apart(rows):
     curves = run_of(rows, ["current"], "exploitability")
     curves |= run_of(rows, ["current"], "against/call", **{"loss/policy": np.full(rows, 2e-7)})
     for figure in (
-        figures.exploitability(curves, "decisions", "x"),
+        figures.exploitability(curves, "decisions", "x", None),
         figures.matches(curves, "decisions", "x"),
         figures.losses(curves, "decisions", 1),
     ):

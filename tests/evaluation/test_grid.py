@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from random_games import game
 
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.evaluation.grid import (
     FLOPS,
     before_the_flop,
@@ -125,6 +127,9 @@ def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
     ]
     shown = [len([ax for ax in figure.axes if ax.get_visible()]) for figure in drawn.values()]
     assert shown == [2, 6, 16, 6]
+    one_card = build(option("game", "limit_holdem") | {"board_cards": [0, 1, 1, 1]}, "game")
+    drawn_of_it = figures(one_card, {"current": load_player("call", one_card)})
+    assert list(drawn_of_it) == ["starting_hands_current"]  # its second street is no flop
     drawn["starting_hands_current_2_seats"].savefig(file := io.BytesIO(), format="png")
     assert file.getvalue().startswith(b"\x89PNG")
     kuhn = game("kuhn")

@@ -137,7 +137,7 @@ def test_get_changes_nothing(visit: Any, tmp_path: Path) -> None:
     finish(client)
     kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
     before = client.get("view").json()
-    for path in ("", "view", "stats", "review/1", "text/1", "static/page.js"):
+    for path in ("", "view", "review/1", "text/1", "static/page.js"):
         assert client.get(path).status_code == 200, path
     for path in ("begin", "act", "next", "hint"):
         assert client.get(path).status_code == 405
@@ -302,7 +302,7 @@ def test_nothing_hidden_leaves_the_server(visit: Any) -> None:
             decisions += 1
             (own,) = view["scene"]["places"][view["ring"][0]["seat"]]["cards"]
             hint = client.post("hint", json={"turn": view["turn"]}).text
-            told = json.dumps(view) + hint + client.get("").text + client.get("stats").text
+            told = json.dumps(view) + hint + client.get("").text
             for card in {"Js", "Qs", "Ks"} - {own}:
                 assert f'"{card}"' not in told
             assert not {"seed", "deck", "key"} & set(view)
@@ -343,7 +343,8 @@ def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
     again = started(tmp_path, f"session={file}", f"port={server.port}")
     with again.client(cookies) as client, again.client() as other:
         now = client.get("view").json()
-        assert other.post("begin", json={}).json() == now  # `session` is for who has no cookie
+        others = other.post("begin", json={}).json()  # the owner has come: it is his alone
+        assert others["session"]["id"] != now["session"]["id"]
     assert stopped(again) == 0
     assert now["session"] == view["session"]
     assert now["stats"]["hands"] == 3
@@ -369,17 +370,23 @@ def test_a_session_being_asked_for_keeps_its_place(kuhn: Table, tmp_path: Path) 
     assert len(sittings) <= 2
 
 
-def test_a_session_that_stays_makes_no_room(kuhn: Table, tmp_path: Path) -> None:
-    """The one of `session=FILE` is held for its owner and for who comes first: it stays open."""
+@pytest.mark.parametrize("returns", [True, False])
+def test_a_session_on_offer_is_its_owners_or_whoever_begins_one_first(
+    kuhn: Table, tmp_path: Path, returns: bool
+) -> None:
+    """It is that of `session=FILE`, and makes no room for others."""
     sittings = Sittings(
         lambda: Session.new(kuhn, tmp_path, 1),
         lambda name: Session.resumed(tmp_path / f"{name}.jsonl", kuhn),
         most=1,
     )
     session = Session.new(kuhn, tmp_path, 1)
-    sittings.add(session, stays=True)
-    for _ in range(3):
-        sittings.begin()
+    sittings.offer(session)
+    if returns:
+        with sittings.at(session.name):
+            pass
+    begun = [sittings.begin() for _ in range(3)]
+    assert [one is session for one in begun] == [not returns, False, False]
     with sittings.at(session.name) as same:
         assert same is session
     assert len(sittings) <= 2

@@ -18,12 +18,15 @@ from pathlib import Path
 
 import pytest
 from commands import code
+from rich.console import Console, RenderableType
 from servers import against
 from terminals import Person, terminal
 
+from poker_rl.play import screen
 from poker_rl.play.keys import keys_of, keys_of_line
 from poker_rl.play.screen import card
 from poker_rl.play.session import Session
+from poker_rl.play.sitting import LABELS
 from poker_rl.play.terminal import sit_down
 
 TABLES = {  # quick opponents; what they do does not matter here
@@ -91,7 +94,8 @@ def test_a_whole_hand(
     seen: list[str] = []
 
     def plays(person: Person) -> None:
-        screen = finished(person, person.see())
+        seen.append(person.see())
+        screen = finished(person, seen[0])
         seen.append(screen)
         assert re.search("You (win|lose|come out)", screen)
         assert "hand 2" not in screen
@@ -110,8 +114,8 @@ def test_a_whole_hand(
         person.type("q")
 
     written = at_terminal(monkeypatch, session, tmp_path, columns, plays)
-    for screen in seen:
-        lines = screen.split("\n")
+    for one in seen:
+        lines = one.split("\n")
         assert len(lines) <= 24
         assert max(map(len, lines)) <= columns
     assert "\x1b[1;38;5;" in written  # cards have colours
@@ -193,6 +197,38 @@ def test_keys_typed_before_the_table_is_seen_are_dropped(
     at_terminal(monkeypatch, session, tmp_path, 80, plays)
 
 
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_fan_of_cards_stands_on_its_keys(width: int) -> None:
+    codes = [f"{rank}s" for rank in "23456789TJQKA"]
+    drawn = text(screen.fan(codes, LABELS[:13], codes[:3], width), width)
+    lines = [line.rstrip() for line in drawn.splitlines()]
+    assert len(lines) == 3
+    places = [[m.start() for m in re.finditer(r"\S+", line)] for line in lines]
+    held, keys = sorted(places[0] + places[1]), places[2]
+    assert len(places[0]) == 3
+    assert len(held) == len(keys) == 13
+    assert all(card <= key <= card + 2 for card, key in zip(held, keys, strict=True))
+
+
+def test_followed_hints_are_graded_whatever_else_was_allowed() -> None:
+    """Also by an adviser who is certain, of whose chances no other move is worth a line."""
+    session = Session.new(against("nolimit_holdem", "call"), None, 3)
+    view = session.view()
+    while view["phase"] != "over":
+        move = next(move for move in view["moves"] if move["label"].startswith(("Check", "Call")))
+        view = session.act(view["turn"], move["name"])
+    steps = session.review(view["hand"])["steps"]
+    mine = [step for step in steps if step["grade"]]
+    assert all(len(step["chances"]) == 1 < step["choices"] for step in mine)
+    assert text(screen.grades(view, steps, 100), 100).count("✓") == len(mine) > 0
+
+
+def text(drawn: RenderableType, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(drawn)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
 def in_lines(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -220,6 +256,21 @@ def test_lines_where_there_is_no_terminal(
     assert re.search("You (win|lose|come out)", out)
     assert session.view()["hand"] == 2
     assert session.stats()["hands"] == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_a_session_of_a_changed_game_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("c\nc\n\n"))
+    begun = ["play", "ui=terminal", "game=kuhn", "game.ante=2", "against=[call]", "seed=1"]
+    assert code(*begun) == 0
+    command = shlex.split(capsys.readouterr().out.splitlines()[-1].removeprefix("Go on with: "))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
+    assert code(*command[1:]) == 0
+    assert re.search(r"(Hands|Games) +1\n", capsys.readouterr().out)
+    assert code(*command[1:], "game=kuhn") == 2
+    assert "is of a table with another game; leave game out" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("here")

@@ -334,6 +334,17 @@ def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
     assert Greedy(game, Mixed()).probabilities(tables.records).tolist() == [[0, 0, 0, 1, 0, 0, 0]]
 
 
+def test_greedy_is_of_no_player_whose_chances_are_not_numbers():
+    class Diverged(Unvalued):
+        instances = 1
+
+        def probabilities(self, records):
+            return np.full((len(records), KUHN.actions), np.nan)
+
+    with pytest.raises(Refused, match="probabilities are not numbers"):
+        Greedy(KUHN, Diverged()).probabilities(hands(KUHN))
+
+
 def test_greedy_is_of_each_copy(tmp_path):
     player = network(KUHN, instances=3)
     save(tmp_path, 1, {"current": player})

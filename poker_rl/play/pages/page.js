@@ -405,7 +405,8 @@ function hands({ ranks, kinds, chances }) {
 /** Chances as bars, the likeliest first; the one that was chosen is marked. */
 function bars(chances, marked = null) {
   const told = (one) => chances.length <= 5 || one.chance >= 0.001 || one.label === marked;
-  const rows = chances.filter(told).sort((a, b) => b.chance - a.chance).slice(0, 8);
+  const rows = chances.filter(told).sort((a, b) => b.chance - a.chance)
+    .filter((one, i) => i < 8 || one.label === marked);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", one.chance);
@@ -487,7 +488,7 @@ function verdict(grade) {
 
 /** One's own decisions with their grades, in short; those without a choice are left out. */
 function graded(steps) {
-  const mine = steps.filter((step) => step.grade && step.chances?.length !== 1);
+  const mine = steps.filter((step) => step.grade && step.choices > 1);
   if (!mine.length) return make("p", {}, "Move the slider to replay it, with every player's chances.");
   return make("ul", { class: "grades" }, ...mine.map((step) =>
     make("li", { class: step.grade.mistake ? "bad" : "good" }, make("b", {}, pretty(step.label)), " ", verdict(step.grade))));
