@@ -210,7 +210,10 @@ def in_terminal(asked: Play, table: Table) -> None:
         file = Path(asked.session)
         session = Session.resumed(file, table)
     threading.Thread(target=warm_up, args=(table,), daemon=True).start()
-    sit_down(session, file)
+    try:
+        sit_down(session, file)
+    finally:
+        session.close()
 
 
 def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path) -> None:

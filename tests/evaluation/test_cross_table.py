@@ -108,7 +108,7 @@ def test_a_mixed_table_of_known_results():
 
 def test_what_sitting_alone_is_worth_is_no_variance_that_ratings_leave():
     """Each wins 1 alone against the rest, and `a` one more than the others: ratings say it all."""
-    orders = line_ups(KUHN_3P, ["a", "b", "c"], "rest", rounds=1, seed=0)
+    orders = line_ups(KUHN_3P, 3, "rest", rounds=1, seed=0)
     strength = {0: 1.0, 1: 0.0, 2: 0.0}
     blocks = [
         np.full((len(counted(order)), 30), 1 + strength[order[0]] - strength[order[1]])
