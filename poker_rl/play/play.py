@@ -154,14 +154,17 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     if len(against) == 1:
         against = against * (game.seats - 1)
     demand_opponents(against, game.seats, game.name)
-    adviser = asked.adviser or (kept and kept["adviser"]) or against[0]
+    adviser = asked.adviser or (kept["adviser"] if kept else against[0])
     players: dict[str, Seated] = {}
-    for key, names in (("against", against), ("adviser", [adviser])):
-        with about(key):
-            players |= {
-                name: Seated(full_spec(name), load(name)) for name in names if name not in players
-            }
-    return Table(game, [players[name] for name in against], players[adviser])
+
+    def seated(key: str, name: str) -> Seated:
+        if name not in players:
+            with about(key):
+                players[name] = Seated(full_spec(name), load(name))
+        return players[name]
+
+    opponents = [seated("against", name) for name in against]
+    return Table(game, opponents, None if adviser is None else seated("adviser", adviser))
 
 
 def first_of(names: Sequence[str], load: Callable[[str], Player]) -> str:
@@ -188,7 +191,7 @@ def begun(journal: Path) -> dict[str, Any]:
         try:
             with journal.open() as lines:
                 table: dict[str, Any] = json.loads(lines.readline())["table"]
-            names = [table["game"]["name"], *table["against"], table["adviser"]]
+            names = [table["game"]["name"], *table["against"], table["adviser"] or ""]
             if not all(isinstance(name, str) for name in names):
                 raise KeyError
         except (OSError, ValueError, KeyError, TypeError):
@@ -275,7 +278,8 @@ def warm_up(table: Table) -> None:
     session = Session.new(table, None, 0)
     view = session.view()
     while view["phase"] == "act":
-        session.hint(view["turn"])
+        if table.adviser is not None:
+            session.hint(view["turn"])
         view = session.act(view["turn"], view["moves"][0]["action"])
     session.review(view["hand"])
 

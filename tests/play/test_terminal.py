@@ -14,6 +14,7 @@ import sys
 import termios
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -271,6 +272,17 @@ def test_a_session_of_a_changed_game_goes_on(
     assert re.search(r"(Hands|Games) +1\n", capsys.readouterr().out)
     assert code(*command[1:], "game=kuhn") == 2
     assert "is of a table with another game; leave game out" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_session_without_an_adviser_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session.new(replace(against("kuhn", "call"), adviser=None), Path(), 3)
+    session.close()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("h\n"))
+    assert code("play", "ui=terminal", f"session={session.name}.jsonl") == 0
+    assert "Nobody gives advice" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("here")
