@@ -20,16 +20,13 @@ BUDGETS = {"ppo_lhe": 1_600_000, "big2_ppo_fast": 260_000, "nfsp_2000": 60_000} 
 RUNS = 2
 
 
-def measured(experiment: str, workers: int, share: float = 1.0) -> tuple[float, float]:
+def measured(experiment: str, workers: int) -> tuple[float, float]:
     """Decisions a second, and the share of the time that exchanging took, of a run's second half.
-
-    Args:
-        share: of its budget that is played.
 
     Raises:
         CalledProcessError: if the run fails.
     """
-    budget = int(share * BUDGETS[experiment])
+    budget = BUDGETS[experiment]
     settings = [f"experiment={experiment}", f"workers={workers}", f"budget={budget}", "name=run"]
     settings += [f"evaluate_every={budget // 2}", f"checkpoint_every={budget}", "figures=false"]
     settings += ["evaluation.opponents=[]", "evaluation.deals=30", "device=cpu"]

@@ -337,6 +337,19 @@ def test_flags_may_stand_anywhere(asked: list[dict[str, Any]]) -> None:
     assert [(cfg["seed"], cfg["budget"]) for cfg in asked] == [(1, 3), (2, 3)]
 
 
+def test_an_evaluation_given_anew_refers_to_the_run_that_it_measures(
+    refused: Callable[..., str],
+) -> None:
+    """And not to the algorithm that is there where none is given."""
+    assert code(*anew(TRAIN, "budget_unit=iterations")) == 0
+    (folder,) = runs()
+    assert code("train", f"resume={folder}", "evaluation=default", "budget=20") == 0
+    kept = yaml.safe_load((folder / "config.yaml").read_text())
+    assert kept["evaluation"]["axis"] == kept["budget_unit"] == "iterations"
+    for key in ("budget", "evaluation.deals"):
+        assert refused("train", f"resume={folder}", f"~{key}") == f"{key}: missing; give {key}=…"
+
+
 def test_deals_are_those_of_all_matches(capsys: pytest.CaptureFixture[str]) -> None:
     """Also of those with the usual opponents, where the game is too large to be enumerated."""
     given = ["game=kuhn", "player=raise", "evaluation.most_nodes=1"]
@@ -645,6 +658,11 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "train algo.lr=fast",
             'algo.lr: "fast" is neither a number nor a schedule, {start, end, horizon}',
         ),
+        (
+            "train algo.entropy=[1]",
+            "algo.entropy: is no list; give algo.entropy.NAME=VALUE, ",
+        ),
+        ("train algo=mmd algo.last.start=-1", "algo.last.start: -1.0 is not in (0, inf]"),
         ("train algo.lr=true", "algo.lr: true is neither a number nor a schedule"),
         ("train algo=cfr warm_start=.", "warm_start: cfr has no networks that could be taken over"),
         ("train warm_start=outputs/none", "warm_start: outputs/none is no run folder: "),

@@ -137,13 +137,15 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
     if origin in (Union, UnionType):
         if value is None and NoneType in args:
             return None
+        members = [member for member in args if member is not NoneType]
+        if len(members) == 1:
+            return _convert(value, members[0], key, runtime)
         refusals = []
-        for member in args:
-            if member is not NoneType:
-                try:
-                    return _convert(value, member, key, runtime)
-                except Refused as error:
-                    refusals.append(str(error).removeprefix(f"{key}: "))
+        for member in members:
+            try:
+                return _convert(value, member, key, runtime)
+            except Refused as error:
+                refusals.append(str(error).removeprefix(f"{key}: "))
         raise Refused(f"{key}: {', or '.join(refusals)}")
     if origin is Literal:
         if value not in args:

@@ -28,6 +28,8 @@ from poker_rl.config.settings import Refused
 NO_MATCH = re.compile(r"Could not (?:override|delete) '([^']+)'\.\s+No match in the defaults list")
 # What it says of key=a,b without -m.
 SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'")
+# What it says of a list for a schedule and the like.
+LIST = re.compile(r"Error merging override ([^=]+)=.*Cannot merge DictConfig with ListConfig", re.S)
 
 OPTION = re.compile(r"[\w-]+")
 
@@ -157,6 +159,8 @@ def _refusal(error: Exception, overrides: Sequence[str]) -> Refused:
         if match[1] == "net" and chosen:  # an algo that is given counts before an experiment's
             return Refused(f"net: {chosen[0]} has no networks")
         return Refused(f"{match[1]}: nothing that was chosen takes one")
+    if match := LIST.search(f"{error} {cause}"):
+        return Refused(f"{match[1]}: is no list; give {match[1]}.NAME=VALUE, or one value for all")
     if isinstance(error, YAMLError):
         return Refused(" ".join(str(error).split()))
     told = [*str(error).split(), *"".join(str(cause or "").splitlines()[:1]).split()]

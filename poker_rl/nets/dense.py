@@ -187,11 +187,9 @@ class Layers(nn.Module):
     def between(self, x: Tensor, start: int, stop: int, legal: Legal | None = None) -> Tensor:
         """What goes into layer `start` to what goes into layer `stop`, or comes out at the end."""
         layers = list(self.layers)
+        activate = IN_PLACE[self.activation]  # what nobody else has seen
         for i, layer in enumerate(layers[start:stop], start):
-            if i + 1 < len(layers):
-                x = IN_PLACE[self.activation](layer(x))  # of what nobody else has seen
-            else:
-                x = layer(x, legal)
+            x = activate(layer(x)) if i + 1 < len(layers) else layer(x, legal)
         return x
 
 

@@ -80,6 +80,8 @@ def attempt(
             if group not in names:
                 raise Refused(f"{group}: give the name of one option")
         settings = plain(asked.settings) | {"names": names}
+        if settings["resume"] is not None and "evaluation" in settings:
+            settings["evaluation"] = evaluation_of_run(asked)
         member = partial(attempt, asked, conf)
         metrics, measurements = start(settings, asked.overrides, conf, begun, watch, member)
         units = {tag: one["unit"] for tag, one in measurements.items()}
@@ -102,6 +104,18 @@ def attempt(
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
         return replace(outcome, status="failed", exit_code=1, message=message)
+
+
+def evaluation_of_run(asked: Composed) -> Any:
+    """The evaluation that a command asks for, which may refer to settings of the resumed run.
+
+    Raises:
+        Refused: if that can't be read.
+    """
+    kept = settings_of(Path(str(asked.settings["resume"])), "resume")
+    given = {override.partition("=")[0].lstrip("+~") for override in asked.overrides}
+    own = {key for key, value in kept.items() if not isinstance(value, dict)} - given
+    return plain(asked.settings | {key: kept[key] for key in own})["evaluation"]
 
 
 def command_of(asked: Composed, conf: Sequence[Path]) -> str:
@@ -298,7 +312,10 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
     for override in overrides:
         key = override.partition("=")[0].lstrip("+~")
         value = at(settings, key)
-        if key.partition(".")[0] in MAY_CHANGE:
+        may_change = key.partition(".")[0] in MAY_CHANGE
+        if may_change and value is ABSENT:
+            raise Refused(f"{key}: missing; give {key}=…")
+        if may_change:
             put(kept, key, value)
         elif value is ABSENT or at(asked, key) != at(kept, key):
             raise Refused(f"{key}: {KEEPS}")

@@ -41,7 +41,7 @@ from poker_rl.storage.folder import PLACE, write_text
 PLAN = "tune.yaml"
 DECIDING = ("train", "seeds", "metric", "direction")  # beside the space: what a study is
 OURS = {"seed", *PLACE}  # settings of a run that a study gives itself
-ALIKE = {"budget", "evaluate_every"}  # and of those that trials are compared by
+ALIKE = {"budget", "budget_unit", "evaluate_every"}  # and of those that trials are compared by
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -195,6 +195,7 @@ def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -
     for key in space:
         if key in ALIKE:
             raise Refused(f"{key}: has to be the same in all trials; give it in train")
+    first: Root | None = None
     with opened(conf):
         for values in samples(space):
             words = [override(key, value) for key, value in values.items()]
@@ -203,6 +204,11 @@ def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -
             root = Root(**convert_fields(Root, ungrouped, "", {}))
             game: Game = build_as(Game, settings["game"], "game")
             build_algorithm(resolved(settings | asdict(root)), game, torch.device("cpu"), root.seed)
+            first = first or root
+            for key in sorted(ALIKE):
+                if (one := getattr(first, key)) != (other := getattr(root, key)):
+                    same = "has to be the same in all trials; give it in train"
+                    raise Refused(f"{key}: {one} in some trials and {other} in others: it {same}")
     return root
 
 

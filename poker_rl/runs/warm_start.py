@@ -17,8 +17,8 @@ from poker_rl.games.game import Game
 from poker_rl.storage import checkpoint
 from poker_rl.storage.folder import read_folder
 
-# settings of an algorithm that say in what networks tell values
-UNITS = ("reward", "reward_power", "reward_scale", "reward_unit")
+# settings of an algorithm: which layers networks have in common, and in what they tell values
+ALIKE = ("shared", "reward", "reward_power", "reward_scale", "reward_unit")
 
 
 def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: Game) -> str:
@@ -57,7 +57,7 @@ def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: G
             demand_equal(folder, f"game.{name}", state["game"].get(name), game.state().get(name))
         for name in (theirs["net"] | cfg["net"]).keys() - {"_target_"}:
             demand_equal(folder, f"net.{name}", theirs["net"].get(name), cfg["net"].get(name))
-        for key in (one for one in UNITS if one in cfg["algo"]):
+        for key in (one for one in ALIKE if one in cfg["algo"]):
             demand_equal(folder, f"algo.{key}", theirs["algo"].get(key), cfg["algo"][key])
         if cfg["algo"].get("average_exact") is not None:
             raise Refused("an exact average is of a whole run; algo.average_exact: null")

@@ -204,7 +204,7 @@ def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response(eta: float
     if eta == 0.3:  # agents draw for themselves
         responds = learner._responds.hands
         both = responds.mean(0), (responds[:, 0] & responds[:, 1]).mean()
-        assert both[1] < 0.3
+        assert both[1] < 0.2  # 0.09 on average; 0.3 if they drew together
 
 
 def test_the_reservoir_keeps_what_the_best_response_did_and_not_the_average() -> None:

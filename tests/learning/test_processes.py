@@ -119,7 +119,7 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
         played.clear()
         for half in halves:
             half.progress = one.progress
-            for name in ("_actor", "_q", "_averaged", "_other"):
+            for name in ("_actor", "_q", "_other"):
                 if hasattr(one, name):
                     setattr(half, name, getattr(one, name))
             half._epsilon = getattr(one, "_epsilon", None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -105,14 +104,6 @@ def test_tensorboard_shows_what_metrics_hold() -> None:
     assert "figures/exploitability" in shown.PluginRunToTagToContent("images")[run]
 
 
-def next_second() -> None:
-    """Event files are read in the order of their names: the second, the process, a counter.
-
-    Two runs do not share a process, and in one process the tenth file of a second comes first.
-    """
-    time.sleep(1 - time.time() % 1)
-
-
 @pytest.mark.parametrize("unit", ["decisions", "hands"])
 def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit: str) -> None:
     """Points stand at their decisions, whatever the budget counts: one axis for all learners."""
@@ -121,12 +112,10 @@ def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit: str) -> Non
     kept = Path("killed")
     shutil.copytree(folder, kept)
     # As a kill between the row at 350 and the next checkpoint would leave it.
-    next_second()
     tiny.train(folder, budget=390, budget_unit=unit)
     shutil.copy(kept / "state.pt", folder / "state.pt")
     manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    next_second()
     tiny.train(folder, budget=500, budget_unit=unit)
     points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
     assert without_time(points) == expected_curves(folder)
@@ -146,7 +135,6 @@ def test_curves_do_not_double_back_after_the_first_kill(monkeypatch: pytest.Monk
     with pytest.raises(ZeroDivisionError):
         tiny.train(checkpoint_every=1000)  # rows, and no checkpoint since the start
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
-    next_second()
     folder = tiny.only_folder()
     assert len(tiny.rows(folder)) > 3
     tiny.train(folder)

@@ -242,6 +242,10 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         (["space={seed: {choices: [1, 2]}}"], "seed: a study sets it itself"),
         (["train=[name=mine]"], "name: a study sets it itself"),
         (["space={budget: {choices: [40, 80]}}"], "budget: has to be the same in all trials"),
+        (
+            ["train=[game=kuhn]", "space={algo: {choices: [ppo, vpg]}}"],
+            "budget: 4000000 in some trials and 2000000 in others: it has to be the same in all",
+        ),
         (["space={algo.alpha: {choices: [1, 1]}}"], "space.algo.alpha.choices: [1, 1] has one"),
         (["space={net: {choices: [k1, true, 1]}}"], "net=True: no such option; "),
         (

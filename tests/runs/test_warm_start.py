@@ -168,6 +168,7 @@ def test_a_run_that_went_on_meanwhile_is_another_start(refused: Callable[..., st
         ("game.ranks=TJQK", "has game.ranks JQK, and this run TJQK"),
         ("algo=mmd algo.last=null", ""),  # the same learner, with other settings
         ("algo=vpg", "has algo._target_ poker_rl.algos.ppo.PPO, and this run poker_rl.algos.vpg"),
+        ("algo.shared=1", "has algo.shared 0, and this run 1"),  # one would overwrite the other
         ("algo.reward_scale=4.5", "has algo.reward_scale 2.0, and this run 4.5"),
         ("net.hidden=[9]", "has net.hidden [8], and this run [9]"),
         ("net.activation=tanh", "has net.activation relu, and this run tanh"),
