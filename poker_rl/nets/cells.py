@@ -53,36 +53,43 @@ def beginnings(x: Tensor) -> Beginnings:
 class Cells(torch.autograd.Function):
     """The states after each beginning, [N, units].
 
-    Called as `Cells.apply(gates, state, before, ends)`: what the last steps give to the gates, bias
-    included, [N, 4 * units], the weights of the state, [units, 4 * units], and two of the parts of
-    `Beginnings`; float32 on the CPU.
+    Called as `Cells.apply(step, before, ends, input, state, bias)`: three of the parts of
+    `Beginnings`, and the weights of a step, [F, 4 * units], and of the state, [units, 4 * units],
+    in the gates, whose bias is [4 * units]; float32 on the CPU.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, state: Tensor, before: np.ndarray, ends: np.ndarray
+        ctx: Any,
+        step: Tensor,
+        before: np.ndarray,
+        ends: np.ndarray,
+        input: Tensor,
+        state: Tensor,
+        bias: Tensor,
     ) -> Tensor:
         """See above."""
-        gates, state = gates.clone(), state.contiguous()
+        gates, state = torch.addmm(bias, step, input), state.contiguous()
         out, cell, shown = (gates.new_empty(len(gates), len(state)) for _ in range(3))
         _, read, _ = _loops()
         read(before, ends, *(one.numpy() for one in (state, gates, cell, shown, out)))
-        ctx.save_for_backward(state, gates, cell, shown, out)
+        ctx.save_for_backward(step, state, gates, cell, shown, out)
         ctx.places = before, ends
         return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        """Gradients of the gates and of the state's weights."""
-        state, gates, cell, shown, out = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, Tensor, Tensor, Tensor]:
+        """Gradients of the weights and the bias."""
+        step, state, gates, cell, shown, out = ctx.saved_tensors
         of_gates, of_out, of_cell = torch.empty_like(gates), grad.clone(), torch.zeros_like(cell)
         before, ends = ctx.places
         _, _, unread = _loops()
         kept = (state, gates, cell, shown, of_out, of_cell, of_gates)
         unread(before, ends, *(one.numpy() for one in kept))
         known = out.index_select(0, torch.from_numpy(before[ends[0] : ends[-1]]))
-        return of_gates, known.t() @ of_gates[ends[0] :], None, None
+        of_state = known.t() @ of_gates[ends[0] :]
+        return None, None, None, step.t() @ of_gates, of_state, of_gates.sum(0)
 
 
 def _find(bits, table, step, before, ends, whole):

@@ -50,8 +50,8 @@ class LSTM(nn.Module):
     def _compiled(self, x: Tensor, k: int) -> Tensor:
         """[B, L, F] -> [B, units] through copy k, beginning by beginning."""
         step, before, ends, whole = beginnings(x)
-        gates = torch.addmm(self.bias[k], step, self.input[k])
-        states: Tensor = Cells.apply(gates, self.state[k], before, ends)  # type: ignore[no-untyped-call]
+        weights = self.input[k], self.state[k], self.bias[k]
+        states: Tensor = Cells.apply(step, before, ends, *weights)  # type: ignore[no-untyped-call]
         return states.index_select(0, whole)
 
     def _by_length(self, x: Tensor, k: int) -> Tensor:
