@@ -362,6 +362,17 @@ def test_deals_are_those_of_all_matches(capsys: pytest.CaptureFixture[str]) -> N
     assert re.search(r"against/uniform .* 40 ", capsys.readouterr().out)
 
 
+def test_a_run_is_a_folder_alone(refused: Callable[..., str]) -> None:
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    for more in ("@10", ":average", "@10:average"):
+        told = refused("evaluate", f"run={folder}{more}")
+        assert told.startswith(f"run: {folder}{more} is no run folder: ")
+        assert told.endswith(f"; run takes a folder alone, such as {folder}")
+    assert refused("evaluate", f"run={folder}", "checkpoint=7").startswith("checkpoint: ")
+    assert refused("evaluate", f"run={folder}", "player=best").startswith("player: ")
+
+
 def test_what_is_exact_beside_others_is_shown_so(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["game=kuhn_3p", "player=call", "evaluation.others=fold", "out=here"]
     assert code("evaluate", *given) == 0

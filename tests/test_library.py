@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from poker_rl.algos import load_algorithm
+from poker_rl.config import Refused
+from poker_rl.games import load_game
+
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "library.md").read_text(encoding="utf-8")
 PARTS = re.findall(r"^## (.+?)\n.*?^```python\n(.*?)^```\n\n^```text\n(.*?)^```", PAGE, re.M | re.S)
@@ -26,6 +30,17 @@ def test_the_page_prints_what_it_says(
 
 def test_every_block_of_the_page_is_run() -> None:
     assert len(PARTS) == PAGE.count("```python") == PAGE.count("\n## ") == 5
+
+
+def test_what_counts_for_nothing_is_refused() -> None:
+    with pytest.raises(Refused, match="game: counts for nothing here; allowed: settings of algo, "):
+        load_algorithm("ppo", load_game("kuhn"), "game=leduc")
+    with pytest.raises(Refused, match="seed: counts for nothing here"):
+        load_algorithm("ppo", load_game("kuhn"), "seed=7")
+    with pytest.raises(Refused, match="ante: counts for nothing here; allowed: settings of game"):
+        load_game("kuhn", "ante=2")
+    with pytest.raises(Refused, match='game: "kuhn" is a name; give a game, such as load_game'):
+        load_algorithm("ppo", "kuhn")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("room", ROOMS)

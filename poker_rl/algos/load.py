@@ -17,6 +17,7 @@ from poker_rl.nets.dense import Net
 from poker_rl.players.player import Player
 
 CPU = torch.device("cpu")
+COUNTING = ("algo", "net", "budget", "budget_unit", "experiment")  # settings that a learner is of
 
 
 def load_algorithm(
@@ -38,7 +39,9 @@ def load_algorithm(
     """
     from poker_rl.config.compose import composed  # late: only names as on a command line need hydra
 
-    settings = resolved(composed([f"algo={name}", *overrides]))
+    if isinstance(game, str):
+        raise Refused(f'game: "{game}" is a name; give a game, such as load_game("{game}")')
+    settings = resolved(composed([f"algo={name}", *overrides], only=COUNTING))
     return build_algorithm(settings, game, device, seed)
 
 

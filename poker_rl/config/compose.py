@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,15 +98,24 @@ def compose(overrides: Sequence[str], launcher: Sequence[str] = ()) -> Composed:
     return Composed(config, list(overrides), choices)
 
 
-def composed(overrides: Sequence[str], conf: Sequence[Path] | None = None) -> dict[str, Any]:
+def composed(
+    overrides: Sequence[str],
+    conf: Sequence[Path] | None = None,
+    only: Collection[str] | None = None,
+) -> dict[str, Any]:
     """The settings that `poker-rl train` would begin with for the same overrides, as plain values.
 
     Args:
         conf: the folders of the options; None: those that come with the program and the plug-ins.
+        only: what the overrides may be of, such as `algo`, as nothing else counts; None: anything.
 
     Raises:
         Refused: if they can't be read or are of nothing that there is.
     """
+    for override in overrides:
+        key = override.partition("=")[0].lstrip("+~")
+        if only is not None and key.partition(".")[0] not in only:
+            raise Refused(f"{key}: counts for nothing here; allowed: settings of {', '.join(only)}")
     with opened(folders(None) if conf is None else conf):
         return plain(compose(overrides).settings)
 

@@ -92,11 +92,12 @@ def evaluate_run(
         Refused: if the run has no such snapshot, a player can't be loaded or plays another game.
     """
     place = str(run) if checkpoint is None else f"{run}@{checkpoint}"
-    snapshot, name, copy, greedy = parse(place if player is None else f"{place}:{player}")
-    if player is None or (copy is None and not greedy):
-        players = load_players(snapshot, wanted.game, device, name)
-    else:
-        with about("player"):
+    with about("checkpoint"):
+        snapshot, name, copy, greedy = parse(place if player is None else f"{place}:{player}")
+    with about("run" if player is None else "player"):
+        if player is None or (copy is None and not greedy):
+            players = load_players(snapshot, wanted.game, device, name)
+        else:
             players = {player: wanted.load(f"{snapshot}:{player}")}
     if earlier is None:
         earlier = FEW_SNAPSHOTS if wanted.figures and wanted.evaluation.tree is None else 0

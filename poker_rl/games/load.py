@@ -18,5 +18,6 @@ def load_game(name: str, *overrides: str) -> Game:
     from poker_rl.config.build import build_as
     from poker_rl.config.compose import composed
 
-    game: Game = build_as(Game, composed([f"game={name}", *overrides])["game"], "game")
+    settings = composed([f"game={name}", *overrides], only=["game"])
+    game: Game = build_as(Game, settings["game"], "game")
     return game

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import traceback
@@ -331,7 +332,10 @@ def settings_of(folder: Path, key: str) -> dict[str, Any]:
     try:
         settings, _ = read_folder(folder)
     except Refused as error:
-        raise Refused(f"{key}: {error}") from None
+        place = re.split("[@:]", str(folder))[0]  # as others are named, which may be meant
+        whole = place != str(folder) and Path(place).is_dir()
+        alone = f"; {key} takes a folder alone, such as {place}" if whole else ""
+        raise Refused(f"{key}: {error}{alone}") from None
     for part in NEEDED:
         if not isinstance(settings.get(part), dict):
             raise Refused(f"{key}: {folder / CONFIG} has no {part}")

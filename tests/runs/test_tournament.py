@@ -97,10 +97,13 @@ def test_what_changed_is_refused_by_name(refused: Callable[..., str]) -> None:
     assert code(*own) == 0
     before = tables("there")
     changes = {"deals=60": "deals", "seed=1": "seed", "game.ante=2": "game.ante"}
-    changes |= {"players=[call,raise]": "players.mine.yaml", "rounds=3": "rounds"}
+    changes |= {"rounds=3": "rounds"}
     for change, key in changes.items():
         message = refused(*anew(own, change))
         assert message == f"{key}: the tournament in there has another; give a new folder"
+    message = refused(*anew(own, "players=[call,raise]"))
+    same = "give these or a new folder"
+    assert message == f"players: the tournament in there is of call, mine.yaml; {same}"
     assert refused("tournament", "resume=there", "seed=0").startswith("seed: is that of the tour")
     Path("mine.yaml").write_text(json.dumps({**option("player", "mcts"), "simulations": 6}))
     assert refused(*own).startswith("players.mine.yaml.simulations: the")
