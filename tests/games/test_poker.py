@@ -68,6 +68,7 @@ def variant(name: str, changes: dict[str, object]) -> Poker:
         (DRAWN, {"most_seats": 10}, "most_seats", "10 is not in [2, 9]"),
         (DRAWN, {"fewest_seats": 7, "most_seats": 6}, "fewest_seats", "is more than most_seats, 6"),
         (DRAWN, {"ranks": "JQKA", "suits": "cdhs"}, "most_seats", "6 seats and the board need 17"),
+        (DRAWN, {"big_blind": 10**9}, "big_blind", "1,000,000,000 of the 1,000,000,0"),
         (DRAWN, {"small_blind": 2}, "small_blind", "2 is not less than big_blind, 2"),
         (DRAWN, {"small_blind": 0}, "small_blind", "0"),
         (DRAWN, {"raise_sizes": [2]}, "raise_sizes", "1 entries, board_cards has 4 streets"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pokerkit
 import pytest
@@ -130,6 +132,12 @@ def test_seats_have_their_button_and_blinds() -> None:
     tables.deal()
     notes = [place.notes for place in two.scene(tables.records[0], 0).places]
     assert notes == [("big blind",), ("button", "small blind")]
+    blinds = [1, 2, 4, 0, 0, 0]
+    three = replace(game("nolimit_holdem_6p"), blinds=blinds, min_bet=4, openers=[3, 0, 0, 0])
+    tables = Tables(three, 1, 0)
+    tables.deal()
+    notes = [place.notes for place in three.scene(tables.records[0], 3).places[:3]]
+    assert notes == [("small blind",), ("blind",), ("big blind",)]
 
 
 def test_a_big_2_scene_tells_the_hand_to_beat_and_who_passed() -> None:

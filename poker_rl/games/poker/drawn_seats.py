@@ -61,7 +61,8 @@ class DrawnSeats(Shown):
             _ = self.games
         except Refused as error:
             key, _, what = str(error).partition(": ")
-            raise Refused(f"{'most_seats' if key == 'seats' else key}: {what}") from None
+            own = {"seats": "most_seats", "blinds": "big_blind"}  # what it calls them here
+            raise Refused(f"{own.get(key, key)}: {what}") from None
 
     @cached_property
     def games(self) -> list[Poker | NoLimit]:

@@ -39,13 +39,26 @@ def demand_phh(game: Game) -> AnyPoker:
         blinds = sorted(blind for blind in played.blinds if blind)
         if deck == (RANKS, SUITS) and played.board_cards == BOARD and played.hole_cards == 2:
             why = "has no small and big blind"
-            if len(set(blinds)) == 2 == len(blinds):
+            usual = len(set(blinds)) == 2 == len(blinds)
+            if usual and not in_their_seats(played, *blinds):
+                why = "has blinds or openers in other seats"
+            elif usual:
                 small = played.min_bet if isinstance(played, NoLimit) else played.raise_sizes[0]
                 sizes = [small, small, LARGE_BET * small, LARGE_BET * small]
                 if isinstance(played, NoLimit) or played.raise_sizes == sizes:
                     return game
                 why = "has bets that do not double on the turn"
     raise Refused(f"{game.name} can't be written as PHH: it {why}")
+
+
+def in_their_seats(played: OnePoker, small: int, big: int) -> bool:
+    """Whether the blinds are left of the button, or heads-up the small one on it, and who is next
+    opens; after the flop it is who is left of the button.
+    """
+    blinds, opener = [small, big, *[0] * (played.seats - 2)], 2 % played.seats
+    if played.seats == 2:
+        blinds, opener = [big, small], 1
+    return played.blinds == blinds and played.openers == [opener, 0, 0, 0]
 
 
 def phh(game: Game, hand: Hand, names: Sequence[str]) -> str:

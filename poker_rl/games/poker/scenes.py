@@ -80,7 +80,9 @@ def place(played: PokerGame, record: np.void, seat: int, seen: bool, bet: int) -
     stack = None if stacks is None else stacks[seat] - paid
     notes = ["button"] if seat == played.seats - 1 else []
     if played.forced_raises and played.blinds[seat]:
-        notes.append("big blind" if played.blinds[seat] == max(played.blinds) else "small blind")
+        blinds = {min(blind for blind in played.blinds if blind): "small blind"}
+        blinds |= {max(played.blinds): "big blind"}
+        notes.append(blinds.get(played.blinds[seat], "blind"))
     if stack == 0 and not folded:
         notes.append("all-in")
     return Place(
