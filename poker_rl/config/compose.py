@@ -20,7 +20,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.messages import allowed, shortened
-from poker_rl.config.options import CONF, folders, load, plain
+from poker_rl.config.options import CONF, folders, key_of, load, plain
 from poker_rl.config.overrides import accepted, no_option, parsed
 from poker_rl.config.settings import Refused
 
@@ -113,7 +113,7 @@ def composed(
         Refused: if they can't be read or are of nothing that there is.
     """
     for override in overrides:
-        key = override.partition("=")[0].lstrip("+~")
+        key = key_of(override)
         if only is not None and key.partition(".")[0] not in only:
             raise Refused(f"{key}: counts for nothing here; allowed: settings of {', '.join(only)}")
     with opened(folders(None) if conf is None else conf):

@@ -39,6 +39,11 @@ def plain(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
     return dict(settings)
 
 
+def key_of(override: str) -> str:
+    """The key of an override, `algo.lr` of `algo.lr=1`, `+algo.lr=1` and `~algo.lr`."""
+    return override.partition("=")[0].lstrip("+~")
+
+
 def load(path: Path) -> DictConfig:
     """A YAML file of settings, its interpolations not resolved.
 

@@ -19,7 +19,7 @@ import torch
 from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.horizons import resolved
-from poker_rl.config.options import of_the_user, plain
+from poker_rl.config.options import key_of, of_the_user, plain
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluator
@@ -114,7 +114,7 @@ def evaluation_of_run(asked: Composed) -> Any:
         Refused: if that can't be read.
     """
     kept = settings_of(Path(str(asked.settings["resume"])), "resume")
-    given = {override.partition("=")[0].lstrip("+~") for override in asked.overrides}
+    given = set(map(key_of, asked.overrides))
     own = {key for key, value in kept.items() if not isinstance(value, dict)} - given
     return plain(asked.settings | {key: kept[key] for key in own})["evaluation"]
 
@@ -311,7 +311,7 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
     kept = lacking | settings_of(folder, "resume") | {"resume": settings["resume"]}
     asked = resolved({**settings, "budget": kept.get("budget")})  # as they were when it began
     for override in overrides:
-        key = override.partition("=")[0].lstrip("+~")
+        key = key_of(override)
         value = at(settings, key)
         may_change = key.partition(".")[0] in MAY_CHANGE
         if may_change and value is ABSENT:
@@ -332,9 +332,9 @@ def settings_of(folder: Path, key: str) -> dict[str, Any]:
     try:
         settings, _ = read_folder(folder)
     except Refused as error:
-        place = re.split("[@:]", str(folder))[0]  # as others are named, which may be meant
-        whole = place != str(folder) and Path(place).is_dir()
-        alone = f"; {key} takes a folder alone, such as {place}" if whole else ""
+        run = re.split("[@:]", str(folder))[0]  # of RUN@300000:current, which may be meant
+        meant = run != str(folder) and Path(run).is_dir()
+        alone = f"; {key} takes a folder alone, such as {run}" if meant else ""
         raise Refused(f"{key}: {error}{alone}") from None
     for part in NEEDED:
         if not isinstance(settings.get(part), dict):

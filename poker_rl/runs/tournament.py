@@ -106,7 +106,7 @@ def tournament(
         folder = Path(asked.out) if asked.out is not None else default_folder(plan)
         with about("out"):
             before = read_plan(folder) if (folder / PLAN).exists() else asdict(plan)
-        if (names := list(before["players"])) != list(plan.players):
+        if (names := before["players"]).keys() != plan.players.keys():
             here = f"the tournament in {folder} is of {', '.join(names)}"
             raise Refused(f"players: {here}; give these or a new folder")
         if differs := differing(asdict(plan), before):

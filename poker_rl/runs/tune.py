@@ -26,7 +26,7 @@ from optuna.exceptions import ExperimentalWarning
 from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.horizons import resolved
-from poker_rl.config.options import of_the_user, option, plain, read
+from poker_rl.config.options import key_of, of_the_user, option, plain, read
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Count, Natural, Probability, Range, Refused, Seed, about
 from poker_rl.games.game import Game
@@ -190,7 +190,7 @@ def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -
     from poker_rl.config.compose import compose, opened  # late: they import hydra
 
     for word in (*train, *space):
-        if (key := word.partition("=")[0].lstrip("+~")) in OURS:
+        if (key := key_of(word)) in OURS:
             raise Refused(f"{key}: a study sets it itself; leave it out of train and space")
     for key in space:
         if key in ALIKE:
