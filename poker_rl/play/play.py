@@ -131,7 +131,8 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     from poker_rl.games.game import Game
     from poker_rl.play.table import Seated, Table
     from poker_rl.players.load import full_spec
-    from poker_rl.runs.job import loader, prepare, settings_of
+    from poker_rl.runs.job import loader, prepare
+    from poker_rl.runs.settings import settings_of
 
     kept = None if asked.session is None else begun(Path(asked.session))
     if asked.run is not None:

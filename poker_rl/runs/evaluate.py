@@ -18,7 +18,8 @@ from poker_rl.evaluation.reduction import Reduce
 from poker_rl.games.game import Game
 from poker_rl.players.load import full_spec
 from poker_rl.players.opponents import Opponents
-from poker_rl.runs.job import loader, prepare, settings_of
+from poker_rl.runs.job import loader, prepare
+from poker_rl.runs.settings import settings_of
 from poker_rl.runs.stop import at_once
 from poker_rl.storage.disk import say
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import traceback
@@ -19,7 +18,7 @@ import torch
 from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.horizons import resolved
-from poker_rl.config.options import key_of, of_the_user, plain
+from poker_rl.config.options import of_the_user, plain
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluator
@@ -32,24 +31,21 @@ from poker_rl.players.player import Player
 from poker_rl.runs.cores import cores
 from poker_rl.runs.launch import ALONE, Member, Place, joined, place, started
 from poker_rl.runs.record import InUse
-from poker_rl.runs.resume import KEEPS, MAY_CHANGE
 from poker_rl.runs.run import Diverged
+from poker_rl.runs.settings import NEEDED, at, evaluation_of_run, put, resumed, settings_of
 from poker_rl.runs.stop import Interrupted
 from poker_rl.runs.sweep import Outcome
 from poker_rl.runs.train import train
 from poker_rl.runs.warm_start import begin_with
 from poker_rl.storage.checkpoint import STATE
 from poker_rl.storage.disk import error_line, say
-from poker_rl.storage.folder import CONFIG, PLACE, read_folder
 
 if TYPE_CHECKING:
     from poker_rl.config.compose import Composed
 
 NAMED = ("game", "algo", "net", "experiment")  # groups whose option a run is known by
-NEEDED = ("game", "algo", "evaluation", "names")  # of a run, the last made of its choices
 MET = ("opponent", "evaluation.others", "evaluation.opponents")  # the players a run meets
 PARTS = (*NEEDED, "net")  # all that is no root setting
-ABSENT = object()
 
 
 def attempt(
@@ -105,18 +101,6 @@ def attempt(
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
         return replace(outcome, status="failed", exit_code=1, message=message)
-
-
-def evaluation_of_run(asked: Composed) -> Any:
-    """The evaluation that a command asks for, which may refer to settings of the resumed run.
-
-    Raises:
-        Refused: if that can't be read.
-    """
-    kept = settings_of(Path(str(asked.settings["resume"])), "resume")
-    given = set(map(key_of, asked.overrides))
-    own = {key for key, value in kept.items() if not isinstance(value, dict)} - given
-    return plain(asked.settings | {key: kept[key] for key in own})["evaluation"]
 
 
 def command_of(asked: Composed, conf: Sequence[Path]) -> str:
@@ -298,60 +282,3 @@ def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch
     if where.workers > 1:
         torch.cuda.set_device(where.local)
     return torch.device("cuda")
-
-
-def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """The settings of a run folder, with what is given anew of those that may change.
-
-    Raises:
-        Refused: if it is no run folder, or anything else is given with another value.
-    """
-    # Runs of earlier versions lack settings that are new and change nothing of what is learnt.
-    lacking = {key: settings[key] for key in MAY_CHANGE | PLACE | {"warm_start"} if key in settings}
-    kept = lacking | settings_of(folder, "resume") | {"resume": settings["resume"]}
-    asked = resolved({**settings, "budget": kept.get("budget")})  # as they were when it began
-    for override in overrides:
-        key = key_of(override)
-        value = at(settings, key)
-        may_change = key.partition(".")[0] in MAY_CHANGE
-        if may_change and value is ABSENT:
-            raise Refused(f"{key}: missing; give {key}=…")
-        if may_change:
-            put(kept, key, value)
-        elif value is ABSENT or at(asked, key) != at(kept, key):
-            raise Refused(f"{key}: {KEEPS}")
-    return kept
-
-
-def settings_of(folder: Path, key: str) -> dict[str, Any]:
-    """The settings of a run folder that was given as `key`.
-
-    Raises:
-        Refused: if it is none.
-    """
-    try:
-        settings, _ = read_folder(folder)
-    except Refused as error:
-        run = re.split("[@:]", str(folder))[0]  # of RUN@300000:current, which may be meant
-        meant = run != str(folder) and Path(run).is_dir()
-        alone = f"; {key} takes a folder alone, such as {run}" if meant else ""
-        raise Refused(f"{key}: {error}{alone}") from None
-    for part in NEEDED:
-        if not isinstance(settings.get(part), dict):
-            raise Refused(f"{key}: {folder / CONFIG} has no {part}")
-    return settings
-
-
-def at(tree: Any, key: str) -> Any:
-    """The value of a dotted key, ABSENT if there is none."""
-    for part in key.split("."):
-        tree = tree.get(part, ABSENT) if isinstance(tree, dict) else ABSENT
-    return tree
-
-
-def put(tree: dict[str, Any], key: str, value: Any) -> None:
-    """Set the value of a dotted key."""
-    *above, last = key.split(".")
-    for part in above:
-        tree = tree.setdefault(part, {})
-    tree[last] = value

@@ -9,7 +9,7 @@ from typing import Any
 from poker_rl.config.build import build_as
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
-from poker_rl.runs.job import settings_of
+from poker_rl.runs.settings import settings_of
 
 
 def game_and_player(
