@@ -316,6 +316,22 @@ def test_options_of_ones_own_win(
     assert refused("train", *own).startswith("--config-dir: mine/config.yaml is of no group")
 
 
+def test_slips_in_options_of_ones_own(refused: Any) -> None:
+    for group in ("experiment", "algo"):
+        Path("mine", group).mkdir(parents=True)
+    own = ["--config-dir", "mine"]
+    experiment = Path("mine/experiment/named.yaml")
+    for value, text in (("ppo", '"ppo"'), ("null", "null")):
+        experiment.write_text(f"# @package _global_\nalgo: {value}\nbudget: 300\n")
+        said = refused("train", *own, "experiment=named")
+        assert said.startswith(f"algo: {text} is not settings with a `_target_`, their class")
+        named = "; in a file, `defaults: [override /algo: ppo]` names it"
+        assert said.endswith(named) == (value == "ppo")
+    Path("mine/algo/short.yaml").write_text("_target_: poker_rl.algos.ppo.PPO\n")
+    said = refused("train", *own, "algo=short", "budget=300")
+    assert said == "budget_unit: missing; give budget_unit=…"
+
+
 def test_list_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert code("list", "--help") == 0
     out = capsys.readouterr().out
@@ -633,6 +649,11 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("tune trials=1 trials=2", "trials: given twice"),
         ("train game=null", "game: missing; give game=…"),
         ("train net=null", "net: missing, PPO needs one"),
+        ("train +names=5", "names: no such setting; "),
+        ("train outputs=o\udcff", "outputs: is not text in UTF-8"),
+        ("train budget=inf", "budget: "),
+        (f"train budget=1{'0' * 400}", "budget: 1000"),
+        (f"train algo.gamma=1{'0' * 400}", "algo.gamma: 1000"),
         ("train algo=cfr net=null", "net: algo=cfr has no networks"),
         ("train gmae=kuhn", "gmae: no such setting; did you mean game? allowed: algo, budget"),
         ("train experiment=k1", "experiment=k1: no such option; "),
@@ -738,7 +759,10 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "train algo=mccfr algo.iterations_per_step=1e9",
             "algo.iterations_per_step: 1000000000 is",
         ),
-        ("train seed=1e30", "seed: 1000000000000000019884624838656 is not in [0, 1e+18]"),
+        (
+            "train seed=1e30",
+            "seed: 1000000000000000019884624838656 is too large; allowed: up to 1e+18",
+        ),
         ("train ~game", "game: missing; give game=…"),
         ("train ~algo", "algo: missing; give algo=…"),
         ("train ~evaluation", "evaluation: missing; give evaluation=…"),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.build import build_as, find, takes
+from poker_rl.config.build import build_as, class_and_settings, takes
 from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
@@ -66,7 +66,7 @@ def build_algorithm(
         Refused: if a setting can't be accepted, there is no net where one is needed, there is one,
             or an opponent, where none is taken, or several processes can't learn so together.
     """
-    target = find(settings["algo"].get("_target_"), "algo._target_")
+    target, _ = class_and_settings(settings["algo"], "algo")
     if workers > 1 and getattr(target, "own", None) is None:
         raise Refused(f"workers: {target.__name__} learns in one process; allowed: 1")
     net = build_as(Net, settings["net"], "net") if "net" in settings else None

@@ -71,18 +71,6 @@ def words_of(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_intermixed_args(arguments)
 
 
-def demand_once(words: Sequence[str]) -> None:
-    """Refuse a key that is given twice: of two values one would count without a word.
-
-    Raises:
-        Refused: naming it.
-    """
-    keys = [word.partition("=")[0].lstrip("+") for word in words if "=" in word]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise Refused(f"{key}: given twice; give it once")
-
-
 def keys_of(arguments: list[str]) -> list[str]:
     """The keys of the settings among the arguments."""
     return [word.partition("=")[0] for word in words_of(arguments).words]
@@ -106,9 +94,10 @@ def asked(
         Refused: if the arguments can't be read or are of nothing that there is.
     """
     given = words_of(arguments)
-    demand_once(given.words)
 
-    from poker_rl.config.options import CONF, overridden
+    from poker_rl.config.options import CONF, demand_once, overridden
+
+    demand_once(given.words)
 
     path = CONF / f"{name}.yaml"
     if given.help:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from poker_rl.cli.arguments import Arguments, demand_once, options, tell
+from poker_rl.cli.arguments import Arguments, options, tell
 from poker_rl.config.settings import Refused, about
 from poker_rl.storage.disk import error_line, say
 
@@ -35,11 +35,12 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("-c", "--cfg", choices=["job"])
     parser.add_argument("overrides", nargs="*")
     given = parser.parse_intermixed_args(arguments)
-    demand_once(given.overrides)
 
     from poker_rl.config.compose import compose, opened
+    from poker_rl.config.options import demand_once
     from poker_rl.config.sweeps import split
 
+    demand_once(given.overrides)
     conf = options(given.config_dir)
     with opened(conf):
         launcher, jobs = split(given.overrides) if given.multirun else ([], [given.overrides])
@@ -96,7 +97,7 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
     digest = digest_of([jobs, [path.read_bytes().hex() for path in paths]])
     folder = Path(outputs, "sweeps", f"{label_of(swept, PLACE)}_{digest}".lstrip("_"))
     with about("outputs"):
-        begin(folder, jobs)
+        made = begin(folder, jobs)
     with TemporaryDirectory(prefix="poker-rl-") as scratch, Summary(folder) as summary:
         halts = Path(scratch)
         left = sorted(summary.open)
@@ -117,7 +118,7 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
                     what = str(error).strip().partition("\n")[0]
                     tell(f"hydra/launcher: has ended: {type(error).__name__}: {what}")
         stopped_by = halted_by(halts)
-    return summary.report(stopped_by)
+    return summary.report(stopped_by, made)
 
 
 def demand_names(jobs: list[list[str]]) -> None:

@@ -13,6 +13,7 @@ import inspect
 import math
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -22,7 +23,7 @@ from poker_rl.config.classes import class_of
 from poker_rl.config.messages import allowed, shown
 from poker_rl.config.options import plain
 from poker_rl.config.schedules import Constant, Schedule
-from poker_rl.config.settings import NonNegative, Range, Refused, about, in_memory
+from poker_rl.config.settings import LARGEST, NonNegative, Range, Refused, about, in_memory
 
 SCALARS = {
     bool: "true or false",
@@ -43,7 +44,7 @@ def build(node: object, key: str, **runtime: Any) -> Any:
         Refused: if the target is not in `poker_rl` or a plug-in, a key is unknown or missing, or a
             value is of another type, out of range or refused by the constructor.
     """
-    target, settings = _class_and_settings(node, key)
+    target, settings = class_and_settings(node, key)
     arguments = convert_fields(target, settings, key, runtime)
     arguments |= {name: runtime[name] for name in takes(target) if name in runtime}
     with in_memory(key):
@@ -63,7 +64,7 @@ def build_as(kind: Any, node: object, key: str, **runtime: Any) -> Any:
     Raises:
         Refused: if it does not, too; of a wrong class no other setting is looked at.
     """
-    target, _ = _class_and_settings(node, key)
+    target, _ = class_and_settings(node, key)
     if getattr(kind, "_is_protocol", False):
         methods = [name for name, member in vars(kind).items() if callable(member)]
         fits = all(hasattr(target, name) for name in methods if not name.startswith("_"))
@@ -74,12 +75,15 @@ def build_as(kind: Any, node: object, key: str, **runtime: Any) -> Any:
     return build(node, key, **runtime)
 
 
-def _class_and_settings(node: object, key: str) -> tuple[type[Any], dict[str, Any]]:
+def class_and_settings(node: object, key: str) -> tuple[type[Any], dict[str, Any]]:
     """The class that a node names by its `_target_`, and its other settings."""
     if isinstance(node, DictConfig):
         node = plain(node)
     if not isinstance(node, Mapping) or "_target_" not in node:
-        raise Refused(f"{key}: {shown(node)} is not settings with a `_target_`, their class")
+        named = f"; in a file, `defaults: [override /{key}: {node}]` names it"
+        option = isinstance(node, str) and "." not in key
+        what = "is not settings with a `_target_`, their class"
+        raise Refused(f"{key}: {shown(node)} {what}{named * option}")
     settings = {name: value for name, value in node.items() if name != "_target_"}
     return find(node["_target_"], f"{key}._target_"), settings
 
@@ -164,9 +168,12 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
     if annotation not in SCALARS:
         return build_as(annotation, value, key, **runtime)
     if annotation is float and type(value) is int:
-        value = float(value)
+        with suppress(OverflowError):  # it stays an integer, and is none of those allowed
+            value = float(value)
     if annotation is int and isinstance(value, float) and value.is_integer():
         value = int(value)  # 1e6 is what people type
     if type(value) is not annotation or (annotation is float and math.isnan(value)):
         raise Refused(f"{key}: {shown(value)} is not {SCALARS[annotation]}")
+    if annotation is int and abs(value) > LARGEST:
+        raise Refused(f"{key}: {shown(value)} is too large; allowed: up to {LARGEST:g}")
     return value

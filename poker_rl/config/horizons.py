@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeGuard, get_args, get_origin
 
 from poker_rl.config.build import annotation_of, find
 from poker_rl.config.schedules import Over
-from poker_rl.config.settings import Refused
+from poker_rl.config.settings import LARGEST, Refused
 
 
 def resolved(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,4 +120,7 @@ def _over(annotation: Any) -> Over | None:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it is one that steps can be counted by: finite, and not too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -LARGEST <= value <= LARGEST

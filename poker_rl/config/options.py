@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.messages import allowed, elsewhere, unreadable
@@ -34,6 +34,9 @@ def plain(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
     node: Any = config
     try:
         settings: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
+    except InterpolationToMissingValueError as error:  # the key is the one that refers to it
+        missing = str(error).splitlines()[0].rpartition(" ")[2]
+        raise Refused(f"{missing}: missing; give {missing}=…") from None
     except OmegaConfBaseException as error:
         raise Refused(f"{error.full_key}: {str(error).splitlines()[0]}") from None
     return dict(settings)
@@ -42,6 +45,18 @@ def plain(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
 def key_of(override: str) -> str:
     """The key of an override, `algo.lr` of `algo.lr=1`, `+algo.lr=1` and `~algo.lr`."""
     return override.partition("=")[0].lstrip("+~")
+
+
+def demand_once(overrides: Sequence[str]) -> None:
+    """Refuse a key that is given twice: of two values one would count without a word.
+
+    Raises:
+        Refused: naming it.
+    """
+    keys = [key_of(one) for one in overrides if "=" in one]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise Refused(f"{key}: given twice; give it once")
 
 
 def load(path: Path) -> DictConfig:

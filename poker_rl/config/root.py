@@ -36,6 +36,10 @@ class Root:
     def __post_init__(self) -> None:
         if not self.outputs:
             raise Refused("outputs: give a folder, such as outputs=outputs")
+        try:
+            self.outputs.encode()
+        except UnicodeEncodeError:
+            raise Refused("outputs: is not text in UTF-8; give another name") from None
         if self.name is not None and not FILE_NAME.fullmatch(self.name):
             raise Refused(
                 f"name: {shown(self.name)} is no name of a folder; allowed: up to 60 letters,"

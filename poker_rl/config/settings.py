@@ -67,6 +67,8 @@ class Range(NamedTuple):
         return f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}]"
 
 
+LARGEST = 10**18  # of all that is counted: an int64 holds it
+
 Probability = Annotated[float, Range(0, 1)]
 Positive = Annotated[float, Range(0, open_low=True)]
 NonNegative = Annotated[float, Range(0)]

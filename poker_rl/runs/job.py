@@ -76,6 +76,8 @@ def attempt(
         for group in ("game", "algo"):
             if group not in names:
                 raise Refused(f"{group}: give the name of one option")
+        if NEEDED[-1] in asked.settings:
+            raise Refused(f"{NEEDED[-1]}: no such setting; a run makes it of its options")
         settings = plain(asked.settings) | {"names": names}
         if settings["resume"] is not None and "evaluation" in settings:
             settings["evaluation"] = evaluation_of_run(asked)

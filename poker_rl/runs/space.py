@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from optuna.distributions import (
@@ -31,6 +32,9 @@ class Interval:
     log: bool  # drawn evenly on a logarithmic scale
 
     def __post_init__(self) -> None:
+        for end in ("low", "high"):
+            if not isfinite(getattr(self, end)):
+                raise Refused(f"{end}: is not finite")
         if not self.low < self.high:
             raise Refused(f"low: {self.low:g} is not below high, {self.high:g}")
         if self.log and not self.low > 0:

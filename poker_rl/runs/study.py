@@ -108,6 +108,10 @@ def search(study: optuna.Study, trials: Trials, count: int, heartbeat: int) -> i
         except Ended as error:
             stopped = error.outcome.status == "interrupted"
             failed = begun_last(study, trials)
+            if error.outcome.status == "in use" and failed is not None:
+                put_back(study, failed)  # who has its run was taken for lost, and is not
+                time.sleep(heartbeat)
+                continue
             what = "stopped; the same command goes on" if stopped else error.outcome.message
             print(f"poker-rl: {what}", file=sys.stderr)
             if failed is not None:
@@ -117,6 +121,12 @@ def search(study: optuna.Study, trials: Trials, count: int, heartbeat: int) -> i
             if (failed := begun_last(study, trials)) is not None:
                 put_back(study, failed)
             raise
+        except Exception:  # Optuna's own, in place of what is raised in a trial that is lost
+            if not trials.lost:
+                raise
+            still = f"no sign of life for {MISSED * heartbeat} seconds"
+            what = f"trial {trials.number}: {still}, so it was put back for whoever is free"
+            print(f"poker-rl: {what}", file=sys.stderr)
 
 
 def begun_last(study: optuna.Study, trials: Trials) -> FrozenTrial | None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from poker_rl.config.settings import Refused
-from poker_rl.storage.disk import make_folder, replaced, say
+from poker_rl.storage.disk import lacking, make_folder, remove_made, replaced, say
 from poker_rl.storage.folder import read_last_row, read_manifest
 
 JOBS = "jobs.json"
@@ -114,8 +114,13 @@ def jobs_of(sweep: Path) -> list[list[str]]:
     return jobs
 
 
-def begin(sweep: Path, jobs: Sequence[list[str]]) -> None:
-    """Make the folder of a sweep; what is there of an earlier start is to be told anew."""
+def begin(sweep: Path, jobs: Sequence[list[str]]) -> Path | None:
+    """Make the folder of a sweep; what is there of an earlier start is to be told anew.
+
+    Returns:
+        the highest folder that was made, None if the sweep was begun before.
+    """
+    made = lacking(sweep)
     make_folder(sweep)
     if not (sweep / JOBS).exists():
         with replaced(sweep / JOBS) as beside:
@@ -125,6 +130,7 @@ def begin(sweep: Path, jobs: Sequence[list[str]]) -> None:
         finished = read_manifest(Path(before.folder)).get("status") == "finished"
         if before.status != "not run" and not (before.folder and finished):
             Outcome(status="not run", folder=before.folder).leave(sweep, number)
+    return made
 
 
 class Summary:
@@ -139,7 +145,7 @@ class Summary:
 
     def __init__(self, sweep: Path) -> None:
         self.sweep, self.jobs = sweep, jobs_of(sweep)
-        self.path = sweep.with_name(f"{sweep.name}.csv")
+        self.path = Path(os.path.relpath(f"{sweep.resolve()}.csv"))  # of `.` too
         self.outcomes = [Outcome(status="not run") for _ in self.jobs]
         # Numbers of the jobs that may have more to tell: a queue begins one again that was stopped.
         self.open = set(range(len(self.jobs)))
@@ -196,11 +202,14 @@ class Summary:
         with replaced(self.path) as beside:
             beside.write_text(text.getvalue())
 
-    def report(self, signal: int | None) -> int:
+    def report(self, signal: int | None, made: Path | None) -> int:
         """Print how the jobs went, and write it down a last time; the exit code.
+
+        Nothing is left behind of a sweep that is new and in which nothing could begin.
 
         Args:
             signal: the number of the one that halted the sweep.
+            made: the highest folder that was made for the sweep, None if it was begun before.
         """
         if self.begun:
             say(f"\n{self.table()}\n")
@@ -211,20 +220,15 @@ class Summary:
             if outcome.exit_code:
                 what = f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status
                 print(f"poker-rl: {' '.join(job)}: {what}", file=sys.stderr)
-        if self.begun:
+        refused = all(outcome.status == "refused" for outcome in self.outcomes)
+        if self.begun or (refused and made is None):
             self.write()
             say(f"summary: {self.path}")
-        elif all(outcome.status == "refused" for outcome in self.outcomes):
-            self.remove()
+        elif refused and made is not None:
+            shutil.rmtree(self.sweep)
+            remove_made(self.sweep.parent, made)
         codes = {outcome.exit_code for outcome in self.outcomes}
         return max(codes, key=lambda code: (code > 2, code == 1, code))  # then a bug, a refusal
-
-    def remove(self) -> None:
-        """Leave nothing behind of a sweep in which nothing could begin."""
-        shutil.rmtree(self.sweep)
-        with suppress(OSError):  # of others
-            self.sweep.parent.rmdir()
-            self.sweep.parent.parent.rmdir()
 
     def counts(self) -> str:
         """How many jobs are how far: `3 jobs: 2 finished, 1 not run`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from optuna import TrialPruned
-from optuna.exceptions import StorageInternalError
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.trial import Trial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -60,6 +60,7 @@ class Trials:
         self.folder, self.train, self.space, self.seeds = folder, train, space, seeds
         self.metric, self.root, self.conf = metric, root, conf
         self.number: int | None = None  # of the trial that was begun last
+        self.lost = False  # whether another process took that one for lost
 
     def __call__(self, trial: Trial) -> float:
         """The value of a trial.
@@ -69,7 +70,7 @@ class Trials:
             Refused: if settings are refused before any trial has come to its end.
             Ended: if a run was stopped or failed.
         """
-        self.number = trial.number
+        self.number, self.lost = trial.number, False
         words = [override(key, value) for key, value in drawn(self.space, trial).items()]
         say(f"trial {trial.number}: {' '.join(words)}")
         try:
@@ -85,7 +86,8 @@ class Trials:
         values: list[float] = []
         for seed in self.seeds:
             values.append(self.value(trial, words, seed, values))
-            trial.report(fmean(values), len(values) * self.root.budget)
+            with self._at_database():
+                trial.report(fmean(values), len(values) * self.root.budget)
             if len(values) < len(self.seeds) and trial.should_prune():
                 raise TrialPruned(f"after the run of seed {seed}")
         return fmean(values)
@@ -112,7 +114,7 @@ class Trials:
 
         def note(outcome: Outcome) -> None:
             run = str(Path(outcome.folder).relative_to(self.folder))
-            with database(self.folder):
+            with self._at_database():
                 trial.set_user_attr(f"run of seed {seed}", run)
 
         early = False
@@ -126,7 +128,7 @@ class Trials:
             if done < self.root.budget:
                 # Where rows stand differs by a step of learning; trials are compared at one place.
                 steps = done // self.root.evaluate_every * self.root.evaluate_every
-                with database(self.folder):
+                with self._at_database():
                     trial.report(fmean([*before, value]), len(before) * self.root.budget + steps)
                     early = trial.should_prune()
                 if early:
@@ -149,6 +151,20 @@ class Trials:
                 raise Refused(outcome.message)
             raise TrialPruned(f"{outcome.status}: {outcome.message}")
         raise Ended(outcome)
+
+    @contextmanager
+    def _at_database(self) -> Iterator[None]:
+        """What fails in this context is told as `database` tells it.
+
+        Raises:
+            Interrupted: if this process was still for so long that another one put the trial back.
+        """
+        try:
+            with database(self.folder):
+                yield
+        except UpdateFinishedTrialError:
+            self.lost = True
+            raise Interrupted(0, "taken for lost") from None
 
     def metric_of(self, row: Mapping[str, float]) -> float:
         """The metric in a row: a tag, or a measure of the headline player, who comes first.

@@ -26,16 +26,17 @@ from optuna.exceptions import ExperimentalWarning
 from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.horizons import resolved
-from poker_rl.config.options import key_of, of_the_user, option, plain, read
+from poker_rl.config.options import demand_once, key_of, of_the_user, option, plain, read
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Count, Natural, Probability, Range, Refused, Seed, about
 from poker_rl.games.game import Game
 from poker_rl.runs.job import PARTS
+from poker_rl.runs.launch import started
 from poker_rl.runs.resume import differing
 from poker_rl.runs.space import Space, override, samples, space_of
 from poker_rl.runs.study import alone, draw, open_study, pruner_of, search
 from poker_rl.runs.trial import DATABASE, Trials, database
-from poker_rl.storage.disk import make_folder, say
+from poker_rl.storage.disk import lacking, make_folder, remove_made, say
 from poker_rl.storage.folder import PLACE, write_text
 
 PLAN = "tune.yaml"
@@ -80,6 +81,8 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
             process has joined, nothing is left behind.
         OSError: if the machine fails.
     """
+    if started() > 1:
+        raise Refused("tune: torchrun starts the processes of one run; start tune twice instead")
     for key in named:
         whole, dot, _ = key.partition(".")
         if dot:
@@ -95,7 +98,7 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
     space = space_of(node)
     root = demand_trainable(asked.train, space, conf)
     plan = {"space": node} | {key: getattr(asked, key) for key in DECIDING}
-    new = next((one for one in (*reversed(folder.parents), folder) if not one.exists()), None)
+    new = lacking(folder)
     begun = begin(folder, plan)
     pruner = pruner_of(
         asked.pruner,
@@ -175,10 +178,11 @@ def take_back(study: optuna.Study, trials: Trials, new: Path | None) -> None:
             shutil.rmtree(run)
         (folder / DATABASE).unlink()
         (folder / PLAN).unlink()
-        made = [one for one in (folder, *folder.parents) if new and one.is_relative_to(new)]
-        for one in (*folder.glob("*/*"), *folder.glob("*"), *made):
+        for one in (*folder.glob("*/*"), *folder.glob("*")):
             with suppress(OSError):  # something else is in it
                 one.rmdir()
+        if new is not None:
+            remove_made(folder, new)
 
 
 def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -> Root:
@@ -189,6 +193,8 @@ def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -
     """
     from poker_rl.config.compose import compose, opened  # late: they import hydra
 
+    with about("train"):
+        demand_once(train)
     for word in (*train, *space):
         if (key := key_of(word)) in OURS:
             raise Refused(f"{key}: a study sets it itself; leave it out of train and space")

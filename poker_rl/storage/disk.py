@@ -94,6 +94,19 @@ def make_folder(path: Path) -> None:
         raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(path))
 
 
+def lacking(path: Path) -> Path | None:
+    """The highest folder of a path that is not there; None if all are."""
+    return next((one for one in (*reversed(path.parents), path) if not one.exists()), None)
+
+
+def remove_made(folder: Path, made: Path) -> None:
+    """Remove a folder that is empty, and those above it, up to the highest one that was made."""
+    for one in (folder, *folder.parents):
+        if one.is_relative_to(made):
+            with suppress(OSError):  # something else is in it
+                one.rmdir()
+
+
 def make_room(path: Path, overwrite: bool) -> None:
     """Make the folder of a file that is to be written, before what it holds is computed.
 

@@ -339,6 +339,51 @@ def test_a_job_whose_run_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert [len(runs("kuhn/cfr_plus")), err.count("poker-rl: ")] == [2, 1]  # seed 2 is finished
 
 
+def test_a_refusal_costs_nothing_of_a_sweep_that_was_begun(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = [*TRAIN[:2], "-m", "seed=1,2", "threads=2", "budget=600", "evaluate_every=100"]
+    learn = CFR.learn
+
+    def stopped(self: CFR) -> dict[str, float]:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return learn(self)
+
+    monkeypatch.setattr(job, "cores", lambda: 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(CFR, "learn", stopped)
+        assert code(*sweep) == 128 + signal.SIGUSR1
+    folder = sweep_folder()
+    assert [row["status"] for row in summary()] == ["interrupted", "not run"]
+    monkeypatch.setattr(job, "cores", lambda: 1)  # as on another machine
+    assert code(*sweep) == 2
+    assert "evaluate_every=100: refused: threads: 2 are more than the" in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "000000.json",
+        "000001.json",
+        "jobs.json",
+    ]
+    assert [row["status"] for row in summary()] == ["refused", "refused"]
+    assert [row["folder"] for row in summary()] == [str(runs("kuhn/cfr_plus")[0]), ""]
+
+
+def test_a_refusal_removes_no_folder_of_others() -> None:
+    Path("mine").mkdir()
+    assert code(*TRAIN, "-m", "seed=-1,-2", "outputs=mine") == 2
+    assert code(*TRAIN, "-m", "seed=-1,-2", "outputs=mine/new") == 2
+    assert list(Path().rglob("*")) == [Path("mine")]
+
+
+def test_from_within_the_folder_of_the_sweep(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code(*TRAIN, "-m", "seed=1") == 0
+    monkeypatch.chdir(sweep_folder())
+    capsys.readouterr()
+    assert code("sweep", ".") == 0
+    assert "1 job: 1 finished" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "submitit_slurm", "ray"])
 def test_a_launcher_that_is_not_installed(
     launcher: str, refused: Any, monkeypatch: pytest.MonkeyPatch

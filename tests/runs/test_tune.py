@@ -18,7 +18,7 @@ import optuna
 import pytest
 from commands import anew, code, last_row, runs
 from optuna.distributions import FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 import poker_rl
 from poker_rl.cli import tune_command
@@ -28,6 +28,8 @@ from poker_rl.config.settings import Refused
 from poker_rl.runs import trial as trial_module
 from poker_rl.runs import tune as tune_module
 from poker_rl.runs.space import space_of
+from poker_rl.runs.study import put_back
+from poker_rl.runs.sweep import Outcome
 from poker_rl.runs.tune import demand_trainable
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -181,6 +183,49 @@ def test_stops_are_no_losses_and_what_is_lost_too_often_is_given_up(
     assert len({tuple(trial.params.items()) for trial in study()}) == 1
 
 
+def test_a_trial_that_was_taken_for_lost_is_let_go(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, rows = trial_module.Trials.metric_of, 0
+
+    def metric_of(self: trial_module.Trials, row: Mapping[str, float]) -> float:
+        nonlocal rows
+        rows += 1
+        if rows == 1:  # this process is still for too long, and another one does this
+            storage = f"sqlite:///{Path('study').resolve()}/study.db"
+            other = optuna.load_study(study_name="poker-rl", storage=storage)
+            (mine,) = other.trials
+            other._storage.set_trial_state_values(mine._trial_id, TrialState.FAIL)
+            put_back(other, mine)
+        return whole(self, row)
+
+    monkeypatch.setattr(trial_module.Trials, "metric_of", metric_of)
+    assert code(*TUNE, "trials=1") == 0
+    told = "poker-rl: trial 0: no sign of life for 3 seconds, so it was put back for whoever is"
+    assert told in capsys.readouterr().err
+    lost, again = study()
+    assert [lost.state.name, again.state.name] == ["FAIL", "COMPLETE"]
+    assert again.params == lost.params
+    assert [path.name for path in Path("study/kuhn/dcfr").iterdir()] == ["trial-0_seed-0"]
+
+
+def test_a_run_in_use_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attempt, calls = trial_module.attempt, 0
+
+    def busy(*given: Any) -> Outcome:
+        nonlocal calls
+        calls += 1
+        return Outcome(status="in use", exit_code=2) if calls < 3 else attempt(*given)
+
+    monkeypatch.setattr(trial_module, "attempt", busy)
+    assert code(*TUNE, "trials=1") == 0
+    assert states() == ["FAIL", "FAIL", "COMPLETE"]
+    assert len({tuple(trial.params.items()) for trial in study()}) == 1
+    assert "poker-rl: " not in capsys.readouterr().err
+
+
 def test_ends_trials_early_that_look_bad(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -236,10 +281,12 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         ([HANDS.format("3")], "space.algo.hands: 3 is neither; allowed: {"),
         ([HANDS.format("{low: 3, high: 2, log: true}")], "space.algo.hands.low: 3 is not below"),
         ([HANDS.format("{low: 0, high: 2, log: true}")], "space.algo.hands.low: 0 has no log"),
+        ([HANDS.format("{low: 1, high: .inf, log: true}")], "space.algo.hands.high: is not finite"),
         ([HANDS.format("{low: 1, high: 2}")], "space.algo.hands.log: missing; "),
         ([HANDS.format("{low: 1.5, high: 2.5, log: false}")], "algo.hands: 1.5 is not an integer"),
         ([HANDS.format("{choices: []}")], "space.algo.hands.choices: [] is not a list"),
         (["space={seed: {choices: [1, 2]}}"], "seed: a study sets it itself"),
+        (["train=[budget=40,+budget=40]"], "train: budget: given twice"),
         (["train=[name=mine]"], "name: a study sets it itself"),
         (["space={budget: {choices: [40, 80]}}"], "budget: has to be the same in all trials"),
         (
