@@ -94,6 +94,14 @@ def test_estimates_agree_with_hand_calculation() -> None:
     assert advantage[1, 2] == 0
 
 
+def test_a_trace_never_grows() -> None:
+    """An action three times as likely as it was chosen counts once, not three times."""
+    policy = np.array([[0, 0.75, 0.25], [0.9, 0.1, 0]], np.float32)
+    batch, nothing = two_decisions(behaviour=[0.5, 0.3], reward=6), np.zeros((2, 3), np.float32)
+    target, _ = doubly_robust(batch, policy, nothing, 0.9, 0.02, reward_scale=2)
+    assert target == pytest.approx([0.9 * 6 / 2, 6 / 2])
+
+
 def test_advantages_average_to_zero_under_the_policy() -> None:
     batch = two_decisions(behaviour=[0.5, 0.8], reward=-4)
     policy = np.array([[0, 0.3, 0.7], [0.9, 0.1, 0]], np.float32)
@@ -139,6 +147,29 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
     game = game_of("kuhn_3p")
     demand_resumes_to_the_bit(game, lambda: learner(game, seed=3, **changed))
+
+
+def test_the_traverser_alone_explores() -> None:
+    one = learner(game_of("leduc"), hands=1000, every_deal=False, exploration=0.5)
+    play, batches = one._agents.rollout.play_out, []
+    one._agents.rollout.play_out = lambda *given: batches.append(play(*given)) or batches[-1]
+    one.learn()
+    (batch,), policy = batches, np.concatenate(one._policies)
+    chance = policy[np.arange(len(batch)), batch.action]
+    traverses = batch.agent == one._traverser[batch.table]
+    chance = np.where(traverses, 0.5 * chance + 0.5 / batch.mask.sum(1), chance)
+    np.testing.assert_allclose(np.exp(batch.log_prob), chance, rtol=1e-5)
+    assert 0 < traverses.sum() < len(batch)
+
+
+def test_chips_of_another_size_change_nothing() -> None:
+    """`alpha` is in units of the game, so that twice as many chips want no other setting."""
+    losses = []
+    for size in (1, 2):
+        chips = {"ante": size, "raise_sizes": [size], "unit_chips": size}
+        game = build(option("game", "kuhn") | chips, "game")
+        losses.append(learner(game, reward_scale=2.0 * size).learn()["loss/actor"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5) != 0
 
 
 def test_copies_learn_apart() -> None:

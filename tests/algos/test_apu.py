@@ -376,7 +376,6 @@ def test_who_learns_explores_and_the_others_do_not(update: str) -> None:
     batch = learner._agents.rollout.play_out
     seen = []
     learner._agents.rollout.play_out = lambda act: seen.append(batch(act)) or seen[-1]
-    learner._epsilon = 1.0
     learner.learn()
     for rows in seen:
         count = rows.mask.sum(1)

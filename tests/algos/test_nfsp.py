@@ -397,6 +397,25 @@ def test_play_may_weigh_by_its_iteration_from_the_first_one_on() -> None:
     assert {1, 2, 3} == {int(one) for copy in iterations for one in copy}
 
 
+def test_later_play_weighs_more_in_the_average(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = nfsp(kuhn(), steps=16, learn_from=4, eta=1.0, average=average(batch=8, power=2.0))
+    for _ in range(4):
+        learner.learn()
+    part = learner._average
+    batch = part.memory.sample(50)
+    monkeypatch.setattr(part.memory, "sample", lambda count: batch)
+    logits = part.module(batch["observation"]).detach().double().numpy()
+    iteration, mask = batch["iteration"].numpy(), batch["mask"].numpy()
+    loss = 0.0
+    for copy, row in np.ndindex(iteration.shape):
+        legal = np.flatnonzero(mask[copy, row])
+        chances = np.exp(logits[copy, row, legal]) / np.exp(logits[copy, row, legal]).sum()
+        error = -sum(batch["policy"][copy, row, legal].numpy() * np.log(chances))
+        loss += (iteration[copy, row] / iteration.max()) ** 2 * error / iteration.shape[1]
+    assert len(np.unique(iteration)) > 2
+    assert part._loss().item() == pytest.approx(loss, rel=1e-5)
+
+
 def test_a_network_a_seat_learns_against_an_opponent_who_changes_seats() -> None:
     learner = dqn(
         kuhn(), opponent=TablePlayer(kuhn(), tree_of(kuhn()).uniform()), seating="shuffled"

@@ -191,11 +191,15 @@ def test_players_and_state_dict_only_look() -> None:
         assert first == second
 
 
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("members", ["shared", "seat"])
-def test_instances_do_not_touch_each_other(members: str) -> None:
-    """What one copy is, its optimiser's memory included, changes nothing for the other."""
+def test_instances_do_not_touch_each_other(members: str, seed: int) -> None:
+    """What one copy is, its optimiser's memory included, changes nothing for the other.
+
+    But for where its rows are cut into minibatches, which depends on the copy with most rows.
+    """
     game = game_of("kuhn")
-    first, second = (ppo(game, members=members, instances=2) for _ in range(2))
+    first, second = (ppo(game, seed, members=members, instances=2, minibatches=1) for _ in "ab")
     half = len(next(first._actor.parameters())) // 2
     with torch.no_grad():
         for weight in second._both.parameters():
@@ -207,6 +211,82 @@ def test_instances_do_not_touch_each_other(members: str) -> None:
         first.learn(), second.learn()
     other = [player.players()["current"].instance(1) for player in (first, second)]
     assert np.abs(np.subtract(*(p.probabilities(records) for p in other))).max() > 0.01
+
+
+def plain_loss(
+    logits: np.ndarray, value: np.ndarray, rows: dict[str, np.ndarray], now: dict[str, float]
+) -> tuple[float, list[float]]:
+    """Loss and metrics of decisions [B] by plain sums, with `value=0.5` and both its clips."""
+    loss, told = 0.0, [0.0] * 5
+    weight, clip = rows["weight"], now["clip"]
+    mean = sum(weight * rows["advantage"])
+    spread = np.sqrt(sum(weight * (rows["advantage"] - mean) ** 2))
+    for i in range(len(value)):
+        legal = np.flatnonzero(rows["mask"][i])
+        chances = np.exp(logits[i, legal]) / np.exp(logits[i, legal]).sum()
+        taken = chances[list(legal).index(rows["action"][i])]
+        ratio = taken / np.exp(rows["log_prob"][i])
+        advantage = (rows["advantage"][i] - mean) / spread
+        near = min(max(ratio, 1 - clip), 1 + clip)
+        gain = min(ratio * advantage, near * advantage)
+        entropy = -sum(p * np.log(p) for p in chances)
+        apart = sum(chances * (np.log(chances) - rows["magnet"][i, legal]))
+        old, goal = rows["value"][i], rows["target"][i]
+        clipped = old + min(max(value[i] - old, -clip), clip)
+        error = max((value[i] - goal) ** 2, (clipped - goal) ** 2)
+        actor = -gain - now["entropy"] * entropy + now["magnet"] * apart
+        loss += weight[i] * (actor + 0.5 / 2 * error)
+        kl = ratio - 1 - np.log(ratio)
+        each = (-gain, error / 2, entropy, kl, float(abs(ratio - 1) > clip))
+        told = [told[j] + weight[i] * one for j, one in enumerate(each)]
+    return loss, told
+
+
+def test_the_update_against_plain_sums() -> None:
+    """Every term of the loss, by its slope in each number that the networks say."""
+    learner = ppo(game_of("kuhn"), clip_value=True, normalise=True, magnet=Constant(start=0.7))
+    count, draw = 40, np.random.default_rng(3)
+    mask = draw.random((count, 3)) < 0.6
+    mask[:, 0] |= mask.sum(1) == 0
+    action = np.array([draw.choice(np.flatnonzero(legal)) for legal in mask])
+    rows = {
+        "mask": mask,
+        "action": action,
+        "log_prob": np.log(draw.uniform(0.2, 0.9, count)),
+        "advantage": draw.normal(size=count),
+        "value": draw.normal(size=count),
+        "target": draw.normal(size=count),
+        "magnet": np.log(draw.dirichlet(np.ones(3), count)),
+        "weight": draw.dirichlet(np.ones(count)),
+    }
+    now = {"clip": 0.2, "entropy": 0.3, "magnet": 0.7}
+    shown = torch.from_numpy(draw.random((1, count, next(learner._actor.parameters()).shape[1])))
+    learner._both.double()
+    said = learner._both(shown)
+    said.retain_grad()
+    parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
+    told = learner._update(said[..., :-1], said[..., -1], parts, parts["weight"], now)
+
+    plain = said.detach().numpy()[0].copy()
+    np.testing.assert_allclose(told, plain_loss(plain[:, :-1], plain[:, -1], rows, now)[1], 1e-6)
+    slopes = np.zeros_like(plain)
+    for place in np.ndindex(plain.shape):
+        for sign in (1, -1):
+            plain[place] += sign * 1e-6
+            slopes[place] += sign * plain_loss(plain[:, :-1], plain[:, -1], rows, now)[0] / 2e-6
+            plain[place] -= sign * 1e-6
+    np.testing.assert_allclose(said.grad[0], slopes, atol=1e-6)
+
+
+def test_the_magnet_is_renewed_every_so_many_steps() -> None:
+    learner = ppo(game_of("kuhn"), magnet=Constant(start=0.1), magnet_every=8)  # 4 an iteration
+    magnet, renewed = learner._references.magnet.module, []
+    for _ in range(7):
+        playing = torch.cat([one.detach().flatten() for one in learner._actor.parameters()])
+        learner.learn()
+        held = torch.cat([one.detach().flatten() for one in magnet.parameters()])
+        renewed.append(torch.equal(held, playing))
+    assert renewed == [True, False, True, False, True, False, True]
 
 
 def test_kl_to_the_last_policy_or_to_a_magnet_holds_the_policy() -> None:

@@ -202,6 +202,17 @@ def test_the_exact_average_weighs_policies_by_their_own_reach() -> None:
     assert wins(average.player().policy) == pytest.approx((wins(one) + 2 * wins(two)) / 3)
 
 
+def test_regrets_are_fitted_in_units_of_the_reward_scale() -> None:
+    one = learner(
+        kuhn(), hands=300, updates=400, reward_scale=5.0, lr=Constant(start=1e-2), batch=1000
+    )
+    one.learn()
+    told = one._regret_memory.targets(1000)
+    kept = told.mask.bool() & (told.share > 0)[..., None]
+    off = (one._regrets(told.observation.float()) - told.mean / 5)[kept].abs().max()
+    assert float(off) < 0.05 < float(told.mean.abs().max()) / 5
+
+
 def test_comes_near_equilibrium_on_kuhn() -> None:
     """Uniform play is exploitable by .458; ten seeds came to .049 ± .008, and .09 is 5 sd off.
 

@@ -174,9 +174,13 @@ def test_a_hand_is_worth_as_much_whatever_was_asked_before():
     tables.deal()
     while not tables.records["over"].all():
         tables.step(tables.legal().shape[1] - 1 - tables.legal()[:, ::-1].argmax(1))
-    twice = tables.records[[0, 0]]
-    first, second = Equity(game, boards=200).values(twice, np.zeros(2, np.int64))
-    np.testing.assert_array_equal(first, second)
+    before = np.zeros(1, np.int64)
+    alone = Equity(game, boards=200).values(tables.records, before)
+    asked = Equity(game, boards=200)
+    other = Tables(game, 20, 4)
+    other.deal()
+    asked.values(other.records, np.zeros(20, np.int64))
+    np.testing.assert_array_equal(asked.values(tables.records, before), alone)
 
 
 def test_drawn_boards_come_close_to_all_of_them():

@@ -29,3 +29,21 @@ def test_a_state_of_a_gpu_is_taken_up_as_one_of_this_device() -> None:
     assert descent.state_dict()["optimiser"]["param_groups"][0]["capturable"] is False
     descent.step()
     assert descent.updates == 2
+
+
+def test_the_mean_loss_is_that_of_a_copy_and_a_step() -> None:
+    module, losses = nn.Linear(1, 2), iter([2.0, 6.0, 10.0, 4.0])  # two copies
+    descent = Descent(
+        module,
+        "sgd",
+        Constant(start=0.1),
+        None,
+        lambda: module(torch.zeros(1, 1)).sum() * 0 + next(losses),
+        torch.Generator(),
+        Clock(),
+    )
+    for _ in range(3):
+        descent.step()
+    assert descent.mean_loss() == 3.0  # 18 of three steps and two copies
+    descent.step()
+    assert descent.mean_loss() == 2.0

@@ -21,6 +21,7 @@ from random_games import NAMES, game
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import losses
 from poker_rl.evaluation.matches import FEWEST_DEALS, unit_of
+from poker_rl.games.tables import Tables
 from poker_rl.games.tree import tree_of
 from poker_rl.play import review
 from poker_rl.play.journal import InUse, Journal
@@ -237,6 +238,34 @@ def test_losses_by_an_advisers_values() -> None:
     grades = [step["grade"] for step in session.review(1)["steps"] if step["grade"]]
     assert grades
     assert {grade["loss"] for grade in grades} == {4 * 1000 / played.unit_chips}
+
+
+@pytest.mark.parametrize(("share", "mistake"), [(0.03, True), (0.04, False)])
+def test_what_the_adviser_seldom_does_is_a_mistake(share: float, mistake: bool) -> None:
+    class Seldom:
+        def probabilities(self, records: np.ndarray) -> np.ndarray:
+            legal = legal_of(records)
+            rest = (1 - share) / (legal.sum(1, keepdims=True) - 1)
+            return np.where(np.arange(legal.shape[1]) == 1, share, rest) * legal
+
+        def action_values(self, records: np.ndarray) -> None:
+            return None
+
+    played = game("limit_holdem")
+
+    def legal_of(records: np.ndarray) -> np.ndarray:
+        tables = Tables(played, len(records), 0)
+        tables.use(records)
+        return tables.legal()
+
+    call = Seated("call", load_player("call", played))
+    session = Session.new(Table(played, [call], Seated("seldom", Seldom())), None, 1)  # type: ignore[arg-type]
+    view = session.view()
+    while view["phase"] == "act":
+        view = session.act(view["turn"], 1)  # calls
+    grades = [step["grade"] for step in session.review(1)["steps"] if step["grade"]]
+    assert {round(grade["share"], 6) for grade in grades} == {share}
+    assert {grade["mistake"] for grade in grades} == {mistake}
 
 
 def test_earlier_hands_are_reviewed_with_their_own_ring() -> None:
@@ -499,15 +528,17 @@ def test_places_in_big_2() -> None:
 
 
 def test_how_a_person_plays_is_counted() -> None:
-    """Who always raises puts money in before every flop and never calls."""
-    session = Session.new(table("limit_holdem", "call"), None, 7)
+    """Who always raises puts money in before every flop."""
+    session, kinds = Session.new(table("limit_holdem", "call"), None, 7), []
     for _ in range(40):
         view = session.view()
         while view["phase"] == "act":
+            kinds.append(view["moves"][-1]["kind"])
             view = session.act(view["turn"], view["moves"][-1]["action"])
         session.next_hand(view["turn"])
     stats = view["stats"]
-    assert stats["style"] == {"vpip": 1.0, "pfr": 1.0, "aggression": stats["style"]["aggression"]}
+    assert set(kinds) == {"bet", "raise"}
+    assert stats["style"] == {"vpip": 1.0, "pfr": 1.0, "aggression": None}  # without a call
     assert stats["half_width"] > 0
     assert stats["goal"] in (100.0, 1000.0)
     assert stats["more_hands"] > 0
@@ -521,6 +552,25 @@ def test_the_interval_to_aim_at_is_near_a_tenth_of_the_spread(won: int, goal: fl
     for sign in (1, -1) * FEWEST_DEALS:
         counts.add(np.zeros(1), [0, 1], [sign * won, -sign * won], None)
     assert counts.summary(abandoned=0)["goal"] == goal
+
+
+def test_hands_to_come_and_results_without_luck_in_the_units_of_the_game() -> None:
+    played = game("limit_holdem")  # whose results are told in thousandths of a big blind
+    counts = Statistics(played, ["You", "call"])
+    tables = Tables(played, 1, 0)
+    tables.deal()
+    while not tables.records["over"].all():
+        tables.step(np.ones(1, np.int64))
+    for number in range(FEWEST_DEALS):
+        won = played.unit_chips * (1 if number % 2 else -1)
+        counts.add(tables.records, [0, 1], [won, -won], played.unit_chips / 2)
+    told = counts.summary(abandoned=0)
+    assert told["lucky"]["mean"] == 500
+    spread = 1000 * np.sqrt(FEWEST_DEALS / (FEWEST_DEALS - 1))
+    needed = (told["half_width"] / told["goal"]) ** 2 * FEWEST_DEALS
+    assert told["goal"] == 100
+    assert told["half_width"] == pytest.approx(1.96 * spread / np.sqrt(FEWEST_DEALS), rel=0.1)
+    assert told["more_hands"] == int(np.ceil(needed - FEWEST_DEALS))
 
 
 def test_equal_results_tell_no_number_of_hands() -> None:

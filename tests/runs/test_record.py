@@ -19,6 +19,7 @@ from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
+from poker_rl.algos.algorithm import Progress
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation import drawing
 from poker_rl.evaluation.measurement import Measurement
@@ -249,6 +250,18 @@ def test_percentiles_do_not_stand_between_the_means() -> None:
     assert board_tag("eval/current/value/p50") == "eval_percentiles/current/value/p50"
     for tag in ("eval/current/value", "eval/p1/value", "loss/p1", "eval/current/against/p1x"):
         assert board_tag(tag) == tag
+
+
+def test_rates_are_those_since_the_last_row() -> None:
+    tiny.train(budget=100)
+    recorder = Recorder(tiny.only_folder(), "decisions", 100, {})
+    recorder.begin(0)
+    told = []
+    for decisions in (100, 300):
+        recorder.add({}, 2.0, decisions)
+        told.append(recorder.row(Progress(decisions=decisions), {}, 0.0))
+    assert [row["time/decisions_per_second"] for row in told] == [50, 100]
+    recorder.close()
 
 
 def test_what_is_compiled_on_the_way_does_not_count_for_the_rate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import multiprocessing
 import os
 import signal
@@ -330,6 +331,55 @@ def test_a_crash_is_told_by_the_manifest(monkeypatch: pytest.MonkeyPatch) -> Non
     _, manifest = read_folder(tiny.only_folder())
     assert manifest["status"] == "failed"
     assert manifest["error"] == "ZeroDivisionError: no way"
+
+
+def test_a_run_that_goes_on_after_a_crash_tells_of_it_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learn, calls = tiny.TinyAlgorithm.learn, 0
+
+    def crash(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        if calls == 20:
+            raise ZeroDivisionError("no way")
+        return learn(self)
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", crash)
+    with pytest.raises(ZeroDivisionError):
+        tiny.train()
+    folder = tiny.only_folder()
+    assert "error" in read_folder(folder)[1]
+    tiny.train(folder)
+    manifest = read_folder(folder)[1]
+    assert manifest["status"] == "finished"
+    assert "error" not in manifest
+
+
+def test_time_and_memory_before_a_resume_count() -> None:
+    tiny.train(budget=100)
+    folder = tiny.only_folder()
+    state = checkpoint.load(folder / "state.pt")
+    state["record"]["elapsed_s"] += 1000
+    checkpoint.save(folder / "state.pt", state)
+    manifest = read_folder(folder)[1]
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"peak_memory_mib": 10**6}))
+    tiny.train(folder, budget=200)
+    last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    assert 1000 < last["time/elapsed_s"] < 1100
+    assert read_folder(folder)[1]["peak_memory_mib"] == 10**6
+
+
+def test_it_is_measured_against_itself_at_half_its_decisions() -> None:
+    tiny.train()
+    folder = tiny.only_folder()
+    kept = checkpoint.load(folder / "state.pt")["regular"]
+    met = []
+    for row in tiny.rows(folder):
+        met.append(row["eval/current/exploitability"] - row["eval/current/match"])
+        half = [one for one in kept if one <= row["decisions"] // 2]
+        assert met[-1] == pytest.approx(max(half, default=0))
+    assert len({round(one) for one in met}) > 2
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
