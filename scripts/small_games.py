@@ -112,15 +112,19 @@ is to be judged by, chosen beforehand. Seconds are of one core, measurements inc
 other core of the machine was busy too; memory is the largest that the process had, of which Python
 and its libraries are about 400 MiB.
 
-**Budgets differ, and so does the care that settings got.** `ppo`, `actor_critic`, `nfsp` and
-`sd_cfr` were tuned on Leduc, `ppo` and `sd_cfr` on Kuhn, `nfsp_ppo` on no-limit Leduc, whose
-settings it has on Leduc too, and nothing on Kuhn for three; on no-limit Leduc and on Kuhn for three
-the others take over what was found on Leduc and on Kuhn. Of `vpg` and `mmd` on Leduc and
-`actor_critic` on Kuhn, the last strength of the entropy bonus alone was chosen (of `actor_critic`
-its `alpha`, and the default was kept), after runs in which play drifted away at the end. Where a
-command names only game, algorithm, network and budget, the settings are the algorithm's defaults,
-made on Kuhn. So the table tells how far each learner came by the command beside it, not which one
-is best.
+**Budgets differ, and so does the care that settings got.** Where settings were tuned:
+
+- On Kuhn, those of `ppo` and `sd_cfr`.
+- On Leduc, those of `ppo`, `actor_critic`, `nfsp` and `sd_cfr`.
+- On no-limit Leduc, those of `nfsp_ppo`, which has them on Leduc too. The others take over there
+  what was found on Leduc and on Kuhn.
+- On Kuhn for three, none. What was found on Leduc and on Kuhn is taken over there too.
+
+For `vpg` and `mmd` on Leduc a single setting was chosen, the last strength of the entropy bonus,
+after runs in which play drifted away at the end. For `actor_critic` on Kuhn the same was done with
+its `alpha`, and the default was kept. Where a command names only game, algorithm, network and
+budget, the settings are the algorithm's defaults, made on Kuhn. So the table tells how far each
+learner came by the command beside it, not which one is best.
 """
 
 
