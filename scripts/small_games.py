@@ -194,13 +194,14 @@ def cells(row: Row, group: Group) -> list[str]:
     memory = max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)
     seeds = ",".join(str(run.cfg["seed"]) for run in group.runs)
     many = "-m " if len(group.runs) > 1 else ""
+    seconds = 60 * (table.minutes(group) or 0)
     return [
         row.algo,
         f"`{table.player(group)}`",
         f"**{figure_of(mean)}**",
         str(len(group.runs)),
         short(table.progress(group) or 0),
-        f"{60 * (table.minutes(group) or 0):,.0f}",
+        f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}",
         str(memory) if memory else "-",
         f"`poker-rl train {many}{row.words} seed={seeds}`",
     ]
