@@ -314,6 +314,14 @@ def test_what_is_wrong_costs_nothing(arguments: list[str], message: str, refused
     assert not list(Path().iterdir())
 
 
+def test_processes_of_torchrun_share_no_study(
+    monkeypatch: pytest.MonkeyPatch, refused: Any
+) -> None:
+    monkeypatch.setattr(tune_module, "started", lambda: 2)
+    assert refused(*TUNE).startswith("tune: torchrun starts the processes of one run; ")
+    assert not list(Path().iterdir())
+
+
 def test_a_metric_that_no_run_records_is_told_at_the_first_row(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
