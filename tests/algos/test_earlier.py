@@ -17,7 +17,7 @@ from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import build
 from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
-from poker_rl.learning.earlier import EarlierSettings
+from poker_rl.learning.earlier import EarlierSelves, EarlierSettings
 from poker_rl.nets.dense import MLP
 from poker_rl.players.load import load_player
 
@@ -59,19 +59,26 @@ def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self(
     assert (seats == 1).mean() == pytest.approx(share, abs=0.07)
 
 
-def test_the_pool_holds_copies_from_the_whole_run() -> None:
+def test_the_pool_is_an_even_sample_of_the_whole_run() -> None:
+    """A reservoir: each of 40 policies is among the four with the same chance, a tenth."""
     learner = ppo(0.5, every=1, keep=4, tables=8)
-    assert learner._selves is not None
-    for number in range(40):
-        with torch.no_grad():
-            learner._actor.layers[-1].bias.fill_(number)  # type: ignore[union-attr, index]
-        learner._selves.renew(number)
-    names = [name for name in learner._selves.state_dict()["pool"][0] if name.endswith("bias")]
-    ages = [int(one[names[-1]].flatten()[0]) for one in learner._selves.state_dict()["pool"]]
-    assert len(set(ages)) == 4
-    assert min(ages) < 20 < max(ages)  # a reservoir: each of the 40 is there with the same chance
-    plays = int(learner._selves.module.layers[-1].bias.flatten()[0])  # type: ignore[union-attr, index]
-    assert plays in ages
+    bias = learner._actor.layers[-1].bias  # type: ignore[union-attr]
+    pools = []
+    for seed in range(300):
+        selves = EarlierSelves(learner.earlier, learner._agents, learner._actor)
+        selves._generator = np.random.default_rng(seed)
+        for number in range(40):
+            with torch.no_grad():
+                bias.fill_(number)
+            selves.renew(number)
+        name = next(one for one in selves.module.state_dict() if one.endswith("1.bias"))
+        pool = [int(one[name].flatten()[0]) for one in selves.state_dict()["pool"]]
+        assert len(set(pool)) == 4
+        assert int(selves.module.state_dict()[name].flatten()[0]) in pool  # who plays
+        pools += pool
+    counts = np.bincount(pools, minlength=40).reshape(4, 10).sum(1)  # of each quarter of the run
+    assert counts.sum() == 1200
+    assert np.abs(counts - 300).max() < 5 * np.sqrt(300 * 0.75)
 
 
 def test_they_need_self_play_and_no_average_opponent() -> None:
