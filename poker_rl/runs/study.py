@@ -110,6 +110,8 @@ def search(study: optuna.Study, trials: Trials, count: int, heartbeat: int) -> i
             failed = begun_last(study, trials)
             if error.outcome.status == "in use" and failed is not None:
                 put_back(study, failed)  # who has its run was taken for lost, and is not
+                again = f"tried again in {heartbeat} seconds"
+                print(f"poker-rl: {error.outcome.message}; {again}", file=sys.stderr)
                 time.sleep(heartbeat)
                 continue
             what = "stopped; the same command goes on" if stopped else error.outcome.message

@@ -145,7 +145,8 @@ class Summary:
 
     def __init__(self, sweep: Path) -> None:
         self.sweep, self.jobs = sweep, jobs_of(sweep)
-        self.path = Path(os.path.relpath(f"{sweep.resolve()}.csv"))  # of `.` too
+        name = os.path.basename(os.path.abspath(sweep))  # of `.` too
+        self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
         self.outcomes = [Outcome(status="not run") for _ in self.jobs]
         # Numbers of the jobs that may have more to tell: a queue begins one again that was stopped.
         self.open = set(range(len(self.jobs)))

@@ -26,6 +26,7 @@ from poker_rl.config import sweeps
 from poker_rl.config.compose import Composed
 from poker_rl.runs import job
 from poker_rl.runs.stop import Interrupted
+from poker_rl.runs.sweep import Summary
 from poker_rl.runs.swept import take_gpu
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -378,7 +379,10 @@ def test_from_within_the_folder_of_the_sweep(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert code(*TRAIN, "-m", "seed=1") == 0
-    monkeypatch.chdir(sweep_folder())
+    folder = sweep_folder().absolute()
+    assert Summary(folder).path == folder.with_name(f"{folder.name}.csv")
+    monkeypatch.chdir(folder)
+    assert Summary(Path()).path == Path("..", f"{folder.name}.csv")
     capsys.readouterr()
     assert code("sweep", ".") == 0
     assert "1 job: 1 finished" in capsys.readouterr().out

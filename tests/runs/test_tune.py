@@ -217,13 +217,16 @@ def test_a_run_in_use_is_waited_for(
     def busy(*given: Any) -> Outcome:
         nonlocal calls
         calls += 1
-        return Outcome(status="in use", exit_code=2) if calls < 3 else attempt(*given)
+        if calls < 3:
+            return Outcome(status="in use", exit_code=2, message="x is in use")
+        return attempt(*given)
 
     monkeypatch.setattr(trial_module, "attempt", busy)
     assert code(*TUNE, "trials=1") == 0
     assert states() == ["FAIL", "FAIL", "COMPLETE"]
     assert len({tuple(trial.params.items()) for trial in study()}) == 1
-    assert "poker-rl: " not in capsys.readouterr().err
+    told = "poker-rl: x is in use; tried again in 1 seconds\n"
+    assert capsys.readouterr().err.count(told) == 2
 
 
 def test_ends_trials_early_that_look_bad(
