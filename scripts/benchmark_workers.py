@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-BUDGETS = {"ppo_lhe": 1_600_000, "big2_ppo_fast": 260_000, "nfsp_2000": 60_000}  # decisions
+BUDGETS = {"ppo_lhe": 8_000_000, "big2_ppo_fast": 260_000, "nfsp_2000": 60_000}  # decisions
 RUNS = 2
 
 
