@@ -9,9 +9,10 @@ chance:
     policy                        ~ positive part of R, uniform if there is none
 
 While a seat traverses, the other seats' regrets stand still, and hands that it can tell apart have
-no information set of its own in common. So in a large tree threads share its hands by what it
-holds, and then by what each of the others holds to add to their averages. Every traversal of an
-iteration has random numbers of its own, and the result does not depend on how many threads there
+no information set of its own in common. So in a large tree each thread takes the hands in which it
+holds certain cards. What the others pass by is added to their averages later, by the threads that
+share the hands by the others' cards: as late as each one's own turn to traverse. Every traversal of
+an iteration has random numbers of its own, and the result does not depend on how many threads there
 are.
 
 Deviation: with three seats or more, the averages of all the other seats grow in each traversal, so
@@ -22,7 +23,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,6 @@ from poker_rl.players.table import TablePlayer
 # table for one of these with more fields, and warn of it.
 RANDOM = np.dtype([("draws", "u8"), ("key", "u8")])
 PARALLEL_NODES = 100_000  # below the deals that are shared at a time, from which on it pays
-MOST_SHARED = 1000  # traversals at a time: what they pass by is kept until all have ended
 
 
 @dataclass(kw_only=True)
@@ -74,13 +73,7 @@ class MCCFR:
         if tree.threads == 1 or self.traversals * below_a_deal < PARALLEL_NODES:
             decisions = _iterate(nodes, tables, self._random, self.iterations_per_step)
         else:
-            with ThreadPoolExecutor(tree.threads) as pool:
-                decisions = sum(
-                    self._share(pool, traverser, self._random[first : first + MOST_SHARED], nodes)
-                    for _ in range(self.iterations_per_step)
-                    for traverser in range(self._game.seats)
-                    for first in range(0, self.traversals, MOST_SHARED)
-                )
+            decisions = self._share(nodes)
         traversals = self.iterations_per_step * self.traversals * self._game.seats
         self.progress.iterations += self.iterations_per_step
         self.progress.updates += traversals
@@ -89,22 +82,43 @@ class MCCFR:
         traversed = self.progress.iterations * self.traversals
         return {"regret/positive": mean_regret(self._regrets) / traversed}
 
-    def _share(
-        self, pool: ThreadPoolExecutor, traverser: int, generators: np.ndarray, nodes: Any
-    ) -> int:
-        """Traverse a hand with each of the generators [B]; returns the decisions visited."""
-        tree, tables = self._tree, (self._regrets, self._sums)
-        deals, met = np.empty(len(generators), np.int64), np.empty(len(generators), np.int64)
-        _draw(generators, tree.deals, deals)
-        infosets = np.empty((len(generators), len(tree.seat) // tree.deals), np.uint32)
-        hands = deals, generators, infosets, met
-        together = _alike(tree.part_of_deal[traverser, deals], tree.threads)
-        same = map(repeat, (traverser, nodes, tables, hands))
-        decisions: int = sum(pool.map(_traverse_all, together, *same))
-        for seat in set(range(self._game.seats)) - {traverser}:
-            together = _alike(tree.part_of_deal[seat, deals], tree.threads)
+    def _share(self, nodes: Any) -> int:
+        """Run the iterations of a step by several threads; returns the decisions visited."""
+        tree, tables, seats = self._tree, (self._regrets, self._sums), range(self._game.seats)
+        threads = range(tree.threads)
+        thread_of = np.stack([_threads(parts, tree.threads) for parts in tree.part_of_deal])
+        passed: list[list[Any]] = [[] for _ in seats]  # of each seat, by those who traversed since
+        decisions = 0
+
+        def average(seat: int, thread: int) -> None:
             own = *tree.first[seat : seat + 2].tolist(), tree.legal
-            list(pool.map(_average, together, *map(repeat, (own, tables, infosets, met))))
+            for deals, met, spans in passed[seat]:
+                which = np.flatnonzero(thread_of[seat, deals] == thread)
+                _average(which, own, tables, met, spans)
+
+        def traverse(thread: int) -> tuple[int, np.ndarray]:
+            average(traverser, thread)
+            result: tuple[int, np.ndarray] = _traverse_all(
+                hands[thread], traverser, nodes, tables, (deals, self._random, spans)
+            )
+            return result
+
+        with ThreadPoolExecutor(tree.threads) as pool:
+            for _ in range(self.iterations_per_step):
+                for traverser in seats:
+                    deals = np.empty(self.traversals, np.int64)
+                    spans = np.empty((self.traversals, 2), np.int64)
+                    _draw(self._random, tree.deals, deals)
+                    hands = [np.flatnonzero(thread_of[traverser, deals] == t) for t in threads]
+                    visited, met = zip(*pool.map(traverse, threads), strict=True)
+                    decisions += sum(visited)
+                    for thread in threads[1:]:
+                        spans[hands[thread]] += sum(map(len, met[:thread]))
+                    passed[traverser].clear()
+                    for seat in set(seats) - {traverser}:
+                        passed[seat].append((deals, np.concatenate(met), spans))
+            for seat in seats:
+                list(pool.map(average, [seat] * len(threads), threads))
         return decisions
 
     def players(self) -> dict[str, Player]:
@@ -133,12 +147,12 @@ class MCCFR:
         self.progress.load_state_dict(state["progress"])
 
 
-def _alike(parts: np.ndarray, threads: int) -> list[np.ndarray]:
-    """About as many places in `parts` [B] for each thread, all of one part for the same thread."""
-    order = np.argsort(parts, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(parts[order])) + 1, len(parts))
-    wanted = np.arange(1, threads) * len(parts) / threads
-    return np.split(order, ends[abs(ends[:, None] - wanted).argmin(0)])
+def _threads(parts: np.ndarray, threads: int) -> np.ndarray:
+    """A thread for each deal [D], about as many for each, and one for all deals of a part [D]."""
+    _, part, deals = np.unique(parts, return_inverse=True, return_counts=True)
+    middle = deals.cumsum() - deals / 2
+    thread: np.ndarray = (middle * threads / len(parts)).astype(np.int64)[part]
+    return thread
 
 
 @rule
@@ -178,43 +192,52 @@ def _traverse_all(which, traverser, nodes, tables, hands):  # type: ignore[no-un
     """Traverse hands; of those who are met on the way tell the information sets instead.
 
     Args:
-        which: the hands, places among all of a batch.
-        hands: their deals [B], generators [B], the information sets met [B, N], how many [B].
+        which: the hands, places among all of a batch [B].
+        hands: the deals [B] and generators [B] of the batch, and where to write the span of each
+            hand among the information sets met, its first place and one past its last [B, 2].
 
     Returns:
-        the decisions visited.
+        the decisions visited and the information sets met, hand by hand.
     """
-    deals, generators, infosets, met = hands
+    deals, generators, spans = hands
     _, seat, infoset, _, _, _ = nodes
     room = _room(nodes)
     visited, _, _, _ = room
+    met = np.empty(2 * len(visited), np.uint32)
     decisions = 0
+    place = 0
     for b in which:
+        if place + len(visited) > len(met):
+            met = np.append(met, np.empty_like(met))
+        spans[b, 0] = place
         generator = generators[b : b + 1]
         count = _traverse(deals[b], traverser, generator, nodes, tables[0], room)
-        met[b] = 0
         for at in range(count):
             node = visited[at]
             decisions += seat[node] >= 0
             if seat[node] >= 0 and seat[node] != traverser:
-                infosets[b, met[b]] = infoset[node]
-                met[b] += 1
-    return decisions
+                met[place] = infoset[node]
+                place += 1
+        spans[b, 1] = place
+    return decisions, met[:place].copy()
 
 
 @rule
-def _average(which, own, tables, infosets, met):  # type: ignore[no-untyped-def]
+def _average(which, own, tables, met, spans):  # type: ignore[no-untyped-def]
     """Add a seat's policy to its average where it was met in some of a batch of hands.
 
     Args:
+        which: the hands, places among all of a batch [B].
         own: the seat's first information set, one past its last, and legal [I, A].
+        met: the information sets that were met, hand by hand.
+        spans: the first place of each hand among them, and one past its last [B, 2].
     """
     first, last, legal = own
     regrets, sums = tables
     policy = np.empty(legal.shape[1])
     for b in which:
-        for place in range(met[b]):
-            i = infosets[b, place]
+        for place in range(spans[b, 0], spans[b, 1]):
+            i = met[place]
             if first <= i and i < last:
                 _match(regrets[i], legal[i], policy)
                 for a in range(len(policy)):

@@ -158,7 +158,7 @@ def assert_same(one, other):
     ],
 )
 def test_threads_change_nothing(name, settings, monkeypatch):
-    """1,500 traversals are more than threads share at a time, and enough for them to share."""
+    """1,500 traversals are enough to be shared among threads."""
     monkeypatch.setattr(layout, "PARALLEL_LEAVES", 100_000)
     monkeypatch.setattr(tree, "_trees", {})
     one, two = (learnt(threads, name, leduc_8(), **settings) for threads in (1, 2))
@@ -174,7 +174,6 @@ def test_parts_change_nothing(name, game, monkeypatch):
     monkeypatch.setattr(layout, "PARALLEL_LEAVES", 1)
     monkeypatch.setattr(tree, "_trees", {})
     monkeypatch.setattr("poker_rl.algos.mccfr.PARALLEL_NODES", 1)
-    monkeypatch.setattr("poker_rl.algos.mccfr.MOST_SHARED", 7)
     assert_same(whole, learnt(2, name, game, iterations_per_step=20, **settings))
 
 
