@@ -19,7 +19,8 @@ class Progress:
     """Work done so far. The budget names one of these, and a curve is drawn over it.
 
     Every algorithm counts all four: a solver that passes through the whole tree counts its deals
-    as hands and its decision nodes as decisions.
+    as hands and its decision nodes as decisions; one that walks the public tree, where all hands
+    stand at a node together, its information sets.
     """
 
     hands: int = 0

@@ -26,7 +26,8 @@ An iteration:
 The published reward of a decision is minus the chips put in with it, and at the end of a hand the
 square of the pot's share won, in units of `reward_unit`: squared, a share of more than one unit is
 worth more than its chips, a smaller one less. `reward_power` stands in the place of the 2: with 1
-a hand's rewards add up to the chips won. `payoff` is the chips won, at the end of the hand.
+a hand's rewards add up to the chips won, and to the blinds put in, which no decision pays.
+`payoff` is the chips won, at the end of the hand.
 
 An episode is as many hands as the game has seats. Deviations: the seats are drawn for each hand,
 where the published button goes round; episodes are played side by side; odd chips of a split pot

@@ -173,8 +173,9 @@ class DQN(NetworkLearner):
         with self._agents.clock.networks():
             with torch.no_grad():
                 values = self._target(batch["next"])  # [K, B, A]
-                best = torch.where(batch["legal"], values, -torch.inf).amax(2)  # -inf at the end
-                goal = batch["reward"] + self.gamma * best.nan_to_num(nan=torch.nan, neginf=0.0)
+                best = torch.where(batch["legal"], values, -torch.inf).amax(2)
+                goes_on = batch["legal"].any(2)  # else the hand ended, and no action is legal
+                goal = batch["reward"] + self.gamma * torch.where(goes_on, best, 0.0)
             q = self._q(batch["observation"]).gather(2, batch["action"].long()[..., None])
             return mse_loss(q[..., 0], goal, reduction="sum") / self.batch
 

@@ -70,7 +70,8 @@ def build_algorithm(
     if workers > 1 and getattr(target, "own", None) is None:
         raise Refused(f"workers: {target.__name__} learns in one process; allowed: 1")
     net = build_as(Net, settings["net"], "net") if "net" in settings else None
-    # What no constructor names is here for refusals: what begins with "net: " is not of algo.
+    # `net` and `opponent` are arguments of no constructor. They stand here so that a refusal that
+    # begins with one of them goes on as it is, and not as "algo: net: …".
     runtime: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponent": opponent}
     if "given" in takes(target):
         if net is None:

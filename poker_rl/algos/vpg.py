@@ -11,7 +11,7 @@ Sutton et al., "Policy gradient methods for reinforcement learning with function
     objective  log_probability  A log pi, whose gradient is that of the expected reward
                probability      A pi, as in Vegapit, "Kuhn poker with Torch" (2019)
                clipped_ratio    min(A w, A clip(w, 1 - c, 1 + c)), w = pi / pi at sampling time
-                                (arXiv:1706.06347, equation 7)
+                                (arXiv:1707.06347, equation 7)
 
 The gradient of A pi is that of A log pi times pi, so actions the policy has given up come back more
 slowly still. With one step w is 1 throughout: clipping never binds, and the gradient of

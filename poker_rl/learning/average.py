@@ -123,7 +123,11 @@ class AveragePolicy:
         return self.metrics()
 
     def metrics(self) -> dict[str, float]:
-        """The mean cross-entropy since the last call; nothing if there was no step."""
+        """The mean loss since the last call; nothing if there was no step.
+
+        That is the cross-entropy times each decision's weight, (its iteration / the newest of the
+        batch) to the `power`: below the plain cross-entropy unless `power` is 0.
+        """
         if not self._descent.counted:
             return {}
         return {"loss/average": self._descent.mean_loss()}

@@ -23,7 +23,7 @@ from poker_rl.learning.agents import Agents
 class EarlierSettings:
     """How often earlier selves play, and which."""
 
-    share: Probability  # of the hands; 0: in none
+    share: Probability  # of the hands, in apu of the iterations; 0: in none
     every: Count  # iterations after which the policy joins the pool, and another of it plays
     keep: Count  # policies in the pool
 

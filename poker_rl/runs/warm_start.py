@@ -17,8 +17,9 @@ from poker_rl.games.game import Game
 from poker_rl.storage import checkpoint
 from poker_rl.storage.folder import read_folder
 
-# settings of an algorithm: which layers networks have in common, and in what they tell values
-ALIKE = ("shared", "reward", "reward_power", "reward_scale", "reward_unit")
+# Settings of an algorithm: which layers networks have in common, in what they tell values, and how
+# much an iteration weighs in the means that sd_cfr keeps.
+ALIKE = ("shared", "reward", "reward_power", "reward_scale", "reward_unit", "power")
 
 
 def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: Game) -> str:

@@ -201,6 +201,13 @@ def test_values_in_another_unit_do_not_fit(refused: Callable[..., str]) -> None:
         assert told.startswith(f"warm_start: {first} has algo.{key} {there}")
 
 
+def test_means_are_of_iterations_weighed_by_one_power(refused: Callable[..., str]) -> None:
+    learner = ["train", "algo=sd_cfr", "algo.hands=8", "algo.updates=1", "budget=60", *QUICK]
+    first = run(*learner)
+    told = refused(*learner, "algo.power=2", f"warm_start={first}")
+    assert told.startswith(f"warm_start: {first} has algo.power 1.0, and this run 2")
+
+
 def test_reservoirs_have_to_be_of_one_size(refused: Callable[..., str]) -> None:
     first = run(*LEARNERS["nfsp"])
     wrong = anew(LEARNERS["nfsp"], "algo.average.capacity=60", f"warm_start={first}")
