@@ -43,7 +43,7 @@ def evaluate_seats(seats: Sequence[str], wanted: Wanted) -> Report:
         time=began,
         command=shlex.join(["poker-rl", *sys.argv[1:]]),
         game=game,
-        evaluation=asdict(evaluation),
+        evaluation=asdict(evaluation) | {"reduce": "none", "control": None},  # of two players alone
         snapshot=None,
         headline=None,
         seed=wanted.seed,

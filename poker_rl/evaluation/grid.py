@@ -18,6 +18,7 @@ from poker_rl.evaluation.style import is_holdem
 from poker_rl.games.cards import RANKS, SUITS, parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, raises, with_cards
+from poker_rl.games.poker.scenes import seat_notes
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, finite
@@ -107,9 +108,7 @@ def seat_name(game: OnePoker, seat: int) -> str:
     """A seat with what it is to people: `seat 1 (big blind)`."""
     if not game.blinds:
         return f"seat {seat}"
-    words, blind = ["button"] * (seat == game.seats - 1), game.blinds[seat]
-    if blind:
-        words.append("big blind" if blind == max(game.blinds) else "small blind")
+    words = seat_notes(game, seat)
     return f"seat {seat}" + f" ({', '.join(words)})" * bool(words)
 
 
@@ -169,7 +168,8 @@ def on_the_flop(game: AnyPoker, variant: int) -> list[list[tuple[str, list[int],
 
     Before the flop all seats fold but the last two, who put in no more than they have to. Then, on
     each of `FLOPS`, the seat that speaks first, and the other one when that has bet half the pot or
-    as near to it as may be. None where the second street is not three cards.
+    as near to it as may be. None where the second street is not three cards, or where the blinds
+    are all-in.
     """
     played = at_table(game, variant)
     if list(played.board_cards[1:2]) != [3]:
@@ -179,6 +179,8 @@ def on_the_flop(game: AnyPoker, variant: int) -> list[list[tuple[str, list[int],
     while tables.records["street"][0] == 0:
         folds = tables.records["live"][0] > 2 and tables.legal()[0, FOLD]
         tables.step(np.array([FOLD if folds else CALL]))
+        if tables.records["over"][0]:  # all-in by the blinds
+            return []
     first = tables.records[0].copy()
     bets, half = raises(game, tables), int(first["price"]) + int(first["paid"].sum()) // 2
     situations = [(first, "first to speak")]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from poker_rl.evaluation.figures import Curves
 
-VALUE = -1 / 18  # to the first player
+VALUE = -1 / 18  # to the first player, in antes
 SEATS = {"first": FIRST, "second": SECOND}
 
 
@@ -60,10 +60,11 @@ class NodeAgents(Kuhn):
             lines.append(drawing.Line(f"value of {line.name}", line.x, line.y, line.bands, player))
         figure, (ax,) = drawing.canvas(6.4, 4.2)
         drawing.draw(ax, lines)
-        ax.axhline(VALUE, color=drawing.INK, linewidth=1, linestyle="--")
+        chips = tree_of(self._game).game.unit_chips
+        ax.axhline(VALUE * chips, color=drawing.INK, linewidth=1, linestyle="--")
         ax.annotate(
-            "-1/18",
-            (1, VALUE),
+            f"{-chips}/18",
+            (1, VALUE * chips),
             xycoords=("axes fraction", "data"),
             xytext=(4, -3),
             textcoords="offset points",
@@ -73,8 +74,8 @@ class NodeAgents(Kuhn):
         drawing.label(ax, "Player 1 edge", self.axis, "won by the first player (chips a hand)")
         drawing.footnote(
             figure,
-            "the policy's value is exact, the critic's its own estimate; -1/18 is the game's value"
-            + drawing.shaded(lines),
+            "the policy's value is exact, the critic's its own estimate;"
+            f" {-chips}/18 is the game's value" + drawing.shaded(lines),
         )
         return super().curves(curves) | {"edge": figure}
 

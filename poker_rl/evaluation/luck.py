@@ -128,7 +128,7 @@ def _terms(
     before = copied(hands.tables(rows, move).records)
     took = hands.action(rows, move)
     street = before["street"].astype(np.int64)
-    shown_at = game.record["shown"].astype(np.int64)[records["variant"]]  # [B, streets]
+    shown_at = game.record["shown"].astype(np.int64)[records["variant"]]  # [B, STREETS]
     shown = shown_at[hand, street]
 
     actor = before["to_act"].astype(np.int64)
@@ -156,7 +156,7 @@ def _terms(
 
     after = tables.records[taken]
     over, now = after["over"] != 0, after["street"].astype(np.int64)
-    known = np.where(over, shown_at[hand, -1], shown_at[hand, now])
+    known = np.where(over, shown_at[hand].max(1), shown_at[hand, now])  # 0 after the last street
     some = np.flatnonzero(known > shown)
     dealt = _of(value.values(after[some], known[some]), seat[hand[some]])
     column = np.where(over, ALL_IN, CARDS + now)[some]

@@ -21,7 +21,7 @@ from poker_rl.evaluation.reduction import Make
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree
-from poker_rl.players.player import Player, finite
+from poker_rl.players.player import Player, finite, first_places
 from poker_rl.players.sampling import draw
 
 FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
@@ -90,8 +90,7 @@ def _rotations(
     dealt = dealer.records[deal] if duplicate else dealer.records[: len(deal)]
     tables = Tables(game, len(deal), 0)
     tables.deal(decks=dealt["deck"], variants=dealt["variant"])
-    first_of = {id(player): i for i, player in reversed(list(enumerate(players)))}
-    asked = np.array([first_of[id(player)] for player in players])  # one call for equal players
+    asked = first_places(players)  # one call for equal players
     rows = np.arange(len(deal))
     while len(rows):
         who = asked[(tables.records["to_act"][rows] - rotation[rows]) % seats[deal[rows]]]

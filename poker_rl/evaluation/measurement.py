@@ -20,8 +20,9 @@ PERCENTILE = re.compile(r"/p\d+$")  # how the tag of a percentile over instances
 class Measurement:
     """A value with its unit, its 95 % interval if it was sampled, and what kind of number it is.
 
-    Kinds: "exact", "exact, beside <player>", "fitted", "lower_bound", perhaps "vacuous", and of
-    matches whom they were against.
+    Kinds: "exact", "exact, beside <player>", "fitted", "lower_bound", perhaps "vacuous"; of matches
+    whom they were against, "at the table" with several players, and of a tournament "mean of all
+    tables" and "behind <player>".
     """
 
     value: float

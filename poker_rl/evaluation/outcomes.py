@@ -9,6 +9,7 @@ import numpy as np
 
 from poker_rl.evaluation.matches import half_width
 from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.reduction import means
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 
@@ -46,9 +47,8 @@ class OutcomeCount:
 
     def outcomes(self, other: str) -> Outcomes:
         """Of the match against `other`."""
-        won, first = np.concatenate(self._won), np.concatenate(self._rotation) == 0
-        start = np.flatnonzero(first)  # of each deal
-        shares = np.add.reduceat((won > 0).astype(float), start) / np.diff([*start, len(won)])
+        won = np.concatenate(self._won)
+        shares = means((won > 0).astype(float), np.concatenate(self._rotation))
         # The mean over deals, as of what is won; a deal of more seats has more hands.
         hands_won = Measurement(
             float(shares.mean()), half_width(shares), "of hands", f"against {other}"

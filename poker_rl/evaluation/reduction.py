@@ -23,7 +23,7 @@ from poker_rl.evaluation.equity import Equity
 from poker_rl.evaluation.luck import demand_poker, terms
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, first_places
 from poker_rl.players.sampling import draw
 
 Reduce = Literal["none", "control", "aivat"]
@@ -101,9 +101,7 @@ class Aivat:
 
     def __init__(self, game: Game, players: Sequence[Player]) -> None:
         self._game, self._value = game, Equity(game)
-        first_of = {id(player): i for i, player in reversed(list(enumerate(players)))}
-        self._players = players
-        self._asked = np.array([first_of[id(player)] for player in players])
+        self._players, self._asked = players, first_places(players)
         self._terms: list[np.ndarray] = []
 
     def add(self, tables: Tables, rotation: np.ndarray) -> None:

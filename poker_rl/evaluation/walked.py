@@ -35,7 +35,7 @@ def cost(game: Game, player: Player) -> str:
     asked, began = 0, perf_counter()
     while (seconds := perf_counter() - began) < SAMPLE_S:
         tree.sample(board, player, count)
-    minutes = seconds / asked * rows / 60
+    minutes = seconds / max(asked, 1) * rows / 60  # none is asked where nobody acts at the end
     time = f"{ceil(minutes)} min" if minutes > 1 else f"{ceil(60 * minutes)} s"
     suits = "merged" if player.blind_to_suits else "told apart"
     return (

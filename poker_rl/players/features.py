@@ -57,7 +57,7 @@ class Features:
         self.bits = kind == "infoset" or (plain and game.observation_dtype == np.uint8)
         self.steps = (STEPS, game.history_size) if kind == "history" else NO_STEPS
         # A board on the first street is not told from the own cards when suits are put in order.
-        first = isinstance(game, PokerGame) and game.board_cards[0] > 0
+        first = game.rules is betting and (game.record["shown"][:, 0] > 0).any()
         self.blind_to_suits = kind == "rank" or (self._renames and not first)
 
     def __call__(self, records: np.ndarray) -> np.ndarray:

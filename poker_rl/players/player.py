@@ -7,6 +7,7 @@ settings and weights, as tensors and plain values. The class reads it back with
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -73,6 +74,12 @@ def finite(chances: np.ndarray) -> np.ndarray:
     if not np.isfinite(chances).all():
         raise NotNumbers
     return chances
+
+
+def first_places(players: Sequence[Player]) -> np.ndarray:
+    """For each place the first one of the same player, so that each player is asked once, [P]."""
+    ids = [id(player) for player in players]
+    return np.array([ids.index(one) for one in ids])
 
 
 class Unvalued:

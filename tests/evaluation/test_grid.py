@@ -119,6 +119,10 @@ def test_situations_on_the_flop(name, line):
         assert record["to_act"] != first[0][2]["to_act"]
 
 
+def test_nobody_bets_on_the_flop_where_the_blinds_are_all_in():
+    assert on_the_flop(build(option("game", "nolimit_holdem") | {"stacks": 2}, "game"), 0) == []
+
+
 def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
     definition = game("limit_holdem_2to9")
     drawn = figures(definition, {"current": load_player("sklansky", definition)})

@@ -13,6 +13,8 @@ from evaluations import Policies, loader, random_policies
 from random_games import game
 from toy_games import kuhn, leduc
 
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import best_response_values, values
 from poker_rl.evaluation.public_tree import AskedTree
@@ -87,6 +89,13 @@ def test_merging_suits_changes_nothing(definition):
 def test_a_network_that_sees_the_names_of_suits_is_not_blind_to_them():
     assert not network(FLOP, "observation").blind_to_suits
     assert not network(BOARD_AT_ONCE, "sorted_suits").blind_to_suits
+
+
+def test_a_board_on_the_first_street_may_be_of_a_drawn_number_of_seats():
+    drawn = option("game", "limit_holdem_2to9")
+    for board, blind in (([0, 3, 1, 1], True), ([3, 0, 1, 1], False)):
+        definition = build(drawn | {"board_cards": board}, "game")
+        assert network(definition, "sorted_suits").blind_to_suits is blind
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from random_games import NAMES, POKER, game, play, variants
 
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.poker.scenes import pots
+from poker_rl.games.poker.table import RAISE
 from poker_rl.games.poker.words import made_words
 from poker_rl.games.tables import Tables
 
@@ -113,6 +114,27 @@ def test_the_named_sizes_of_any_amount() -> None:
     moves = played.moves(tables.records[0])
     assert [move.label for move in moves][:3] == ["Check", "Bet 2", "Bet 6"]
     assert moves[-1].size == "all-in"
+
+
+def test_a_listed_size_is_named_by_what_it_comes_to() -> None:
+    """Of 40 chips: a pot after a raise to 18 is more, half a pot after one to 32 is too little."""
+    played = game("nolimit_holdem_20_sizes")
+    half, pot = RAISE, RAISE + 1
+    for raises, expected in (
+        ([pot, pot], {"half pot": 36, "all-in": 40}),
+        ([half, half, half, half], {"all-in": 40}),
+    ):
+        tables = Tables(played, 1, 0)
+        tables.deal()
+        for action in raises:
+            tables.step(np.array([action]))
+        moves = played.moves(tables.records[0])
+        assert {move.size: move.to for move in moves if move.to} == expected
+    small = replace(played, bet_sizes=[0.1, 1.0])
+    tables = Tables(small, 1, 0)
+    tables.deal()
+    moves = small.moves(tables.records[0])
+    assert {move.size: move.to for move in moves if move.to} == {"minimum": 4, "pot": 6}
 
 
 def test_side_pots() -> None:

@@ -78,11 +78,7 @@ def place(played: PokerGame, record: np.void, seat: int, seen: bool, bet: int) -
     folded, paid = bool(record["folded"][seat]), int(record["paid"][seat])
     stacks = played.stack_of
     stack = None if stacks is None else stacks[seat] - paid
-    notes = ["button"] if seat == played.seats - 1 else []
-    if played.forced_raises and played.blinds[seat]:
-        blinds = {min(blind for blind in played.blinds if blind): "small blind"}
-        blinds |= {max(played.blinds): "big blind"}
-        notes.append(blinds.get(played.blinds[seat], "blind"))
+    notes = seat_notes(played, seat)
     if stack == 0 and not folded:
         notes.append("all-in")
     return Place(
@@ -94,6 +90,16 @@ def place(played: PokerGame, record: np.void, seat: int, seen: bool, bet: int) -
         folded=folded,
         notes=tuple(notes),
     )
+
+
+def seat_notes(played: PokerGame, seat: int) -> list[str]:
+    """What a seat is to people: the button, and which blind."""
+    notes = ["button"] if seat == played.seats - 1 else []
+    if played.forced_raises and played.blinds[seat]:
+        blinds = {min(blind for blind in played.blinds if blind): "small blind"}
+        blinds |= {max(played.blinds): "big blind"}
+        notes.append(blinds.get(played.blinds[seat], "blind"))
+    return notes
 
 
 def hole_cards(played: PokerGame, record: np.void, seat: int) -> list[int]:
@@ -170,6 +176,8 @@ def moves(
     found = []
     for action, put in zip(actions, after.records["paid"][:, seat].tolist(), strict=True):
         raised = action >= RAISE
+        if raised and played.listed_sizes:
+            sizes[action] = listed_name(played, record, played.listed_sizes[action - RAISE], put)
         found.append(
             Move(
                 action=int(action),
@@ -213,29 +221,37 @@ def amounts(game: Game, played: PokerGame, record: np.void) -> Amounts | None:
 
 
 def usual_sizes(game: Game, played: PokerGame, record: np.void) -> dict[int, str]:
-    """The bets and raises that have a name, by action; of equal ones the last name counts."""
-    listed = played.listed_sizes
-    if listed is None:
+    """The bets and raises of any amount that have a name; of equal ones the last name counts."""
+    if played.listed_sizes != []:
         return {}
-    if listed:
-        return {RAISE + i: size_name(size) for i, size in enumerate(listed)}
     raises = np.flatnonzero(legal_actions(game, record)[RAISE:]) + RAISE
     if not len(raises):
         return {}
     low, high = int(raises[0]), int(raises[-1])
-    price = int(record["price"])
-    pot = price - int(record["paid"][record["to_act"]]) + int(record["paid"][: played.seats].sum())
     found = {low: "minimum"}
     for size in USUAL:
-        to = price + (size * pot + POT // 2) // POT
+        to = in_pots(played, record, size)
         if low < to < high:
             found[to] = SIZES[size]
     return found | {high: "all-in"}
 
 
-def size_name(size: float | str) -> str:
-    """Of a listed bet size: "half pot", "33 % of the pot", "all-in"."""
-    if isinstance(size, str):
-        return size.replace("_", "-")
+def in_pots(played: PokerGame, record: np.void, hundredths: int) -> int:
+    """The chips that a raise by so much of the pot is to, whatever is legal."""
+    price, paid = int(record["price"]), record["paid"][: played.seats]
+    pot = price - int(paid[record["to_act"]]) + int(paid.sum())  # once it is called
+    return price + (hundredths * pot + POT // 2) // POT
+
+
+def listed_name(played: PokerGame, record: np.void, size: float | str, put: int) -> str:
+    """Of a listed bet size that comes to so many chips: "half pot", "33 % of the pot", "all-in".
+
+    It is the smallest raise, or the whole stack, where the share of the pot is less or more.
+    """
+    stacks = played.stack_of
+    if isinstance(size, str) or (stacks and put == stacks[record["to_act"]]):
+        return "all-in"
     hundredths = round(size * POT)
+    if put > in_pots(played, record, hundredths):
+        return "minimum"
     return SIZES.get(hundredths, f"{hundredths} % of the pot")

@@ -32,7 +32,7 @@ GAME = np.dtype(
         ("hole", "i1"),
         ("streets", "i1"),
         ("board", "i1", STREETS),  # board cards that open each street
-        ("shown", "i1", STREETS),  # board cards seen by then
+        ("shown", "i1", STREETS),  # board cards seen by then; 0 on streets that the game has not
         ("ante", "i4"),
         ("post", "i4", SEATS),  # ante and blind of each seat
         ("price", "i4"),  # the highest of them
