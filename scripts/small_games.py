@@ -162,7 +162,8 @@ class Row:
         if workers > 1:
             command += ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}"]
         print(f"\n{self.name}: {self.words}", flush=True)
-        subprocess.run(command, check=True)
+        if subprocess.run(command, check=False).returncode:
+            print(f"{self.name}: not all of its runs have finished")
 
     def group(self) -> Group:
         """Its finished runs that have the settings of the latest, in the order of their seeds."""
@@ -336,7 +337,12 @@ def main() -> None:
     unknown = [word for word in words if not any(word in (row.name, row.game) for row in every)]
     if unknown:
         sys.exit(f"{unknown[0]}: no row is called so; allowed: GAME or GAME/ALGO, as in leduc/ppo")
-    if options["page"] != "true":
+    if options["page"] not in ("true", "false"):
+        sys.exit(f"page: {options['page']} is not true or false")
+    for key in ("seeds", "workers"):
+        if not options[key].isdecimal() or int(options[key]) < 1:
+            sys.exit(f"{key}: {options[key]} is no whole number from 1 on")
+    if options["page"] == "false":
         for row in every:
             if not words or row.name in words or row.game in words:
                 row.train(int(options["seeds"]), int(options["workers"]))

@@ -1,4 +1,4 @@
-"""Write tests/transcripts: random hands of every game, for people to read and tests to replay.
+"""Write tests/games/transcripts: hands at random, for people to read and tests to replay.
 
     python scripts/transcripts.py [game ...]
 

@@ -378,6 +378,16 @@ def test_deals_are_those_of_all_matches(capsys: pytest.CaptureFixture[str]) -> N
     assert re.search(r"against/uniform .* 40 ", capsys.readouterr().out)
 
 
+@pytest.mark.parametrize("text", ["[" * 3000 + "]" * 3000, "x: &a [*a]"], ids=["deep", "circle"])
+def test_a_run_whose_settings_are_no_settings(refused: Callable[..., str], text: str) -> None:
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    (folder / "config.yaml").write_text(text)
+    assert refused("evaluate", f"run={folder}") == (
+        f"run: {folder} is no run folder: config.yaml or manifest.json can't be read"
+    )
+
+
 def test_a_run_is_a_folder_alone(refused: Callable[..., str]) -> None:
     assert code(*TRAIN) == 0
     (folder,) = runs()

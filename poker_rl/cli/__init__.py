@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import NoReturn
 
 from poker_rl import __version__
@@ -71,6 +72,8 @@ def main() -> NoReturn:
     if sys.stdout is None:
         tell("standard output is closed; for none use >/dev/null")
         sys.exit(1)
+    if isinstance(sys.stdout, TextIOWrapper):  # whose encoding may lack a character of ours
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with at("the working folder"):
             os.getcwd()

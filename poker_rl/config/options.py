@@ -77,7 +77,8 @@ def load(path: Path) -> DictConfig:
     except MarkedYAMLError as error:  # such as a key that is there twice
         line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
         raise Refused(f"{path}: can't be read: {error.problem}{line}") from None
-    except (YAMLError, OmegaConfBaseException) as error:  # such as an interpolation cut off
+    # An interpolation that is cut off; a tag such as !!int of what is none.
+    except (YAMLError, OmegaConfBaseException, ValueError, AttributeError) as error:
         raise Refused(f"{path}: can't be read: {str(error).splitlines()[0]}") from None
     if not isinstance(config, DictConfig):
         raise Refused(f"{path}: {MAPPING}")
@@ -109,7 +110,7 @@ def overridden(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
         try:
             demand_readable(value)
             given = OmegaConf.from_dotlist([override])
-        except (OmegaConfBaseException, YAMLError, Refused):
+        except (OmegaConfBaseException, YAMLError, ValueError, AttributeError, Refused):
             raise unreadable(override) from None
         if not equals or not key:
             raise unreadable(override)

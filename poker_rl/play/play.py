@@ -10,6 +10,7 @@ import hmac
 import json
 import re
 import secrets
+import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from poker_rl.config.build import build_as, convert_fields
-from poker_rl.config.options import find_option
+from poker_rl.config.options import find_option, of_the_user
 from poker_rl.config.root import FILE_NAME
 from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.play.address import known_names, listening, shown
@@ -78,7 +79,7 @@ def play(settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Seque
         raise Refused(f"the {asked.ui} needs more packages: pip install 'poker-rl[play]'")
     demand_there(asked, chosen, conf)
     if asked.ui == "terminal":
-        in_terminal(asked, table_of(asked, chosen, conf))
+        in_terminal(asked, table_of(asked, chosen, conf), conf)
         return
     with listening(asked.host, asked.port, asked.public) as listener:
         prefix = f"/{token_in(Path(asked.outputs))}" if asked.public else ""
@@ -200,7 +201,7 @@ def begun(journal: Path) -> dict[str, Any]:
     return table
 
 
-def in_terminal(asked: Play, table: Table) -> None:
+def in_terminal(asked: Play, table: Table, conf: Sequence[Path]) -> None:
     """Play a session until its person leaves."""
     from poker_rl.play.session import Session
     from poker_rl.play.terminal import sit_down
@@ -215,7 +216,8 @@ def in_terminal(asked: Play, table: Table) -> None:
         session = Session.resumed(file, table)
     threading.Thread(target=warm_up, args=(table,), daemon=True).start()
     try:
-        sit_down(session, file)
+        flags = [f"--config-dir={one}" for one in of_the_user(conf)]
+        sit_down(session, shlex.join([f"session={file}", *flags]))
     finally:
         session.close()
 
@@ -242,7 +244,9 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
         return Session.resumed(folder / f"{name}.jsonl", table)
 
     # Who plays another game or others in between finds the session of each table again.
-    digest = sha256(json.dumps(table.state(), sort_keys=True).encode()).hexdigest()[:8]
+    # A session that was asked for is shown whatever another cookie of that table says.
+    told = [table.state(), resumed and resumed.name]
+    digest = sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
     sittings = Sittings(new, back, asked.sessions)
     if resumed is not None:
         sittings.offer(resumed)

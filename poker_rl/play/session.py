@@ -3,10 +3,11 @@
 Nobody who only holds a view can learn from it what is hidden: it is made of scenes, each built for
 the person's seat. The session is not safe for several threads at once; who serves it holds a lock.
 
-Each request either changes the session and its file, or neither. To come back to a session
-changes nothing yet: what is dealt then is written down with the first move. A hand that was not
-finished when the program ended is not gone on with: it is counted as abandoned and for nothing
-else, since its cards would be known, and the next one has cards of its own.
+Each request either changes the session and its file, or neither; but a hand in which a player
+fails before the person's turn is in the file, as abandoned. To come back to a session changes
+nothing yet: what is dealt then is written down with the first move. A hand that was not finished
+when the program ended is not gone on with: it is counted as abandoned and for nothing else, since
+its cards would be known, and the next one has cards of its own.
 """
 
 from __future__ import annotations
@@ -325,7 +326,7 @@ class Session:
             raise NotAllowed(f"{error}.") from None
 
     def stats(self) -> dict[str, Any]:
-        """The session in numbers, as `Statistics.told` has them."""
+        """The session in numbers, as `Statistics.summary` has them."""
         running = not self._hand.over
         return self._statistics.summary(self._dealt - len(self._finished) - running)
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from rich.console import Console
 
@@ -25,11 +23,11 @@ WIDEST = 110  # columns that are made use of: longer lines are harder to read
 USUAL = (80, 24)  # columns and rows where the terminal does not tell
 
 
-def sit_down(session: Session, file: Path) -> None:
+def sit_down(session: Session, words: str) -> None:
     """Play a session until its person leaves; says in the end how to go on with it.
 
     Args:
-        file: of the session.
+        words: that name it, for a command line.
 
     Raises:
         Refused: if nothing can be typed.
@@ -45,7 +43,7 @@ def sit_down(session: Session, file: Path) -> None:
             by_lines(sitting)
     finally:
         with suppress(OSError):  # of a terminal that is gone
-            say(f"Go on with: poker-rl play ui=terminal {shlex.quote(f'session={file}')}")
+            say(f"Go on with: poker-rl play ui=terminal {words}")
 
 
 def by_keys(sitting: Sitting) -> None:

@@ -21,12 +21,12 @@ Flat = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of the same settings, one a seed, oldest seed first."""
+    """Runs of the same settings, one a seed, the lowest seed first."""
 
     label: str  # what sets it apart from the groups beside it
     settings: Flat
     runs: Sequence[Trained]
-    repeated: Sequence[Trained]  # older runs of a seed that there is a newer one of
+    repeated: Sequence[Trained]  # other runs of these seeds: older ones, or not finished
 
 
 def flat(cfg: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def grouped(runs: Sequence[Trained]) -> list[Group]:
     groups = []
     for label, own, part in zip(labels(heads, settings), settings, parts, strict=True):
         newest: dict[Any, Trained] = {}
-        for run in sorted(part, key=lambda run: str(run.manifest.get("start"))):
+        for run in sorted(part, key=lambda run: (run.finished, str(run.manifest.get("start")))):
             newest[run.cfg.get("seed")] = run
         kept = sorted(newest.values(), key=lambda run: str(run.cfg.get("seed")).zfill(20))
         groups.append(Group(label, own, kept, [run for run in part if run not in kept]))

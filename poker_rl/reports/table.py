@@ -143,7 +143,7 @@ class Figures:
                     yield f"not finished: {run.folder}, {self._stands(run)}"
             for run in group.repeated:
                 seed = run.cfg.get("seed")
-                yield f"not in the means: {run.folder}, there is a newer run of seed {seed}"
+                yield f"not in the means: {run.folder}, another run of seed {seed} counts"
         runs = [run for group in self.groups for run in group.runs]
         machines = dict.fromkeys(machine(run) for run in runs)
         if len(machines) == 1:

@@ -81,7 +81,7 @@ class Stop:
         """Whether a signal has come to any process of the run, all of which have to ask."""
         first = processes.most(self.number)
         if first and not self.number:
-            self.number = first
+            self.number, self.noted_at = first, monotonic()  # the same signal may yet come here
         return first > 0
 
     def __enter__(self) -> Self:

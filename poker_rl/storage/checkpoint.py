@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from poker_rl.config.settings import Refused
-from poker_rl.storage.disk import demand_file, replaced
+from poker_rl.storage.disk import at, demand_file, replaced
 
 STATE = "state.pt"
 PLAYERS = "players"
@@ -29,7 +29,6 @@ MISFITS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError
 
 # What zipfile, pickle and torch raise on files that are damaged or something else.
 UNREADABLE = (
-    OSError,
     RuntimeError,
     EOFError,
     ValueError,
@@ -67,12 +66,13 @@ def load(path: Path) -> dict[str, Any]:
     """
     try:
         demand_file(path)
-        with zipfile.ZipFile(path) as file:  # torch.load itself skips the checksums
-            damaged = file.testzip()
-        if damaged is None:
-            tree = torch.load(path, map_location="cpu", weights_only=True)
-            if isinstance(tree, dict):
-                return tree
+        with at(path):
+            with zipfile.ZipFile(path) as file:  # torch.load itself skips the checksums
+                damaged = file.testzip()
+            if damaged is None:
+                tree = torch.load(path, map_location="cpu", weights_only=True)
+                if isinstance(tree, dict):
+                    return tree
     except FileNotFoundError:
         raise Refused(f"{path}: no such file") from None
     except UNREADABLE as error:

@@ -6,6 +6,7 @@ outputs/<game>/<algo>/<name, or what was set and the time>/
     metrics.jsonl       a row an evaluation: counters and `tag: value`, see `record`
     events.out.*        the same for TensorBoard
     state.pt, players/  see `checkpoint`
+    evaluations/        what `poker-rl evaluate` kept; report.html is from `poker-rl report`
     workers/            what processes beside the first have of their own, see `together`
     opponents/          copies of the players of other runs that this one meets
     figures/*.png       drawn at the end, unless figures=false
@@ -25,6 +26,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from poker_rl.config.settings import Refused, about
+from poker_rl.config.yaml_text import demand_readable
 from poker_rl.storage.disk import demand_file, demand_folder, replaced
 
 CONFIG = "config.yaml"
@@ -134,9 +136,11 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         for name in (CONFIG, MANIFEST):
             demand_file(folder / name)
-        cfg = yaml.safe_load((folder / CONFIG).read_text())
+        text = (folder / CONFIG).read_text()
+        demand_readable(text)
+        cfg = yaml.safe_load(text)
         manifest = json.loads((folder / MANIFEST).read_text())
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError, Refused) as error:
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} can't be read") from error
     if not (
         isinstance(cfg, dict)

@@ -270,8 +270,10 @@ LAUGHS = "a0: &a0 1\n" + "".join(
         ("a: " + "[" * 900 + "]" * 900, "is not settings: lists and mappings are nested over 50"),
         ("a: &x [1, *x]", "is not settings: *x refers to itself"),
         (LAUGHS, "is not settings: more than 10,000 values"),
+        ("a: !!int x", "can't be read: invalid literal for int() with base 10: 'x'"),
+        ("a: !!timestamp x", "can't be read: "),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_files_that_are_no_settings(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "x.yaml"

@@ -67,7 +67,7 @@ def at_terminal(
             monkeypatch.setenv("TERM", "xterm-256color")
             monkeypatch.delenv("COLORTERM", raising=False)
             sitting = other.submit(sits)
-            sit_down(session, folder / f"{session.name}.jsonl")
+            sit_down(session, f"session={folder / session.name}.jsonl")
             monkeypatch.undo()
         sitting.result()
         assert termios.tcgetattr(slave) == before
@@ -237,7 +237,7 @@ def in_lines(
     lines: str,
 ) -> str:
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
-    sit_down(session, Path("a file"))
+    sit_down(session, "'session=a file'")
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert out.endswith("Go on with: poker-rl play ui=terminal 'session=a file'\n")
@@ -307,7 +307,7 @@ def test_where_nothing_but_ascii_can_be_written(
     monkeypatch.setattr(sys, "stdin", io.StringIO("h\nc\nc\nc\nc\nc\nv\ns\n"))
     with (tmp_path / "out").open("w", encoding="ascii") as out:
         monkeypatch.setattr(sys, "stdout", out)
-        sit_down(session, tmp_path / "session.jsonl")
+        sit_down(session, "session=here")
     text = (tmp_path / "out").read_text()
     assert re.search(r" [2-9TJQKA]0?[shdc] ", text)
     assert "?" not in text.replace("[?]", "").replace("? tells", "")

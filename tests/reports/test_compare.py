@@ -129,13 +129,16 @@ def test_what_is_not_finished_is_left_out_of_the_means(capsys):
     run_folder("r/c", [row(0, 1)], seed=2, manifest=error)
     run_folder("r/d", [], seed=3, manifest={"status": "running"})
     run_folder("r/e", [row(0, 1), row(100, 9)], seed=0, manifest={"start": "2025"})
+    again = {"status": "interrupted", "start": "2031"}  # does not hide what had finished
+    run_folder("r/f", [row(0, 1)], seed=0, manifest=again)
     out = said(capsys, "r")
     assert cells(out, "ppo")[1:4] == ["1 of 4", "average", "0.2 (1 seed)"]
     for told in (
         "r/b, interrupted at 50 decisions",
         "r/c, diverged at 0 decisions",
         "r/d, running or killed, nothing recorded yet",
-        "r/e, there is a newer run of seed 0",
+        "r/e, another run of seed 0 counts",
+        "r/f, another run of seed 0 counts",
     ):
         assert f"not in the means: {told}\n" in out
     # 0.2, 0.4 and 1: 0.53 ± 4.303 * 0.416 / sqrt(3)

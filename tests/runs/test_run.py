@@ -222,6 +222,17 @@ def test_signals_that_come_together_are_one(monkeypatch: pytest.MonkeyPatch) -> 
         signal.signal(signal.SIGINT, before)
 
 
+def test_a_signal_that_another_process_heard_first_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stop, "monotonic", lambda: 10.0)
+    monkeypatch.setattr(stop.processes, "most", lambda number: int(signal.SIGTERM))
+    with stop.Stop() as stopped:
+        assert stopped.asked()
+        signal.raise_signal(signal.SIGTERM)  # a second signal would end this process
+        assert stopped.number == signal.SIGTERM
+
+
 def deaf() -> None:
     """A long step without a Python instruction in it."""
     with stop.Stop():

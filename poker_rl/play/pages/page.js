@@ -271,6 +271,7 @@ function mark() {
     one.setAttribute("aria-pressed", String(picked.has(one.dataset.card)));
   const move = chosen();
   const play = $("play");
+  if (!play) return; // while moves of others are shown
   play.disabled = !move;
   play.firstChild.textContent = move ? pretty(move.label) : picked.size ? "No legal play" : "Choose cards";
 }
