@@ -244,9 +244,7 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
         return Session.resumed(folder / f"{name}.jsonl", table)
 
     # Who plays another game or others in between finds the session of each table again.
-    # A session that was asked for is shown whatever another cookie of that table says.
-    told = [table.state(), resumed and resumed.name]
-    digest = sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+    digest = sha256(json.dumps(table.state(), sort_keys=True).encode()).hexdigest()[:8]
     sittings = Sittings(new, back, asked.sessions)
     if resumed is not None:
         sittings.offer(resumed)
