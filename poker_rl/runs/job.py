@@ -32,7 +32,7 @@ from poker_rl.runs.cores import cores
 from poker_rl.runs.launch import ALONE, Member, Place, joined, place, started
 from poker_rl.runs.record import InUse
 from poker_rl.runs.run import Diverged
-from poker_rl.runs.settings import NEEDED, at, evaluation_of_run, put, resumed, settings_of
+from poker_rl.runs.settings import GROUPS, NEEDED, at, evaluation_of_run, put, resumed, settings_of
 from poker_rl.runs.stop import Interrupted
 from poker_rl.runs.sweep import Outcome
 from poker_rl.runs.train import train
@@ -70,14 +70,14 @@ def attempt(
 
     try:
         names = {group: asked.choices[group] for group in NAMED if asked.choices.get(group)}
-        for part in NEEDED[:-1]:
+        for part in GROUPS:
             if part not in asked.settings:
                 raise Refused(f"{part}: missing; give {part}=…")
         for group in ("game", "algo"):
             if group not in names:
                 raise Refused(f"{group}: give the name of one option")
-        if NEEDED[-1] in asked.settings:
-            raise Refused(f"{NEEDED[-1]}: no such setting; a run makes it of its options")
+        if "names" in asked.settings:
+            raise Refused("names: no such setting; a run makes it of its options")
         settings = plain(asked.settings) | {"names": names}
         if settings["resume"] is not None and "evaluation" in settings:
             settings["evaluation"] = evaluation_of_run(asked)

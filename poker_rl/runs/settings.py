@@ -16,7 +16,8 @@ from poker_rl.storage.folder import CONFIG, PLACE, read_folder
 if TYPE_CHECKING:
     from poker_rl.config.compose import Composed
 
-NEEDED = ("game", "algo", "evaluation", "names")  # of a run, the last made of its choices
+GROUPS = ("game", "algo", "evaluation")
+NEEDED = (*GROUPS, "names")  # of a run; `names` is made of its choices
 ABSENT = object()
 
 

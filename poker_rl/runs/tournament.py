@@ -225,7 +225,6 @@ def begin(hall: Hall, workers: int) -> None:
     """Make the folder of a tournament, or see that what is there is as it has to be."""
     with about("out"):
         demand_folder(hall.folder / TABLES)
-    with about("out"):
         make_folder(hall.folder)
     (hall.folder / TABLES).mkdir(exist_ok=True)
     if not (hall.folder / PLAN).exists():
