@@ -383,9 +383,7 @@ def test_a_run_whose_settings_are_no_settings(refused: Callable[..., str], text:
     assert code(*TRAIN) == 0
     (folder,) = runs()
     (folder / "config.yaml").write_text(text)
-    assert refused("evaluate", f"run={folder}") == (
-        f"run: {folder} is no run folder: config.yaml or manifest.json can't be read"
-    )
+    assert refused("evaluate", f"run={folder}").startswith(f"run: {folder}/config.yaml: is not ")
 
 
 def test_a_run_is_a_folder_alone(refused: Callable[..., str]) -> None:

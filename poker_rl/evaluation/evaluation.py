@@ -78,8 +78,6 @@ class Evaluation:
         self._game, self._load, self._seed = game, load, seed
         with about("others"):
             self._others = None if self.others is None else load(self.others)
-            if self.others is not None and self.tree is None:
-                raise Refused("only where the game is enumerated; in matches opponents are named")
         with about("opponents"):
             for name in self.opponents:
                 if self.opponents.count(name) > 1:
@@ -101,13 +99,15 @@ class Evaluation:
         return reduction(reduce, self._game, player)
 
     def demand_exact(self) -> None:
-        """Refuse to measure exactly what is too large.
+        """Refuse to measure exactly what is too large, or a player who has not all seats.
 
         Raises:
             Refused: if so.
         """
         if self.tree is None:
             demand_walk(self._game)
+            if self.others is not None:
+                raise Refused("goes without evaluation.others: the player has to have all seats")
 
     def exact_costs(self, players: Mapping[str, Player]) -> list[str]:
         """How long each player's exact value will take, and how much memory, for people.

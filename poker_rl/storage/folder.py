@@ -137,10 +137,11 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         for name in (CONFIG, MANIFEST):
             demand_file(folder / name)
         text = (folder / CONFIG).read_text()
-        demand_readable(text)
+        with about(str(folder / CONFIG)):
+            demand_readable(text)
         cfg = yaml.safe_load(text)
         manifest = json.loads((folder / MANIFEST).read_text())
-    except (OSError, ValueError, RecursionError, yaml.YAMLError, Refused) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} can't be read") from error
     if not (
         isinstance(cfg, dict)

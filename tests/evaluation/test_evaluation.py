@@ -136,8 +136,6 @@ def test_others_have_every_seat_but_the_first():
     assert best[0] == pytest.approx(best[1])
     told = evaluation(KUHN, others="equilibrium").evaluate({"current": loader(KUHN)("call")})
     assert {one.kind for one in told.values()} == {"exact, beside equilibrium"}
-    with pytest.raises(Refused, match="others: only where the game is enumerated"):
-        evaluation(KUHN, most_nodes=1, others="equilibrium")
 
 
 # The distance to optimal of Kuhn poker
