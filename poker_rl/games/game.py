@@ -13,6 +13,8 @@ that describes it to the rest of the program.
     history(game, table, seat, out) the actions so far as a sequence; returns its length
     reveal(game, table, seat, out)  the hidden cards, for a perfect-information critic only
     infoset(game, table, seat, out) key of the information set as bytes
+    redeal(game, table)             draw anew what the seat to act can't see, all of it that fits
+                                    what it sees equally likely; for players that look ahead only
 
 A game may have several definitions, such as one for each number of seats; `table.variant` is the
 one a table plays, drawn with its cards.
@@ -165,11 +167,16 @@ def random(table):
 
 
 @rule
+def below(table, count):
+    """A random number from 0 to count - 1, count being less than 2^32."""
+    return np.int64((random(table) >> np.uint64(32)) * np.uint64(count) >> np.uint64(32))
+
+
+@rule
 def choose(games, table):
     """Draw which of several definitions the next hand is played by."""
     if len(games) > 1:
-        count = np.uint64(len(games))
-        table.variant = (random(table) >> np.uint64(32)) * count >> np.uint64(32)
+        table.variant = below(table, len(games))
 
 
 @rule

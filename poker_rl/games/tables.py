@@ -84,6 +84,11 @@ def infoset_loop(game, tables, rows, out):
         infoset(game[table.variant], table, table.to_act, out[i])
 
 
+def redeal_loop(game, tables, rows):
+    for i in prange(len(rows)):
+        redeal(game[tables[rows[i]].variant], tables[rows[i]])
+
+
 def payoffs_loop(game, tables, rows, out):
     for i in prange(len(rows)):
         payoffs(game[tables[rows[i]].variant], tables[rows[i]], out[i])
@@ -230,6 +235,16 @@ class Tables:
         out = np.empty((self.count(rows), self.game.infoset_size), np.uint8)
         self.run(infoset_loop, rows, out)
         return out.view(f"S{self.game.infoset_size}")[:, 0]
+
+    def redeal(self, rows: np.ndarray | None = None) -> None:
+        """Draw anew what each seat to act can't see, by its table's own random state.
+
+        Raises:
+            Refused: if the game's rules don't tell how.
+        """
+        if not hasattr(self.game.rules, "redeal"):
+            raise Refused(f"game: the rules of {self.game.name} have no `redeal`")
+        self.run(redeal_loop, rows)
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Play one action [B] at each table."""

@@ -24,7 +24,7 @@ from typing import Annotated
 import numpy as np
 
 from poker_rl.config.settings import NonNegative, Probability, Range, Refused, Seed
-from poker_rl.games.game import Game, random, rule
+from poker_rl.games.game import Game, below, random, rule
 from poker_rl.games.hashing import hashed
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import (
@@ -38,6 +38,7 @@ from poker_rl.games.poker.betting import (
     payoffs,
     step,
 )
+from poker_rl.games.poker.sight import deal_unseen, hide
 from poker_rl.players.bots import Bot
 from poker_rl.players.holdem import BET, CHOICES, certain, granted
 
@@ -159,39 +160,6 @@ def clear(child, visits, total, node):
 
 
 @rule
-def hide(game, table, hidden, unseen):
-    """Write the places of the deck that the seat to act can't see, and all cards that it can't.
-
-    Returns how many there are of each.
-    """
-    own, board = table.to_act * game.hole, game.seats * game.hole
-    for card in range(game.cards):
-        unseen[card] = card
-    places = 0
-    for place in range(game.dealt):
-        if own <= place < own + game.hole or board <= place < board + game.shown[table.street]:
-            unseen[table.deck[place]] = -1
-        else:
-            hidden[places] = place
-            places += 1
-    count = 0
-    for card in range(game.cards):
-        if unseen[card] >= 0:
-            unseen[count] = card
-            count += 1
-    return places, count
-
-
-@rule
-def deal_unseen(table, hidden, places, unseen, count):
-    """Fill the hidden places with distinct unseen cards (Fisher-Yates)."""
-    for i in range(places):
-        j = i + np.int64((random(table) >> np.uint64(32)) * np.uint64(count - i) >> np.uint64(32))
-        unseen[i], unseen[j] = unseen[j], unseen[i]
-        table.deck[hidden[i]] = unseen[i]
-
-
-@rule
 def offers(game, table, mask):
     """Write the legal actions; return the bet, the smallest legal raise, 0 if there is none."""
     legal(game, table, mask)
@@ -223,7 +191,7 @@ def ucb(table, mask, bet, visits, total, spread):
         if offered(mask, bet, choice):
             made += visits[choice]
             untried += visits[choice] == 0
-    skip = np.int64((random(table) >> np.uint64(32)) * np.uint64(untried) >> np.uint64(32))
+    skip = below(table, untried)
     best, bound = CALL, -np.inf
     for choice in range(CHOICES):
         if offered(mask, bet, choice):

@@ -10,7 +10,7 @@ import pytest
 from random_games import NAMES, game, play
 
 from poker_rl.games import tables as module
-from poker_rl.games.tables import Tables
+from poker_rl.games.tables import Tables, tables_of
 
 
 def deals(name: str, count: int, seed: int) -> np.ndarray:
@@ -204,3 +204,63 @@ def test_what_a_method_returns_may_be_kept():
     tables.legal()
     assert (seen == kept[0]).all()
     assert (legal == kept[1]).all()
+
+
+# What a seat can't see, dealt anew
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_redealt_is_what_the_seat_to_act_cannot_see(name):
+    played = game(name)
+    _, moves = play(played, 60, seed=8)
+    records = np.concatenate([move.records for move in moves])
+    before, after = tables_of(played, records), tables_of(played, records.copy())
+    after.redeal()
+    assert (after.infosets() == before.infosets()).all()
+    assert (after.legal() == before.legal()).all()
+    assert (after.observe() == before.observe()).all()
+    assert (after.reveal() != before.reveal()).any(1).mean() > 0.2
+    # The same random state comes to the same cards, whatever the hidden ones were.
+    again = tables_of(played, after.records.copy())
+    for field in ("key", "draws"):
+        again.records[field] = records[field]
+    again.redeal()
+    assert (again.reveal() == after.reveal()).all()
+
+
+def test_hidden_cards_of_hold_em_are_redealt_uniformly():
+    count = 47_000
+    tables = Tables(game("limit_holdem"), 1, seed=9)
+    tables.deal()
+    tables.replay(np.ones((1, 3), int), np.array([3]))  # calls; seat 1 is to act on the flop
+    assert (tables.records["to_act"], tables.records["street"]) == (1, 1)
+    known = tables.records["deck"][0, [2, 3, 4, 5, 6]]
+    many = tables_of(tables.game, tables.records.repeat(count))
+    many.records["draws"] += np.arange(count, dtype=np.uint64) << np.uint64(8)
+    many.redeal()
+    decks = many.records["deck"][:, :9]
+    assert (decks[:, 2:7] == known).all()
+    for place in decks[:, [0, 1, 7, 8]].T:
+        counts = np.bincount(place, minlength=52)
+        assert not counts[known].any()
+        assert abs(excess(np.delete(counts, known), count / 47)) < 4
+
+
+def test_hidden_cards_of_big_2_are_redealt_uniformly():
+    count = 39_000
+    tables = Tables(game("big2"), 1, seed=10)
+    tables.deal()
+    many = tables_of(tables.game, tables.records.repeat(count))
+    many.records["draws"] += np.arange(count, dtype=np.uint64) << np.uint64(8)
+    many.redeal()
+    seat = int(tables.records["to_act"][0])
+    left = tables.records["left"][0]
+    gone = np.append(tables.records["hand"][0, seat], 0)  # the three of diamonds was played
+    for other in set(range(4)) - {seat}:
+        hands = many.records["hand"][:, other, : left[other]]
+        assert (np.diff(hands, axis=1) > 0).all()
+        counts = np.bincount(hands.ravel(), minlength=52)
+        assert not counts[gone].any()
+        share = len(hands[0]) / 38  # a card's chance to be in this hand
+        deviation = np.delete(counts, gone) - count * share
+        assert 0.5 < deviation.std() / np.sqrt(count * share * (1 - share)) < 1.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from holdem_bots import bot, cards, hand
+from holdem_bots import bot, hand
 from random_games import game, play
 
 from poker_rl.config.build import build
@@ -13,7 +13,6 @@ from poker_rl.config.settings import Refused
 from poker_rl.evaluation.matches import against
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.tree import tree_of
-from poker_rl.players.mcts import deal_unseen, hide
 
 HEADS_UP, RING, DRAWN = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))
 
@@ -110,26 +109,6 @@ def test_river(own, board, expected):
     for seed in range(10):
         found = bot("mcts", simulations=1000, seed=seed).probabilities(table)[0]
         assert found[expected] == 1
-
-
-def test_unseen_cards_are_dealt_uniformly():
-    table = hand("4c4d AsKs QsJsTs 2d 3c", CALL, CALL, CALL)[0]  # seat 1 to act on the flop
-    hidden, unseen = np.empty(52, np.int64), np.empty(52, np.int64)
-    places, count = hide(HEADS_UP.record[0], table, hidden, unseen)
-    assert (places, count) == (4, 47)
-    assert hidden[:4].tolist() == [0, 1, 7, 8]
-    table["deck"][hidden[:4]] = -1
-    deals, dealt = 20_000, np.zeros((4, 52))
-    for _ in range(deals):
-        deal_unseen(table, hidden, places, unseen, count)
-        assert len(set(table["deck"][:9].tolist())) == 9
-        dealt[np.arange(4), table["deck"][hidden[:4]]] += 1
-    own_and_board = cards("AsKsQsJsTs")
-    assert not dealt[:, own_and_board].any()
-    expected = deals / 47
-    found = np.delete(dealt, own_and_board, axis=1)
-    # Chi-square of 46 degrees of freedom in each place: five standard deviations.
-    assert (((found - expected) ** 2 / expected).sum(1) < 46 + 5 * np.sqrt(92)).all()
 
 
 @pytest.mark.parametrize(

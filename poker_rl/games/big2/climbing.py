@@ -36,7 +36,7 @@ from poker_rl.games.big2.combinations import (
     mark_triples,
     strength,
 )
-from poker_rl.games.game import clear, rule, shuffle
+from poker_rl.games.game import below, clear, rule, shuffle
 
 SEATS = 4
 NO_CARD = -1
@@ -104,12 +104,7 @@ def start(game, table):
         table.turn[card] = 0
     for seat in range(SEATS):
         for i in range(HAND):
-            card = table.deck[seat * HAND + i]
-            place = i
-            while place > 0 and table.hand[seat, place - 1] > card:
-                table.hand[seat, place] = table.hand[seat, place - 1]
-                place -= 1
-            table.hand[seat, place] = card
+            insert(table, seat, i, table.deck[seat * HAND + i])
         table.left[seat] = HAND
         table.played[seat] = 0
         table.shown[seat] = 0
@@ -119,6 +114,16 @@ def start(game, table):
     table.error = 0
     table.turns = 0
     play(table, 0, 1, 0)
+
+
+@rule
+def insert(table, seat, count, card):
+    """Put a card in its place among the first `count` cards of a hand, which are in order."""
+    place = count
+    while place > 0 and table.hand[seat, place - 1] > card:
+        table.hand[seat, place] = table.hand[seat, place - 1]
+        place -= 1
+    table.hand[seat, place] = card
 
 
 @rule
@@ -296,6 +301,28 @@ def reveal(game, table, seat, out):
         other = (seat + 1 + i) % SEATS
         for j in range(table.left[other]):
             out[i * CARDS + table.hand[other, j]] = 1
+
+
+@rule
+def redeal(game, table):
+    """Deal the others' cards anew among them, each as many as it has left."""
+    seat, seen = table.to_act, 0
+    for i in range(table.left[seat]):
+        seen |= 1 << table.hand[seat, i]
+    for other in range(SEATS):
+        seen |= table.played[other]
+    unseen, count = np.empty(CARDS, np.int8), 0
+    for card in range(CARDS):
+        if not seen >> card & 1:
+            unseen[count] = card
+            count += 1
+    for other in range(SEATS):
+        if other != seat:
+            for i in range(table.left[other]):
+                j = below(table, count)
+                insert(table, other, i, unseen[j])
+                count -= 1
+                unseen[j] = unseen[count]
 
 
 @rule

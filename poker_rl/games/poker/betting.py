@@ -26,7 +26,7 @@ import numpy as np
 
 from poker_rl.games.game import rule, shuffle
 from poker_rl.games.poker.pots import payoffs
-from poker_rl.games.poker.sight import history, infoset, observe, reveal
+from poker_rl.games.poker.sight import history, infoset, observe, redeal, reveal
 from poker_rl.games.poker.table import (
     BOARD,
     CALL,
@@ -56,6 +56,7 @@ __all__ = [  # the rules that stand in other files, and the names of what they a
     "legal",
     "observe",
     "payoffs",
+    "redeal",
     "reveal",
     "start",
     "step",

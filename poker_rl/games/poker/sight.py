@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.game import clear, rule
-from poker_rl.games.poker.table import FOLD, RAISE, card_at, no_limit
+from poker_rl.games.game import below, clear, rule
+from poker_rl.games.poker.table import CARDS, FOLD, RAISE, card_at, no_limit
 
 
 @rule
@@ -166,3 +166,44 @@ def write_sorted(table, first, count, out, at):
             place -= 1
         out[place] = card
     return at + count
+
+
+@rule
+def redeal(game, table):
+    """Deal the others' hole cards and the board to come anew."""
+    hidden, unseen = np.empty(CARDS, np.int64), np.empty(CARDS, np.int64)
+    places, count = hide(game, table, hidden, unseen)
+    deal_unseen(table, hidden, places, unseen, count)
+
+
+@rule
+def hide(game, table, hidden, unseen):
+    """Write the places of the deck that the seat to act can't see, and all cards that it can't.
+
+    Returns how many there are of each.
+    """
+    own, board = table.to_act * game.hole, game.seats * game.hole
+    for card in range(game.cards):
+        unseen[card] = card
+    places = 0
+    for place in range(game.dealt):
+        if own <= place < own + game.hole or board <= place < board + game.shown[table.street]:
+            unseen[table.deck[place]] = -1
+        else:
+            hidden[places] = place
+            places += 1
+    count = 0
+    for card in range(game.cards):
+        if unseen[card] >= 0:
+            unseen[count] = card
+            count += 1
+    return places, count
+
+
+@rule
+def deal_unseen(table, hidden, places, unseen, count):
+    """Fill the hidden places with distinct unseen cards (Fisher-Yates)."""
+    for i in range(places):
+        j = i + below(table, count - i)
+        unseen[i], unseen[j] = unseen[j], unseen[i]
+        table.deck[hidden[i]] = unseen[i]

@@ -1,0 +1,135 @@
+"""Looking ahead: actions are worth what they win on average, and no hidden card is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from big2_tables import BIG2
+from evaluations import LEDUC, Policies, loader
+from random_games import play
+from tree_values import expected
+
+from poker_rl.config.build import build
+from poker_rl.config.options import option
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation.exploitability import values
+from poker_rl.games.tables import tables_of
+from poker_rl.games.tree import tree_of
+from poker_rl.players import lookahead
+
+
+def looking(game=BIG2, **settings):
+    return build({**option("player", "big2_lookahead"), **settings}, "player", game=game)
+
+
+class Valued(Policies):
+    """A player of a game that can be enumerated, with the exact values of its policy [I, A]."""
+
+    def __init__(self, game, policy):
+        super().__init__(game, policy[None])
+        tree = tree_of(game)
+        self.worth = expected(tree, policy)
+        live = np.flatnonzero(tree.infoset >= 0)
+        infoset = tree.infoset[live]
+        own = self.worth[live, tree.owner[infoset]]
+        self.value = np.bincount(infoset, own) / np.bincount(infoset)
+
+    def values(self, records):
+        return self.value[tree_of(self.game).infoset_of(records)]
+
+
+@pytest.fixture
+def uniform_leduc(monkeypatch):
+    """Uniform play of Leduc: hidden cards are equally likely, whatever was done before."""
+    tree = tree_of(LEDUC)
+    player = Valued(LEDUC, tree.legal / tree.legal.sum(1, keepdims=True))
+    monkeypatch.setattr(lookahead, "load_player", lambda spec, game: player)
+    return player
+
+
+def test_each_action_is_worth_what_it_wins_on_average(uniform_leduc):
+    tree = tree_of(LEDUC)
+    child = np.arange(tree.deals, len(tree.parent))
+    edge = tree.edge[child]
+    won = uniform_leduc.worth[child, tree.owner[edge // LEDUC.actions]]
+    number = np.bincount(edge, minlength=tree.legal.size)
+    worth = np.bincount(edge, won, minlength=tree.legal.size) / np.maximum(number, 1)
+    worth = worth.reshape(tree.legal.shape)  # chips, at uniform chances of the hidden cards
+    assert LEDUC.unit_chips == 1
+    temperature = 4.0
+    goal = uniform_leduc.policies[0] * np.exp(worth / temperature)
+    goal /= goal.sum(1, keepdims=True)
+    player = looking(LEDUC, worlds=3000, temperature=temperature)
+    found = player.probabilities(tree.records)
+    np.testing.assert_allclose(found.sum(1), 1)
+    assert not found[~tree.legal].any()
+    # A hand of Leduc wins 13 chips at most, about 5 as a rule.
+    off = np.log(found[tree.legal] / goal[tree.legal])
+    assert np.abs(off).max() < 5 * 5 / np.sqrt(3000) / temperature
+
+
+def test_it_wins_more_than_the_player_it_looks_ahead_for(uniform_leduc):
+    tree = tree_of(LEDUC)
+    (before,) = uniform_leduc.policies
+    after = looking(LEDUC, worlds=200, temperature=0.2).probabilities(tree.records)
+    for seat in range(2):
+        mixed = np.where((tree.owner == seat)[:, None], after, before)
+        assert values(tree, mixed)[seat] > values(tree, before)[seat] + 0.5
+
+
+def test_it_knows_no_hidden_card_and_gives_the_same_answer_in_any_order():
+    _, moves = play(BIG2, 12, seed=3)
+    records = np.concatenate([move.records for move in moves[::5]])
+    others = records.copy()
+    others["key"], others["draws"] = np.arange(len(others)), 7
+    others["deck"] = np.arange(52)
+    tables_of(BIG2, others).redeal()
+    assert (others["hand"] != records["hand"]).any((1, 2)).mean() > 0.9
+    before = records.tobytes()
+    player = looking(worlds=8)
+    found = player.probabilities(records)
+    assert records.tobytes() == before
+    # A network rounds otherwise where it is asked for other tables beside.
+    again = player.probabilities(others[::-1])[::-1]
+    np.testing.assert_allclose(again, found, atol=1e-4)
+    alone = [looking(worlds=8).probabilities(records[i : i + 1]) for i in range(10)]
+    np.testing.assert_allclose(np.concatenate(alone), found[:10], atol=1e-4)
+    changed = np.abs(looking(worlds=8, seed=1).probabilities(records) - found) > 0.01
+    assert 0.05 < changed.any(1).mean() < 0.9  # where there is nothing to choose nothing changes
+
+
+def test_unlikely_actions_stay_as_unlikely_beside_each_other():
+    _, moves = play(BIG2, 12, seed=4)
+    records = np.concatenate([move.records for move in moves[::5]])
+    policy = loader(BIG2)("big2_ppo").probabilities(records)
+    found = looking(worlds=8, least=0.1).probabilities(records)
+    tried = (policy >= 0.1).sum(1) > 1
+    assert 0.05 < tried.mean() < 0.5
+    assert (found[~tried] == policy[~tried]).all()
+    np.testing.assert_allclose(found.sum(1), 1)
+    assert (found[tried][policy[tried] < 0.1] == 0).all()
+    assert (looking(worlds=8, least=1.0).probabilities(records) == policy).all()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("policy", "lowest", r"^player\.policy: lowest has no values to look ahead by; docs/"),
+        ("policy", "nobody", r"^player\.policy: no player is called nobody"),
+        ("policy", "big2_lookahead", r"^player\.policy: big2_lookahead has no values to look"),
+        ("worlds", 0, r"^player\.worlds: 0 is not in \[1, 10000\]$"),
+        ("temperature", 0, r"^player\.temperature: 0\.0 is not in \(0, inf\]$"),
+        ("least", 2, r"^player\.least: 2\.0 is not in \[0, 1\]$"),
+    ],
+)
+def test_settings(setting, value, message):
+    with pytest.raises(Refused, match=message):
+        looking(**{setting: value})
+
+
+def test_one_that_looks_ahead_by_itself_is_refused(tmp_path):
+    file = tmp_path / "mine.yaml"
+    settings = {**option("player", "big2_lookahead"), "policy": str(file)}
+    file.write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
+    with pytest.raises(Refused, match=r"mine\.yaml would look ahead by looking ahead$"):
+        loader(BIG2)(str(file))
