@@ -25,7 +25,7 @@ from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import Outcomes
 from poker_rl.storage.folder import read_rows
 
-AGAINST = re.compile(r"eval/\w+/against/(.+?)(/half_width|/p\d+)?")
+AGAINST = re.compile(r"eval/\w+/against/(.+?)((?:/p\d+)?(?:/half_width)?)")
 COUNTERS = ("hands", "decisions", "updates", "iterations")
 
 EARLIER_SELF = "earlier_self"
@@ -63,7 +63,8 @@ def of_player(curves: Curves, axis: str, player: str, measure: str) -> Line:
     players = list(dict.fromkeys(tag.split("/")[1] for tag in curves if tag.startswith("eval/")))
     if players[1:] and player == players[0]:
         name += " (headline)"
-    percent = sorted(int(name[len(tag) + 2 :]) for name in curves if name.startswith(f"{tag}/p"))
+    levels = re.compile(re.escape(tag) + r"/p(\d+)")
+    percent = sorted(int(found[1]) for name in curves if (found := levels.fullmatch(name)))
     if not percent:
         wide = curves.get(f"{tag}/half_width")
         there = np.isfinite(curves[tag])  # not all rows need to have it

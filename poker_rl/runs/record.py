@@ -224,11 +224,11 @@ class Recorder:
 
 
 def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:
-    """Measurements as tags and values, sampled ones with their half width."""
+    """Measurements as tags and values, sampled ones but percentiles with their half width."""
     values = {}
     for tag, measurement in measurements.items():
         values[f"eval/{tag}"] = float(measurement.value)
-        if measurement.half_width is not None:
+        if measurement.half_width is not None and not PERCENTILE.search(tag):
             values[f"eval/{tag}/half_width"] = float(measurement.half_width)
     return values
 

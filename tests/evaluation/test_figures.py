@@ -119,6 +119,20 @@ def test_a_curve_of_nothing_but_zeros_is_drawn():
     assert drawable(figures.exploitability(curves, "decisions", "ante/hand", None))
 
 
+def test_matches_of_several_copies_have_bands(tmp_path):
+    copies = [Measurement(won, 0.5, "mbb/hand", "against call") for won in (1.0, 2.0, 4.0)]
+    told = flatten(evaluation().spread("current/against/call", copies))
+    counters = [dict.fromkeys(figures.COUNTERS, i) for i in range(2)]
+    curves = figures.read(metrics(tmp_path / "m", [row | told for row in counters]))
+    # A run that was written by an earlier version has intervals of the percentiles too.
+    curves["eval/current/against/call/p10/half_width"] = np.full(2, 0.5)
+    assert figures.opponents_of(curves) == ["call"]
+    line = figures.of_player(curves, "hands", "current", "against/call")
+    np.testing.assert_array_equal(line.y, [2, 2])
+    assert [name for name, _, _ in line.bands] == ["10 to 90 %", "25 to 75 %"]
+    assert drawable(figures.matches(curves, "hands", "mbb/hand"))
+
+
 def test_percentiles_are_bands():
     levels = {10: 0.0, 25: 1.0, 50: 2.0, 75: 3.0, 90: 4.0}
     curves = {f"eval/current/nash_conv/p{p}": np.full(3, level) for p, level in levels.items()}
