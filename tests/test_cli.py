@@ -142,6 +142,7 @@ def test_every_option_builds(choice: str, asked: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize("name", groups([CONF])["player"])
 def test_every_player_can_be_the_opponent(name: str, asked: list[dict[str, Any]]) -> None:
     only = {  # these play nothing else
+        "big2_lookahead": "big2",
         "big2_ppo": "big2",
         "equilibrium": "kuhn",
         "leduc_ac": "leduc",
