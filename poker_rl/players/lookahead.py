@@ -24,16 +24,20 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.config.settings import Positive, Probability, Range, Refused, Seed, about
+from poker_rl.config.options import folders
+from poker_rl.config.settings import Probability, Range, Refused, Seed, about
 from poker_rl.games.game import Game, random, rule
 from poker_rl.games.hashing import hashed
 from poker_rl.games.tables import Tables
 from poker_rl.players.bots import Bot
-from poker_rl.players.load import load_player
+from poker_rl.players.load import bot_of, bot_settings, load_player
 from poker_rl.players.sampling import draw
 
 Worlds = Annotated[int, Range(1, 1e4)]
-MOST_CHANCES = 2**24  # of all actions in the worlds that are played on at once: 128 MB
+Temperature = Annotated[float, Range(0, 1e9, open_low=True)]
+MOST_TABLES = 2**15  # played on at once, where there is more than one action to try
+MOST_CHANCES = 2**24  # of all actions at those tables: 128 MB
+NAME = f"{__name__}.Lookahead"
 
 
 @dataclass(kw_only=True)
@@ -46,17 +50,17 @@ class Lookahead(Bot):
 
     policy: str  # the player whose policy and values it takes
     worlds: Worlds  # that each action is tried in
-    temperature: Positive  # in the game's unit; the lower, the further from the player's policy
+    temperature: Temperature  # in the game's unit; the lower, the further from the player's policy
     least: Probability  # chance of the actions that are tried; the likeliest is in any case
     seed: Seed
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        try:
-            with about("policy"):
-                self._player = load_player(self.policy, game)
-        except RecursionError as error:
-            raise Refused(f"policy: {self.policy} would look ahead by looking ahead") from error
+        with about("policy"):
+            bot = bot_of(self.policy)
+            if bot is not None and bot_settings(bot, folders(None)).get("_target_") == NAME:
+                raise Refused(f"{self.policy} looks ahead itself")
+            self._player = load_player(self.policy, game)
         dealt = Tables(game, 1, seed=0)
         dealt.deal()
         if self._player.values(dealt.records) is None:
@@ -69,12 +73,12 @@ class Lookahead(Bot):
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""
         policy = self._player.probabilities(records)
-        tried = policy >= np.minimum(self.least, policy.max(1, keepdims=True))
+        tried = (policy > 0) & (policy >= np.minimum(self.least, policy.max(1, keepdims=True)))
         tried &= tried.sum(1, keepdims=True) > 1  # with nothing to choose from it keeps the policy
         chosen = tried.any(1)
         decision, action = np.nonzero(tried)
         worth = np.full(policy.shape, -np.inf)
-        room = max(1, MOST_CHANCES // (self.worlds * policy.shape[1]))  # actions
+        room = min(MOST_TABLES, MOST_CHANCES // policy.shape[1]) // self.worlds or 1  # actions
         for first in range(0, len(decision), room):
             part = decision[first : first + room], action[first : first + room]
             worth[part] = self._worth(records.take(part[0]), part[1])

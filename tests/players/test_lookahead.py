@@ -109,6 +109,8 @@ def test_unlikely_actions_stay_as_unlikely_beside_each_other():
     np.testing.assert_allclose(found.sum(1), 1)
     assert (found[tried][policy[tried] < 0.1] == 0).all()
     assert (looking(worlds=8, least=1.0).probabilities(records) == policy).all()
+    all_tried = looking(worlds=2, least=0.0).probabilities(records[::5])
+    assert not all_tried[policy[::5] == 0].any()
 
 
 @pytest.mark.parametrize(
@@ -116,9 +118,10 @@ def test_unlikely_actions_stay_as_unlikely_beside_each_other():
     [
         ("policy", "lowest", r"^player\.policy: lowest has no values to look ahead by; docs/"),
         ("policy", "nobody", r"^player\.policy: no player is called nobody"),
-        ("policy", "big2_lookahead", r"^player\.policy: big2_lookahead has no values to look"),
+        ("policy", "big2_lookahead", r"^player\.policy: big2_lookahead looks ahead itself$"),
+        ("temperature", float("inf"), r"^player\.temperature: Infinity is not in \(0, 1e\+09\]$"),
         ("worlds", 0, r"^player\.worlds: 0 is not in \[1, 10000\]$"),
-        ("temperature", 0, r"^player\.temperature: 0\.0 is not in \(0, inf\]$"),
+        ("temperature", 0, r"^player\.temperature: 0\.0 is not in \(0, 1e\+09\]$"),
         ("least", 2, r"^player\.least: 2\.0 is not in \[0, 1\]$"),
     ],
 )
@@ -131,5 +134,5 @@ def test_one_that_looks_ahead_by_itself_is_refused(tmp_path):
     file = tmp_path / "mine.yaml"
     settings = {**option("player", "big2_lookahead"), "policy": str(file)}
     file.write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
-    with pytest.raises(Refused, match=r"mine\.yaml would look ahead by looking ahead$"):
+    with pytest.raises(Refused, match=r"mine\.yaml looks ahead itself$"):
         loader(BIG2)(str(file))
