@@ -15,6 +15,7 @@ from poker_rl.evaluation.report import Report, marked
 from poker_rl.storage.folder import write_text
 
 EVALUATIONS = "evaluations"  # in a run's folder
+COLUMNS = ["evaluation", "decisions", "player", "measure", "value", "unit", "deals", "seed"]
 
 
 def keep(report: Report, folder: Path) -> None:
@@ -32,7 +33,7 @@ def table(folder: Path) -> str:
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise Refused(f"show: there are no evaluations in {folder}")
-    rows = [["evaluation", "decisions", "player", "measure", "value", "unit", "deals", "seed"]]
+    rows = [COLUMNS]
     names, commands = [], []
     for place, path in enumerate(paths, start=1):
         try:
@@ -50,7 +51,7 @@ def table(folder: Path) -> str:
 
 
 def rows_of(kept: Mapping[str, Any]) -> list[list[str]]:
-    """Decisions, player, measure, value, unit, deals and seed of each number in the table."""
+    """What stands in the `COLUMNS` but the first, for each number that an evaluation told."""
     found = []
 
     def add(player: str, measure: str, one: Mapping[str, Any], deals: int) -> None:

@@ -12,8 +12,8 @@ import re
 import secrets
 import shlex
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -214,10 +214,10 @@ def in_terminal(asked: Play, table: Table, conf: Sequence[Path]) -> None:
     else:
         file = Path(asked.session)
         session = Session.resumed(file, table)
-    threading.Thread(target=warm_up, args=(table,), daemon=True).start()
     try:
-        flags = [f"--config-dir={one}" for one in of_the_user(conf)]
-        sit_down(session, shlex.join([f"session={file}", *flags]))
+        with warming_up(table):
+            flags = [f"--config-dir={one}" for one in of_the_user(conf)]
+            sit_down(session, shlex.join([f"session={file}", *flags]))
     finally:
         session.close()
 
@@ -269,22 +269,41 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
         f"{table.game.name} against {', '.join(table.names()[1:])}\n"
         f"Open the address in a browser; Ctrl-C ends it. Finished hands are kept in {folder}"
     )
-    threading.Thread(target=warm_up, args=(table,), daemon=True).start()
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt), warming_up(table):
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def warm_up(table: Table) -> None:
-    """Play a hand, so that what is compiled or solved once is so before somebody waits for it."""
+@contextmanager
+def warming_up(table: Table) -> Iterator[None]:
+    """Play a hand beside, so that what is compiled or solved once is so before somebody waits.
+
+    Who leaves at once waits for the move that is being played: a process that ends while one of
+    its threads is inside torch is aborted.
+    """
+    left = threading.Event()
+    hand = threading.Thread(target=warm_up, args=(table, left))
+    hand.start()
+    try:
+        yield
+    finally:
+        left.set()
+        hand.join()
+
+
+def warm_up(table: Table, left: threading.Event) -> None:
+    """Play a hand with a hint at each move, and review it, unless everybody has `left`."""
     from poker_rl.play.session import Session
 
     session = Session.new(table, None, 0)
     view = session.view()
     while view["phase"] == "act":
+        if left.is_set():
+            return
         if table.adviser is not None:
             session.hint(view["turn"])
         view = session.act(view["turn"], view["moves"][0]["action"])
-    session.review(view["hand"])
+    if not left.is_set():
+        session.review(view["hand"])
 
 
 def key_in(folder: Path) -> str:

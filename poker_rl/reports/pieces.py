@@ -12,7 +12,7 @@ from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused, about
 from poker_rl.evaluation.columns import number
 from poker_rl.evaluation.evaluation import Evaluation
-from poker_rl.evaluation.kept import EVALUATIONS, rows_of
+from poker_rl.evaluation.kept import COLUMNS, EVALUATIONS, rows_of
 from poker_rl.evaluation.measurement import PERCENTILE
 from poker_rl.evaluation.style import Style, table_of
 from poker_rl.games.game import Game
@@ -27,8 +27,6 @@ from poker_rl.reports.table import machine
 from poker_rl.reports.trained import SECONDS, Trained
 from poker_rl.storage.checkpoint import newest, snapshots
 from poker_rl.storage.folder import METRICS, PLACE
-
-KEPT = ["evaluation", "decisions", "player", "measure", "value", "unit", "deals", "seed"]
 
 
 def section(place: int, run: Trained, hands: int, seed: int, conf: Sequence[Path]) -> Markup:
@@ -123,7 +121,7 @@ def evaluations(run: Trained) -> Iterator[Markup]:
     Raises:
         Refused: if a file there is something else.
     """
-    rows, styles, commands = [KEPT], [], []
+    rows, styles, commands = [COLUMNS], [], []
     for place, path in enumerate(sorted((run.folder / EVALUATIONS).glob("*.json")), start=1):
         try:
             kept = json.loads(path.read_text())

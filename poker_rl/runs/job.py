@@ -142,8 +142,7 @@ def start(
     elif settings.get("workers") == 1:
         settings["workers"] = started()
     settings = taking_along(settings, opponents, conf)
-    ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
-    root = Root(**convert_fields(Root, ungrouped, "", {}))
+    root = root_of(settings)
     settings = resolved(settings | asdict(root))
     where = place(root.workers)
     device = prepare(root.device, root.threads, root.seed, where)
@@ -185,6 +184,16 @@ def start(
             begun=begun,
             watch=watch,
         )
+
+
+def root_of(settings: Mapping[str, Any]) -> Root:
+    """The root settings among all of them.
+
+    Raises:
+        Refused: if one is missing or can't be accepted.
+    """
+    ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
+    return Root(**convert_fields(Root, ungrouped, "", {}))
 
 
 def taking_along(

@@ -30,7 +30,7 @@ from poker_rl.config.options import demand_once, key_of, of_the_user, option, pl
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Count, Natural, Probability, Range, Refused, Seed, about
 from poker_rl.games.game import Game
-from poker_rl.runs.job import PARTS
+from poker_rl.runs.job import root_of
 from poker_rl.runs.launch import started
 from poker_rl.runs.resume import differing
 from poker_rl.runs.space import Space, override, samples, space_of
@@ -206,8 +206,7 @@ def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -
         for values in samples(space):
             words = [override(key, value) for key, value in values.items()]
             settings = plain(compose([*train, *words]).settings)
-            ungrouped = {key: value for key, value in settings.items() if key not in PARTS}
-            root = Root(**convert_fields(Root, ungrouped, "", {}))
+            root = root_of(settings)
             game: Game = build_as(Game, settings["game"], "game")
             build_algorithm(resolved(settings | asdict(root)), game, torch.device("cpu"), root.seed)
             first = first or root

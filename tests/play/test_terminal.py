@@ -340,6 +340,18 @@ def test_keys_of_what_a_terminal_sends() -> None:
     assert keys_of_line("\n") == ["enter"]
 
 
+def test_who_leaves_at_once_sees_no_crash(tmp_path: Path) -> None:
+    """While the networks are warmed up, in a thread that torch does not like to be abandoned."""
+    left = subprocess.run(
+        [sys.executable, "-c", "from poker_rl import cli; cli.main()", "play", "ui=terminal"],
+        cwd=tmp_path,
+        input=b"q\n",
+        capture_output=True,
+        timeout=120,
+    )
+    assert (left.returncode, left.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM", "a connection that is gone"])
 def test_the_terminal_is_as_before(how: str, tmp_path: Path) -> None:
     with terminal(80) as (master, slave):
