@@ -22,6 +22,7 @@ An iteration:
         minimise  (Q(w, a) - y)^2 - sum_a pi(a | s) Q(w, a)  on a batch, the second in pi alone
             less `entropy` times the entropy of pi(s); its published weight is 0
         move the target networks pi', Q' by `soft_target` towards pi, Q
+    where there is a `weight_average`, let that of the actors keep so much of itself
 
 The published reward of a decision is minus the chips put in with it, and at the end of a hand the
 square of the pot's share won, in units of `reward_unit`: squared, a share of more than one unit is
@@ -65,6 +66,7 @@ from poker_rl.learning.rollout import ENDED, Batch, Rows
 from poker_rl.learning.soft_targets import Learner
 from poker_rl.nets.chances import masked_log_softmax, masked_softmax
 from poker_rl.nets.copies import part
+from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import mixed
 
@@ -96,13 +98,17 @@ class APU(NetworkLearner):
     soft_target: Share
     last_scale: NonNegative
     remember: Literal["all", "learner"]
+    weight_average: Probability
     earlier: EarlierSettings
     reward: Literal["published", "payoff"]
     reward_power: Positive
     reward_unit: Positive
     reward_scale: Positive
 
-    learnt: ClassVar = ("actor", "critic", "target_actor", "target_critic", "others")
+    learnt: ClassVar = (
+        *("actor", "critic", "target_actor", "target_critic"),
+        *("others", "weight_average"),
+    )
     own: ClassVar = ("agents", "memory", "selves")
 
     def __post_init__(self, given: Given) -> None:
@@ -150,6 +156,9 @@ class APU(NetworkLearner):
         self._others: nn.Module | None = None  # the copy of the actor
         if self.update == "dual_apu":
             self._others = deepcopy(self._actor).requires_grad_(False)
+        self._average: WeightAverage | None = None
+        if self.weight_average:
+            self._average = WeightAverage(self._actor, self.weight_average)
         self._selves: EarlierSelves | None = None
         if self.earlier.share:
             self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
@@ -180,12 +189,20 @@ class APU(NetworkLearner):
             told = [self._update(learner) for _ in range(due)]
         if self._others is not None and not self._before(self.update_period):
             torch._foreach_copy_(list(self._others.parameters()), list(self._actor.parameters()))
+        if self._average is not None:
+            self._average.update(self._actor)
         self.progress.updates += len(told)
         return self._metrics(told, learner)
 
     def players(self) -> dict[str, Player]:
-        """The actors, each alone in any seat: six copies where there is one an agent."""
-        return {"current": self._agents.each(self._actor)}
+        """The actors, each alone in any seat: six copies where there is one an agent.
+
+        The average of their weights comes first, where there is one.
+        """
+        players: dict[str, Player] = {"current": self._agents.each(self._actor)}
+        if self._average is None:
+            return players
+        return {"weight_average": self._agents.each(self._average.module), **players}
 
     def own_steps(self) -> dict[str, int]:
         """Those of the learner that has taken the fewest."""
@@ -286,7 +303,13 @@ class APU(NetworkLearner):
 
     def _parts(self) -> dict[str, Stateful | None]:
         learners = {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
-        return {**self._networks, **learners, "others": self._others, "selves": self._selves}
+        return {
+            **self._networks,
+            **learners,
+            "others": self._others,
+            "weight_average": self._average,
+            "selves": self._selves,
+        }
 
 
 def published(

@@ -44,7 +44,8 @@ BEFORE = {"reduce": "none", "control": None, "exact_every": None}
 _SELVES = "poker_rl.learning.earlier.EarlierSettings"
 NO_EARLIER = {"earlier": {"_target_": _SELVES, "share": 0.0, "every": 100, "keep": 40}}
 OF_CLASS: dict[str, dict[str, Any]] = {
-    "APU": {"reward_power": 2.0, "last_scale": 1.0, "remember": "learner"} | NO_EARLIER,
+    "APU": {"reward_power": 2.0, "last_scale": 1.0, "remember": "learner", "weight_average": 0.0}
+    | NO_EARLIER,
     "ActorCritic": {"average_exact": None},
     "MCCFR": {"traversals": 1},
     "PPO": NO_EARLIER,

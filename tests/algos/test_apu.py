@@ -60,6 +60,7 @@ def apu(game: Poker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **c
         "soft_target": 0.1,
         "last_scale": 1.0,
         "remember": "learner",
+        "weight_average": 0.0,
         "earlier": EarlierSettings(share=0.0, every=1, keep=1),
         "reward": "published",
         "reward_power": 2.0,
@@ -269,6 +270,24 @@ def test_a_small_last_layer_begins_with_nearly_uniform_play_and_values_near_0() 
     np.testing.assert_allclose(player.probabilities(tree.records), tree.uniform(), atol=1e-6)
     for name in ("critic", "target_critic"):
         assert not learner._networks[name].layers[-1].weight.any()
+
+
+def test_the_average_of_weights_keeps_so_much_of_itself_each_iteration() -> None:
+    assert list(apu(kuhn(3)).players()) == ["current"]
+    learner = apu(kuhn(3), weight_average=0.75)
+    averaged = [weight.clone() for weight in learner._actor.parameters()]
+    for _ in range(5):
+        learner.learn()
+        moved = list(learner._actor.parameters())
+        averaged = [0.75 * old + 0.25 * new for old, new in zip(averaged, moved, strict=True)]
+    players = learner.players()
+    assert list(players) == ["weight_average", "current"]
+    tree = tree_of(kuhn(3))
+    for k in range(3):
+        rows = {name: one.instance(k).probabilities(tree.records) for name, one in players.items()}
+        assert np.abs(rows["weight_average"] - rows["current"]).max() > 1e-3
+    assert learner._average is not None
+    torch.testing.assert_close(list(learner._average.module.parameters()), averaged)
 
 
 def test_a_period_of_several_iterations() -> None:
