@@ -37,6 +37,9 @@ from poker_rl.players.network import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
 BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
+# Of each of two threads: between calls they hand Python's lock to each other, which takes as long
+# as to play an action at some hundred tables, so they are called less often.
+BATCH_OF_TWO = 4 * BATCH
 CFR_STEP = 100  # iterations a call
 LARGE_STEP = 10  # iterations between measurements, in the game of a million information sets
 TRAVERSALS = 1000  # that threads share, in the game of a million information sets
@@ -150,27 +153,28 @@ def rules_only(definitions, tables, actions, masks, won):  # type: ignore[no-unt
 class RandomPlay:
     """Hand after hand at a batch of tables."""
 
-    def __init__(self, game: Game, seed: int) -> None:
+    def __init__(self, game: Game, seed: int, batch: int = BATCH) -> None:
+        self.batch = batch
         self.draw = draw if game.actions == 3 else draw_any
         if isinstance(game, NoLimit):
             self.draw = draw_raise
-        self.record, self.tables = game.record, Tables(game, BATCH, seed)
+        self.record, self.tables = game.record, Tables(game, batch, seed)
         self.tables.deal()
         self.masks = self.tables.legal()
         self.state = np.array([seed + 1], np.uint64)
-        self.actions = np.zeros(BATCH, np.int64)
+        self.actions = np.zeros(batch, np.int64)
         self.arrays = (
-            np.zeros((BATCH, game.observation_size), game.observation_dtype),
+            np.zeros((batch, game.observation_size), game.observation_dtype),
             self.masks,
-            np.zeros((BATCH, game.seats), np.int64),
-            np.zeros(BATCH, np.uint8),
+            np.zeros((batch, game.seats), np.int64),
+            np.zeros(batch, np.uint8),
         )
 
     def __call__(self) -> int:
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
             self.tables.advance(self.actions, *self.arrays)
-        return 100 * BATCH
+        return 100 * self.batch
 
     def unseen(self) -> int:
         """The same without observations."""
@@ -178,7 +182,7 @@ class RandomPlay:
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
             rules_only(self.record, self.tables.records, self.actions, self.masks, won)
-        return 100 * BATCH
+        return 100 * self.batch
 
     def hands(self) -> int:
         """The same, returning how many hands ended."""
@@ -192,7 +196,7 @@ class RandomPlay:
 
 def two_threads(game: Game) -> Work:
     """The same by two threads, a batch each."""
-    plays = [RandomPlay(game, seed) for seed in (1, 2)]
+    plays = [RandomPlay(game, seed, BATCH_OF_TWO) for seed in (1, 2)]
     pool = ThreadPoolExecutor(2)
     return lambda: sum(pool.map(lambda play: play(), plays))
 

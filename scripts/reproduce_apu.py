@@ -126,8 +126,8 @@ def snapshot(folder: Path) -> Path:
 
 
 def actors(game: Poker, folder: Path) -> list[Player]:
-    """Every actor of a run's newest snapshot."""
-    player = load_players(snapshot(folder), game, CPU, "current")["current"]
+    """Every actor of a run's newest snapshot, as its headline player has them."""
+    player = next(iter(load_players(snapshot(folder), game, CPU).values()))
     return [player.instance(k) for k in range(player.instances)]
 
 
