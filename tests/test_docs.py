@@ -1,0 +1,39 @@
+"""Pages: every link between them leads to a page or picture, and to a heading of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+
+
+def anchors(page: Path) -> set[str]:
+    """What links may name of a page: its headings in lower case, with dashes, as on GitHub."""
+    told: dict[str, int] = {}
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", without_code(page), re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        again = told.get(anchor, 0)
+        told[anchor] = again + 1
+        found.add(f"{anchor}-{again}" if again else anchor)
+    return found
+
+
+def without_code(page: Path) -> str:
+    return re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
