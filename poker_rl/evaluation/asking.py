@@ -10,7 +10,7 @@ import numpy as np
 from poker_rl.games.poker.game import PokerGame
 from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.players.player import Player, finite
+from poker_rl.players.player import Player, checked
 
 ROWS = 4096  # tables a player is asked at once: what a network makes of them stays in the cache
 
@@ -88,7 +88,7 @@ class Asking:
         parts = []
         for first in range(0, len(tables), ROWS):
             batch = tables[first : first + ROWS]
-            parts.append(finite(player.probabilities(batch)))
+            parts.append(checked(player.probabilities(batch)))
             asked(len(batch))
         actions = self._game.actions
         by_hand = np.concatenate([*parts, np.zeros((0, actions))]).reshape(-1, len(kept), actions)

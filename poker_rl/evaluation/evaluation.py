@@ -35,7 +35,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import itself
-from poker_rl.players.player import Player, finite
+from poker_rl.players.player import Player, checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -190,7 +190,7 @@ class Evaluation:
         """The policies of a player's K instances, [K, I, A], the others in their seats."""
         one = player.instances == 1
         records = tree.records if one else np.tile(tree.records, player.instances)
-        chances = finite(player.probabilities(records))
+        chances = checked(player.probabilities(records))
         policies = chances.reshape(player.instances, *tree.legal.shape)
         if self._others is None:
             return policies

@@ -21,7 +21,7 @@ from poker_rl.evaluation.reduction import Make
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree
-from poker_rl.players.player import Player, finite, first_places
+from poker_rl.players.player import Player, checked, first_places
 from poker_rl.players.sampling import draw
 
 FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
@@ -97,7 +97,7 @@ def _rotations(
         actions = np.empty(len(rows), np.int64)
         for i in np.unique(who):
             mine = who == i
-            chances = finite(players[i].probabilities(tables.records.take(rows[mine])))
+            chances = checked(players[i].probabilities(tables.records.take(rows[mine])))
             actions[mine] = draw(chances, generators[i].random(len(chances)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]

@@ -31,7 +31,8 @@ class Measurement:
     kind: str
 
     def __str__(self) -> str:
-        interval = "" if self.half_width is None else f" ± {self.half_width:.2g}"
+        wide = self.half_width
+        interval = "" if wide is None else f" ± {wide:.{'0f' if wide >= 100 else '2g'}}"
         return f"{self.value:.4g}{interval} {self.unit} ({self.kind})"
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
 
+ROUNDING = 1e-4  # more than sums of probabilities in 32 bits are wrong by
+
 
 class Player(Protocol):
     """A policy: given rows of tables, the probability of each action."""
@@ -65,14 +67,21 @@ class NotNumbers(Refused):
         super().__init__("a player's probabilities are not numbers: the weights are far too large")
 
 
-def finite(chances: np.ndarray) -> np.ndarray:
-    """The same probabilities, if they are numbers.
+def checked(chances: np.ndarray) -> np.ndarray:
+    """The same probabilities [B, A], if each row has chances that come to 1.
 
     Raises:
-        NotNumbers: if not.
+        NotNumbers: if they are no numbers.
+        Refused: if one is negative, or a row comes to anything else: the player has a defect.
     """
-    if not np.isfinite(chances).all():
+    sums = chances.sum(1)
+    if not np.isfinite(sums).all():
         raise NotNumbers
+    if (chances < -ROUNDING).any():
+        raise Refused(f"a player gives an action the probability {chances.min():.4g}; at least 0")
+    if (wrong := np.abs(sums - 1) > ROUNDING).any():
+        told = sums[wrong][0]
+        raise Refused(f"a player's probabilities of a decision come to {told:.4g}, not to 1")
     return chances
 
 

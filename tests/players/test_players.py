@@ -24,7 +24,7 @@ from poker_rl.players.features import Features
 from poker_rl.players.greedy import Greedy
 from poker_rl.players.load import load_player, load_players
 from poker_rl.players.network import NetworkPlayer, member_count, member_of
-from poker_rl.players.player import Unvalued
+from poker_rl.players.player import Unvalued, checked
 from poker_rl.players.sampling import draw
 from poker_rl.players.table import TablePlayer
 from poker_rl.storage import checkpoint
@@ -443,3 +443,20 @@ def test_threads_that_share_a_player_do_not_see_each_others_tables(name):
             assert list(threads.map(again, (some, others), alone)) == [0, 0]
     finally:
         sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ([0.5, 1.5], "probabilities of a decision come to 2, not to 1"),
+        ([0.5, 0.25], "probabilities of a decision come to 0.75, not to 1"),
+        ([0.0, 0.0], "probabilities of a decision come to 0, not to 1"),
+        ([-0.25, 1.25], "the probability -0.25; at least 0"),
+        ([np.nan, 1.0], "not numbers"),
+    ],
+)
+def test_what_are_no_chances_is_refused(row, said):
+    right = np.full((3, 2), 0.5, np.float32)
+    assert checked(right) is right
+    with pytest.raises(Refused, match=said):
+        checked(np.array([[0.5, 0.5], row]))
