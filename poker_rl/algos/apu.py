@@ -156,9 +156,9 @@ class APU(NetworkLearner):
         self._others: nn.Module | None = None  # the copy of the actor
         if self.update == "dual_apu":
             self._others = deepcopy(self._actor).requires_grad_(False)
-        self._average: WeightAverage | None = None
+        self._weight_average: WeightAverage | None = None
         if self.weight_average:
-            self._average = WeightAverage(self._actor, self.weight_average)
+            self._weight_average = WeightAverage(self._actor, self.weight_average)
         self._selves: EarlierSelves | None = None
         if self.earlier.share:
             self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
@@ -189,8 +189,8 @@ class APU(NetworkLearner):
             told = [self._update(learner) for _ in range(due)]
         if self._others is not None and not self._before(self.update_period):
             torch._foreach_copy_(list(self._others.parameters()), list(self._actor.parameters()))
-        if self._average is not None:
-            self._average.update(self._actor)
+        if self._weight_average is not None:
+            self._weight_average.update(self._actor)
         self.progress.updates += len(told)
         return self._metrics(told, learner)
 
@@ -200,9 +200,9 @@ class APU(NetworkLearner):
         The average of their weights comes first, where there is one.
         """
         players: dict[str, Player] = {"current": self._agents.each(self._actor)}
-        if self._average is None:
+        if self._weight_average is None:
             return players
-        return {"weight_average": self._agents.each(self._average.module), **players}
+        return {"weight_average": self._agents.each(self._weight_average.module), **players}
 
     def own_steps(self) -> dict[str, int]:
         """Those of the learner that has taken the fewest."""
@@ -307,7 +307,7 @@ class APU(NetworkLearner):
             **self._networks,
             **learners,
             "others": self._others,
-            "weight_average": self._average,
+            "weight_average": self._weight_average,
             "selves": self._selves,
         }
 
