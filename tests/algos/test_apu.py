@@ -286,8 +286,8 @@ def test_the_average_of_weights_keeps_so_much_of_itself_each_iteration() -> None
     for k in range(3):
         rows = {name: one.instance(k).probabilities(tree.records) for name, one in players.items()}
         assert np.abs(rows["weight_average"] - rows["current"]).max() > 1e-3
-    assert learner._average is not None
-    torch.testing.assert_close(list(learner._average.module.parameters()), averaged)
+    assert learner._weight_average is not None
+    torch.testing.assert_close(list(learner._weight_average.module.parameters()), averaged)
 
 
 def test_a_period_of_several_iterations() -> None:
