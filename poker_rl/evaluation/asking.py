@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.game import Game
 from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.players.player import Player, checked
+from poker_rl.games.public.tree import heads_up
+from poker_rl.players.player import Player, policy_at
 
 ROWS = 4096  # tables a player is asked at once: what a network makes of them stays in the cache
 
@@ -36,12 +37,13 @@ class Holdings:
 class Asking:
     """Asks players of a game of poker for two about all hands at once."""
 
-    def __init__(self, game: PokerGame, ranges: Ranges, boards: Boards) -> None:
-        self._game, self._ranges, self._boards = game, ranges, boards
+    def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
+        self._game, self._poker = game, heads_up(game)
+        self._ranges, self._boards = ranges, boards
 
     def holdings(self, board: Board) -> Holdings:
         """The hands that are asked about on a board."""
-        game = self._game
+        game = self._poker
         kept, of_hand = self._boards.representatives(board)
         hands, hole, count = self._ranges.hands[kept], game.hole_cards, len(kept)
         used = np.zeros((count, game.cards), np.bool_)
@@ -64,8 +66,8 @@ class Asking:
             states: a table at each public state, whatever its cards, [D].
         """
         tables = np.repeat(states, len(holdings.kept))
-        decks = holdings.decks[states["to_act"]].reshape(-1, self._game.dealt)
-        tables["deck"][:, : self._game.dealt] = decks
+        decks = holdings.decks[states["to_act"]].reshape(-1, self._poker.dealt)
+        tables["deck"][:, : self._poker.dealt] = decks
         return tables
 
     def chances(
@@ -88,7 +90,7 @@ class Asking:
         parts = []
         for first in range(0, len(tables), ROWS):
             batch = tables[first : first + ROWS]
-            parts.append(checked(player.probabilities(batch)))
+            parts.append(policy_at(self._game, player, batch))
             asked(len(batch))
         actions = self._game.actions
         by_hand = np.concatenate([*parts, np.zeros((0, actions))]).reshape(-1, len(kept), actions)

@@ -31,7 +31,7 @@ from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier as snapshots_before
 from poker_rl.players.load import full_specs, headline, itself, load_players, parse
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, policy_at
 from poker_rl.storage.disk import make_folder, say
 from poker_rl.storage.folder import METRICS, read_folder, read_rows
 
@@ -244,7 +244,7 @@ def match_all(
         for other, opponent in opponents.items():
             truth = None
             if tree is not None:
-                policies = [one.probabilities(tree.records) for one in (player, opponent)]
+                policies = [policy_at(game, one, tree.records) for one in (player, opponent)]
                 seats = [policies[0]] + [policies[1]] * (game.seats - 1)
                 truth = float(exact_values(tree, seats)[0]) * scale
             ended, count = OutcomeCount(game), StyleCount(game) if is_holdem(game) else None

@@ -35,7 +35,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import itself
-from poker_rl.players.player import Player, checked
+from poker_rl.players.player import Player, policy_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -190,11 +190,11 @@ class Evaluation:
         """The policies of a player's K instances, [K, I, A], the others in their seats."""
         one = player.instances == 1
         records = tree.records if one else np.tile(tree.records, player.instances)
-        chances = checked(player.probabilities(records))
+        chances = policy_at(self._game, player, records)
         policies = chances.reshape(player.instances, *tree.legal.shape)
         if self._others is None:
             return policies
-        others = self._others.probabilities(tree.records)
+        others = policy_at(self._game, self._others, tree.records)
         return np.where((tree.owner == 0)[:, None], policies, others)
 
     def measure(self, tree: Tree, policy: np.ndarray) -> Measures:

@@ -21,7 +21,7 @@ from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, raises, 
 from poker_rl.games.poker.scenes import seat_notes
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player, checked
+from poker_rl.players.player import Player, policy_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,7 +58,7 @@ def grid_of(game: AnyPoker, player: Player, record: np.void, board: list[int], t
     cards = [card for card in range(RANKS * SUITS) if card not in board]
     hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
     records = with_cards(game, record, hands, board)
-    chances = checked(player.probabilities(records))  # [hands, A]
+    chances = policy_at(game, player, records)  # [hands, A]
     kinds = np.stack([chances[:, game.kinds == kind].sum(1) for kind in range(KINDS)], axis=1)
     low, high = RANKS - 1 - hands.T // SUITS  # the ace is row 0
     suited = hands[:, 0] % SUITS == hands[:, 1] % SUITS

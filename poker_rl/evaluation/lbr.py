@@ -90,7 +90,7 @@ class LocalBestResponse:
         self.generator = np.random.Generator(np.random.PCG64(seed))
         self.ranges = Ranges(self.game)
         self.boards = Boards(self.game, self.ranges, player.blind_to_suits)
-        self._asking = Asking(self.game, self.ranges, self.boards)
+        self._asking = Asking(game, self.ranges, self.boards)
         self.tables = Tables(game, 1, 0)
         self.tables.deal()
         self._start = self.tables.records.copy()

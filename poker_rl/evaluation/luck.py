@@ -27,7 +27,7 @@ from poker_rl.games.poker import betting
 from poker_rl.games.poker.hands import Hands
 from poker_rl.games.poker.table import STREETS
 from poker_rl.games.tables import Tables, copied
-from poker_rl.players.player import Player, checked
+from poker_rl.players.player import Player, policy_at
 
 MOST_ROWS = 2**16  # tables looked at in one go; a no-limit one takes 1.5 kB
 CARDS, OWN, OTHERS, ALL_IN = 0, STREETS, 2 * STREETS, 3 * STREETS  # columns of `terms`
@@ -138,7 +138,7 @@ def _terms(
     for place, player in enumerate(players):
         mine = acts == place
         if player is not None and mine.any():
-            looked[mine] = checked(player.probabilities(before[mine]))
+            looked[mine] = policy_at(game, player, before[mine])
     looked[np.arange(len(hand)), took] = np.maximum(looked[np.arange(len(hand)), took], 1e-300)
 
     row, action = np.nonzero(looked)

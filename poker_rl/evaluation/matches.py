@@ -21,7 +21,7 @@ from poker_rl.evaluation.reduction import Make
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree
-from poker_rl.players.player import Player, checked, first_places
+from poker_rl.players.player import Player, first_places, policy_at
 from poker_rl.players.sampling import draw
 
 FEWEST_DEALS = 30  # the means of fewer blocks are too far from normal for an interval
@@ -61,7 +61,7 @@ def play(
         Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
 
     Raises:
-        ValueError: if a player's action was illegal.
+        Refused: if what a player does at a table is no policy (`policy_at`).
     """
     cards, *streams = np.random.SeedSequence(seed).spawn(1 + game.seats)
     generators = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
@@ -97,7 +97,7 @@ def _rotations(
         actions = np.empty(len(rows), np.int64)
         for i in np.unique(who):
             mine = who == i
-            chances = checked(players[i].probabilities(tables.records.take(rows[mine])))
+            chances = policy_at(game, players[i], tables.records.take(rows[mine]))
             actions[mine] = draw(chances, generators[i].random(len(chances)))
         tables.step(actions, rows)
         rows = rows[tables.records["over"][rows] == 0]

@@ -50,7 +50,7 @@ class AskedTree(PublicTree):
 
     def __init__(self, game: Game, merge: bool) -> None:
         super().__init__(game, merge)
-        self.asking = Asking(self.game, self.ranges, self.boards)
+        self.asking = Asking(game, self.ranges, self.boards)
 
     def rows(self) -> int:
         """How many tables the player is asked about."""

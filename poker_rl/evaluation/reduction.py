@@ -23,7 +23,7 @@ from poker_rl.evaluation.equity import Equity
 from poker_rl.evaluation.luck import demand_poker, terms
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player, first_places
+from poker_rl.players.player import Player, first_places, policy_at
 from poker_rl.players.sampling import draw
 
 Reduce = Literal["none", "control", "aivat"]
@@ -82,7 +82,7 @@ class Control:
         again.deal(decks=tables.records["deck"], variants=tables.records["variant"])
         rows = np.arange(len(rotation))
         while len(rows):
-            chances = self._player.probabilities(again.records.take(rows))
+            chances = policy_at(self._game, self._player, again.records.take(rows))
             again.step(draw(chances, self._generator.random(len(rows))), rows)
             rows = rows[again.records["over"][rows] == 0]
         won = again.payoffs()[np.arange(len(rotation)), rotation].astype(float)

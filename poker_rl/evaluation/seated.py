@@ -18,7 +18,7 @@ from poker_rl.evaluation.matches import exact, half_width, play, unit_of
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, policy_at
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def seat_all(
     blocks = play(game, around, deals, seed) * scale
     truth = None
     if tree is not None:
-        policies = {name: player.probabilities(tree.records) for name, player in players.items()}
+        policies = {name: policy_at(game, player, tree.records) for name, player in players.items()}
         truth = exact(tree, [policies[name] for name in order]) * scale
     found = []
     for name in dict.fromkeys(order):

@@ -16,7 +16,7 @@ import torch
 
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, policy_at
 from poker_rl.players.sampling import draw
 
 Seating = Literal["fixed", "shuffled"]
@@ -242,7 +242,9 @@ class Rollout:
         if len(mine):
             action[learns], log_prob = act(asked)
         if self.opponent is not None and others.any():
-            chances = self.opponent.probabilities(tables.records.take(rows[others]))
+            chances = policy_at(
+                tables.game, self.opponent, tables.records.take(rows[others]), mask[others]
+            )
             action[others] = draw(chances, self.generator.random(len(chances)))
         hidden = np.empty((len(mine), 0), np.uint8)
         if self.hidden is not None:

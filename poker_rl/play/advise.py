@@ -20,7 +20,7 @@ from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, position
 from poker_rl.games.poker.table import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.load import full_spec, load_player
-from poker_rl.players.player import Player, checked
+from poker_rl.players.player import Player, policy_at
 from poker_rl.runs.job import prepare
 from poker_rl.runs.named import game_and_player
 from poker_rl.storage.disk import make_room, say
@@ -198,7 +198,7 @@ def advice_of(game: AnyPoker, player: Player, name: str, records: np.ndarray, gr
     """
     tables = Tables(game, 0, 0)
     tables.use(records)
-    chances, bets = checked(player.probabilities(records))[0], raises(game, tables)
+    chances, bets = policy_at(game, player, records)[0], raises(game, tables)
     solution = equilibrium(game)
     optimal = None if solution is None else solution.probabilities(records)[0]
     legal = tables.legal()[0]

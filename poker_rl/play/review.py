@@ -21,7 +21,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tree import Tree, tree_of
 from poker_rl.play.table import YOU, Dealt, Step, Table
 from poker_rl.play.view import plain_scene
-from poker_rl.players.player import Player, checked
+from poker_rl.players.player import Player, policy_at
 
 MISTAKE = 0.035  # share of the adviser's play
 FEW = 8  # legal actions: so many are listed in full
@@ -90,7 +90,7 @@ def share_of(game: Game, step: Step, chances: np.ndarray) -> float:
 
 def chances_of(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
     """The policy of a player at a table [1], [A]."""
-    chances: np.ndarray = checked(player.probabilities(record.copy()))[0]
+    chances: np.ndarray = policy_at(game, player, record.copy())[0]
     return chances
 
 

@@ -19,7 +19,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.hand import Hand, hand_of, replay
 from poker_rl.games.scene import Move
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player, checked
+from poker_rl.players.player import Player, policy_at
 from poker_rl.players.sampling import draw
 
 YOU = 0  # the person's place in the ring
@@ -155,8 +155,8 @@ class Dealt:
 
     def player_moves(self) -> Dealt:
         """The hand after the move of the player whose turn it is."""
-        place = self.ring[self.to_act]
-        chances = checked(self.table.opponents[place - 1].player.probabilities(self.record.copy()))
+        player = self.table.opponents[self.ring[self.to_act] - 1].player
+        chances = policy_at(self.table.game, player, self.record.copy())
         uniform = _generator(self.seed, self.number, ACTIONS, len(self.steps)).random(1)
         action = int(draw(chances, uniform)[0])
         (move,) = self.table.game.moves(self.record[0], [action])

@@ -8,7 +8,7 @@ import numpy as np
 
 from poker_rl.config.classes import class_of
 from poker_rl.games.game import Game
-from poker_rl.players.player import Player, Unvalued, checked
+from poker_rl.players.player import Player, Unvalued, policy_at
 
 
 class Greedy(Unvalued):
@@ -39,7 +39,7 @@ class Greedy(Unvalued):
 
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""
-        chances = checked(self._player.probabilities(records))
+        chances = policy_at(self._game, self._player, records)
         of_kind = chances @ np.eye(self._kind.max() + 1)[self._kind]  # [B, kinds]
         among = self._kind == of_kind.argmax(1)[:, None]
         best: np.ndarray = np.where(among, chances, -1).argmax(1)[:, None] == np.arange(

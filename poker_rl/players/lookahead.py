@@ -31,6 +31,7 @@ from poker_rl.games.hashing import hashed
 from poker_rl.games.tables import Tables
 from poker_rl.players.bots import Bot
 from poker_rl.players.load import bot_of, bot_settings, load_player
+from poker_rl.players.player import policy_at
 from poker_rl.players.sampling import draw
 
 Worlds = Annotated[int, Range(1, 1e4)]
@@ -72,7 +73,7 @@ class Lookahead(Bot):
 
     def probabilities(self, records: np.ndarray) -> np.ndarray:
         """Tables [B] -> [B, A]."""
-        policy = self._player.probabilities(records)
+        policy = policy_at(self._game, self._player, records)
         tried = (policy > 0) & (policy >= np.minimum(self.least, policy.max(1, keepdims=True)))
         tried &= tried.sum(1, keepdims=True) > 1  # with nothing to choose from it keeps the policy
         chosen = tried.any(1)
@@ -109,7 +110,8 @@ class Lookahead(Bot):
             moves = legal.argmax(1)  # of the only one there is, where there is one
             answers = free & ~again
             if answers.any():
-                chances = self._player.probabilities(tables.records.take(rows[answers]))
+                asked = tables.records.take(rows[answers])
+                chances = policy_at(self._game, self._player, asked, legal[answers])
                 uniform = np.empty(len(chances))
                 draw_uniform(tables.records, rows[answers], uniform)
                 moves[answers] = draw(chances, uniform)

@@ -13,7 +13,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from poker_rl.config.settings import Refused
-from poker_rl.games.game import Game
+from poker_rl.games.game import Game, rule
+from poker_rl.games.tables import tables_of
 
 ROUNDING = 1e-4  # more than sums of probabilities in 32 bits are wrong by
 
@@ -63,26 +64,68 @@ class Player(Protocol):
 class NotNumbers(Refused):
     """A network has diverged: nothing that is measured of it means a thing."""
 
-    def __init__(self) -> None:
-        super().__init__("a player's probabilities are not numbers: the weights are far too large")
+    def __init__(self, who: str = "a player") -> None:
+        told = "probabilities that are not numbers: the weights of a network may be far too large"
+        super().__init__(f"{who} gives {told}")
 
 
-def checked(chances: np.ndarray) -> np.ndarray:
-    """The same probabilities [B, A], if each row has chances that come to 1.
+def policy_at(
+    game: Game, player: Player, records: np.ndarray, legal: np.ndarray | None = None
+) -> np.ndarray:
+    """What a player does at tables [B], each at its seat to act, if it is a policy.
+
+    Whoever is not sure of a player's class asks it through here: a bot with a mistake in it would
+    be measured all the same, and look better or worse than it is.
+
+    Args:
+        player: is asked once, for all the tables.
+        legal: which actions are legal at them, [B, A] bool, for who knows it already.
+
+    Returns:
+        float [B, A]: of each action; rows come to 1, with 0 where illegal.
 
     Raises:
         NotNumbers: if they are no numbers.
-        Refused: if one is negative, or a row comes to anything else: the player has a defect.
+        Refused: if they are anything else; says the player's class.
     """
-    sums = chances.sum(1)
-    if not np.isfinite(sums).all():
-        raise NotNumbers
-    if (chances < -ROUNDING).any():
-        raise Refused(f"a player gives an action the probability {chances.min():.4g}; at least 0")
-    if (wrong := np.abs(sums - 1) > ROUNDING).any():
-        told = sums[wrong][0]
-        raise Refused(f"a player's probabilities of a decision come to {told:.4g}, not to 1")
-    return chances
+    chances = player.probabilities(records)
+    if legal is None:
+        legal = tables_of(game, records).legal()
+    kind = type(player)
+    who = f"the player {kind.__module__}.{kind.__qualname__}"
+    if chances.shape != legal.shape:
+        shapes = f"an array of shape {chances.shape} where {legal.shape} was asked for"
+        raise Refused(f"{who} gives {shapes}: tables by actions")
+    row = _no_policy(chances, legal)
+    if row < 0:
+        return chances
+    told = chances[row]
+    if not np.isfinite(told).all():
+        raise NotNumbers(who)
+    if told.min() < -ROUNDING:
+        raise Refused(f"{who} gives an action the probability {told.min():.4g}; at least 0")
+    where = game.infoset_name(records[row])
+    illegal = np.flatnonzero((told != 0) & ~legal[row])
+    if len(illegal):
+        share = f"{game.action_name(int(illegal[0]))} the probability {told[illegal[0]]:.4g}"
+        raise Refused(f"{who} gives {share} where it is illegal: {where}")
+    raise Refused(f"{who} gives probabilities that come to {told.sum():.4g}, not to 1: {where}")
+
+
+@rule
+def _no_policy(chances, legal):  # type: ignore[no-untyped-def]
+    """The first row that is no policy, -1 if all are."""
+    for row in range(len(chances)):
+        left = 1.0
+        for action in range(chances.shape[1]):
+            chance = chances[row, action]
+            if chance != 0.0:
+                left -= chance
+                if chance < -ROUNDING or not legal[row, action]:
+                    return row
+        if not abs(left) <= ROUNDING:
+            return row
+    return -1
 
 
 def first_places(players: Sequence[Player]) -> np.ndarray:

@@ -23,7 +23,7 @@ from poker_rl.games.poker.table import FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree import Tree, row_count, tree_of
 from poker_rl.players.load import full_spec, load_player
-from poker_rl.players.player import Player, checked
+from poker_rl.players.player import Player, policy_at
 from poker_rl.reports.openspiel import action_of, infoset_name, twin
 from poker_rl.runs.job import prepare
 from poker_rl.runs.named import game_and_player
@@ -94,7 +94,7 @@ def export(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
     if asked.policy is not None:
         text = csv_of if asked.policy.endswith(".csv") else json_of
         tree = tree_of(game)
-        write_text(Path(asked.policy), text(tree, checked(player.probabilities(tree.records))))
+        write_text(Path(asked.policy), text(tree, policy_at(game, player, tree.records)))
         theirs = twin(game)
         whose = f"OpenSpiel's {theirs}" if theirs else "this program: OpenSpiel has no such game"
         say(f"{asked.policy}: {tree.size} information sets of {name}, named as in {whose}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.players.player import Player, checked
+from poker_rl.players.player import Player, policy_at
 from poker_rl.players.sampling import draw
 
 HEADS = ["seat", "what it knows", "does", "chance of it"]
@@ -27,7 +27,7 @@ def played(
         tables.deal()
         rows = [HEADS]
         while not tables.records["over"][0]:
-            record, chances = tables.records[0], checked(player.probabilities(tables.records))
+            record, chances = tables.records[0], policy_at(game, player, tables.records)
             action = draw(chances, generator.random(1))
             seat, _, known = game.infoset_name(record).partition(" ")
             does = game.move_name(record, int(action[0]))

@@ -380,9 +380,9 @@ def test_figures_are_drawn_and_signed(run, monkeypatch):
 
 def test_policies_that_are_not_numbers_are_refused():
     broken = Policies(KUHN, random_policies(KUHN) * np.nan)
-    with pytest.raises(Refused, match="probabilities are not numbers"):
+    with pytest.raises(Refused, match="probabilities that are not numbers"):
         evaluation().evaluate({"current": broken})
-    with pytest.raises(Refused, match="probabilities are not numbers"):
+    with pytest.raises(Refused, match="probabilities that are not numbers"):
         against(KUHN, broken, broken, "itself", 100, 0)
 
 

@@ -161,5 +161,5 @@ def test_an_illegal_action_is_no_result():
         def probabilities(self, records):
             return np.tile([1.0, 0.0, 0.0], (len(records), 1))
 
-    with pytest.raises(ValueError, match="illegal action 0"):
+    with pytest.raises(Refused, match="Folder gives fold the probability 1 where it is illegal"):
         play(KUHN, [Folder(), loader(KUHN)("call")], 50, seed=0)

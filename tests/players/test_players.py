@@ -24,7 +24,7 @@ from poker_rl.players.features import Features
 from poker_rl.players.greedy import Greedy
 from poker_rl.players.load import load_player, load_players
 from poker_rl.players.network import NetworkPlayer, member_count, member_of
-from poker_rl.players.player import Unvalued, checked
+from poker_rl.players.player import Unvalued, policy_at
 from poker_rl.players.sampling import draw
 from poker_rl.players.table import TablePlayer
 from poker_rl.storage import checkpoint
@@ -138,7 +138,7 @@ def test_a_bot_prefers_only_actions_there_are():
 def test_an_action_without_a_chance_is_not_drawn():
     chances = np.array([[0.5, 0.5], [np.nan, np.nan]])
     assert draw(chances[:1], np.array([0.7])).tolist() == [1]
-    with pytest.raises(Refused, match="probabilities are not numbers"):
+    with pytest.raises(Refused, match="probabilities that are not numbers"):
         draw(chances, np.array([0.7, 0.7]))
 
 
@@ -341,7 +341,7 @@ def test_greedy_is_of_no_player_whose_chances_are_not_numbers():
         def probabilities(self, records):
             return np.full((len(records), KUHN.actions), np.nan)
 
-    with pytest.raises(Refused, match="probabilities are not numbers"):
+    with pytest.raises(Refused, match="probabilities that are not numbers"):
         Greedy(KUHN, Diverged()).probabilities(hands(KUHN))
 
 
@@ -445,18 +445,33 @@ def test_threads_that_share_a_player_do_not_see_each_others_tables(name):
         sys.setswitchinterval(interval)
 
 
+class Faulty(Unvalued):
+    """Gives the same row at each table."""
+
+    instances, blind_to_suits = 1, False
+
+    def __init__(self, row):
+        self.row = row
+
+    def probabilities(self, records):
+        return np.tile(np.array(self.row), (len(records), 1))
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ([0.5, 1.5], "probabilities of a decision come to 2, not to 1"),
-        ([0.5, 0.25], "probabilities of a decision come to 0.75, not to 1"),
-        ([0.0, 0.0], "probabilities of a decision come to 0, not to 1"),
-        ([-0.25, 1.25], "the probability -0.25; at least 0"),
-        ([np.nan, 1.0], "not numbers"),
+        ([0.0, 0.5, 1.5], "come to 2"),
+        ([0.0, 0.5, 0.25], "come to 0.75"),
+        ([0.0, 0.0, 0.0], "come to 0"),
+        ([0.0, -0.25, 1.25], "the probability -0.25; at least 0"),
+        ([0.0, np.nan, 1.0], "not numbers"),
+        ([0.5, 0.25, 0.25], "gives fold the probability 0.5 where it is illegal: 0 J"),
+        ([1.0], r"an array of shape \(1, 1\) where \(1, 3\) was asked for"),
+        ([0.25, 0.25, 0.25, 0.25], r"an array of shape \(1, 4\) where \(1, 3\) was asked for"),
     ],
 )
-def test_what_are_no_chances_is_refused(row, said):
-    right = np.full((3, 2), 0.5, np.float32)
-    assert checked(right) is right
-    with pytest.raises(Refused, match=said):
-        checked(np.array([[0.5, 0.5], row]))
+def test_what_is_no_policy_is_refused(row, said):
+    right = [0.0, 0.25, 0.75]
+    assert policy_at(KUHN, Faulty(right), KUHN_FIRST).tolist() == [right]
+    with pytest.raises(Refused, match=f"player test_players.Faulty .*{said}"):
+        policy_at(KUHN, Faulty(row), KUHN_FIRST)

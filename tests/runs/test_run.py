@@ -301,7 +301,7 @@ def test_not_a_number_stops_the_run(where: str) -> None:
     named = {
         "metric": r"loss/policy is nan",
         "weight": r"(loss/policy is|net\.bias|eval/)",
-        "draw": r"probabilities are not numbers: .* after \d+ decisions",
+        "draw": r"probabilities that are not numbers: .* after \d+ decisions",
     }[where]
     with pytest.raises(Diverged, match=named) as error:
         tiny.train(algo=algo)
