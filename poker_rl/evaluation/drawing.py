@@ -13,6 +13,7 @@ from itertools import cycle
 from math import ceil, floor, log10
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -34,6 +35,8 @@ MOST_COLUMNS = 3  # of panels side by side
 DASHES = ("-", "--", ":")  # of the first, second and third line of a colour
 MOST_TICKS = 7  # on a logarithmic axis
 DPI = 150
+MOST_INSIDE = 5  # names of a legend within the axes; a longer one stands beside them
+FOOT_LINE = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS, FOOT_CHARACTERS = 13, 17  # in an inch of a line
 
 
@@ -252,7 +255,9 @@ def draw(ax: Axes, lines: Iterable[Line], log: bool = False) -> None:
         ax.set_yscale("log")
     handles, names = ax.get_legend_handles_labels()
     if len(names) > 1:
-        ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK)
+        beside: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+        where = beside if len(names) > MOST_INSIDE else {}
+        ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK, **where)
 
 
 def shaded(lines: Iterable[Line]) -> str:
@@ -262,8 +267,12 @@ def shaded(lines: Iterable[Line]) -> str:
 
 
 def footnote(figure: Figure, words: str) -> None:
-    """Add words in small grey letters at the foot of a figure, below those that are there."""
+    """Add words in small grey letters at the foot of a figure, below those that are there.
+
+    It grows by them, so that its axes keep their size.
+    """
     lines = wrapped(words, FOOT_CHARACTERS * figure.get_figwidth())
+    figure.set_figheight(figure.get_figheight() + FOOT_LINE * (lines.count("\n") + bool(lines)))
     above = figure.get_supxlabel()
     text = f"{above}\n{lines}" if above else lines
     figure.supxlabel(text, x=0.01, ha="left", fontsize=7, color=GREY, parse_math=False)

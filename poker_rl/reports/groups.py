@@ -15,6 +15,7 @@ from poker_rl.storage.folder import PLACE
 ASIDE = {*PLACE, "seed", "figures", "threads", "device", "names"}
 ABSENT = "-"
 CLASS = "._target_"
+PARTS = ("game", "algo", "net")  # settings that are a file of many others
 
 Flat = Mapping[str, Any]
 
@@ -85,7 +86,8 @@ def labels(heads: Sequence[str], settings: Sequence[Flat]) -> list[str]:
         alike = [other for name, other in zip(heads, settings, strict=True) if name == head]
         keys = _telling(differing(alike))
         words = [head] if several or not keys else []
-        found.append(" ".join(words + [f"{shown_key(key)}={shown(own, key)}" for key in keys]))
+        told = [key for key in keys if not _said_otherwise(own, key)]
+        found.append(" ".join(words + [f"{shown_key(key)}={shown(own, key)}" for key in told]))
     seen: Counter[str] = Counter()
     for place, label in enumerate(found):
         seen[label] += 1
@@ -113,8 +115,18 @@ def _comparable(settings: Flat, key: str) -> str:
 
 def _telling(keys: Sequence[str]) -> list[str]:
     """The keys that tell groups apart in few words: of another network its name alone."""
-    parts = [part for part in ("game", "algo", "net") if part in keys]
+    parts = [part for part in PARTS if part in keys]
     return [key for key in keys if not any(key.startswith(f"{part}.") for part in parts)]
+
+
+def _said_otherwise(settings: Flat, key: str) -> bool:
+    """Whether a key is absent since its setting has another form: a number, or a schedule."""
+    if key in settings:
+        return False
+    number = key.rpartition(".")[0]
+    return (number in settings and number not in PARTS) or any(
+        other.startswith(f"{key}.") for other in settings
+    )
 
 
 def shown_key(key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from poker_rl.evaluation.columns import numbered
 from poker_rl.evaluation.drawing import DPI, Line, canvas, footnote, label, panels
 from poker_rl.evaluation.drawing import draw as draw_lines
 from poker_rl.evaluation.report import AGAINST
@@ -27,12 +28,18 @@ UNDATED: Any = {".png": {}, ".svg": {"Date": None}}  # the same picture is the s
 def draw(tables: Sequence[Figures]) -> Figure:
     """The curves of every figure of every game."""
     wanted = [(table, name) for table in tables for name in table.names]
+    numbers = numbered(
+        group.label for table in tables for group in table.groups
+    )  # as in the tables
     if len(wanted) == 1:
         figure, axes = canvas(7.5, 4.5)
     else:
         figure, (axes,) = panels(1, len(wanted))
     for ax, (table, name) in zip(axes, wanted, strict=True):
-        lines = [line_of(table, group, name) for group in table.groups]
+        lines = [
+            line_of(table, group, name, numbers.get(group.label, group.label))
+            for group in table.groups
+        ]
         draw_lines(ax, [line for line in lines if line is not None], log=name.endswith(DISTANCES))
         units = {table.about(group, name, "unit") for group in table.groups} - {""}
         measure = name.removeprefix("eval/")
@@ -51,7 +58,8 @@ def draw(tables: Sequence[Figures]) -> Figure:
     footnote(figure, "; ".join(words))
     for table in tables:
         for group in table.groups:
-            footnote(figure, f"{group.label}: {table.game}, {what_is_drawn(table, group)}")
+            called = f"{numbers.get(group.label, '')} {group.label}".strip()
+            footnote(figure, f"{called}: {table.game}, {what_is_drawn(table, group)}")
     return figure
 
 
@@ -66,15 +74,20 @@ def what_is_drawn(table: Figures, group: Group) -> str:
     return f"{player}seed{'s' * (len(runs) > 1)} {seeds}, in {parents}"
 
 
-def line_of(table: Figures, group: Group, name: str) -> Line | None:
-    """The mean of a figure over the runs of a group that count, and the range; None of none."""
+def line_of(table: Figures, group: Group, name: str, called: str) -> Line | None:
+    """The mean of a figure over the runs of a group that count, and the range; None of none.
+
+    Args:
+        name: of the figure.
+        called: what the legend calls the group.
+    """
     curves = [run.points(run.tag_of(name), table.x) for run in table.counted(group)]
     curves = [(places, values) for places, values in curves if len(places)]
     if not curves:
         return None
     places, values = on_common_axis(curves)
     band = (("lowest to highest run", values.min(0), values.max(0)),) if len(curves) > 1 else ()
-    return Line(group.label, places, values.mean(0), band)
+    return Line(called, places, values.mean(0), band)
 
 
 def save(figure: Figure, path: Path) -> None:

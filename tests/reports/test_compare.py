@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ from written import EXACT, row, run_folder
 
 from poker_rl.reports.groups import grouped, head_of
 from poker_rl.reports.means import Mean, on_common_axis, student
+from poker_rl.reports.picture import draw
 from poker_rl.reports.report import comparison
+from poker_rl.reports.table import Figures
 from poker_rl.reports.trained import found, read_run
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -344,3 +347,39 @@ def test_what_can_not_be_written_is_a_failure_of_the_machine(capsys):
     Path("a.md.part").mkdir()  # in the way of the file that would take its place
     assert code("compare", "r", "out=a.md") == 1
     assert capsys.readouterr().err.startswith("poker-rl: a.md: ")
+
+
+def test_a_number_beside_a_schedule_is_told_once():
+    """Each group is named by the form that its own setting has."""
+    schedule = {"_target_": "poker_rl.config.schedules.Linear", "start": 0.3, "end": 0.1}
+    for name, rate in (("a", 0.25), ("b", schedule)):
+        run_folder(f"r/{name}", [row(0, 1)], algo={"_target_": "x.PPO", "lr": rate})
+    assert [group.label for group in grouped([read_run(Path(f"r/{name}")) for name in "ab"])] == [
+        "lr=0.25",
+        "lr=Linear lr.start=0.3 lr.end=0.1",
+    ]
+
+
+def test_a_picture_of_many_groups_of_long_names_keeps_its_axes():
+    """The names are numbered, and the words at the foot make it taller."""
+    heights = []
+    for count in (2, 12):
+        for number in range(count):
+            words = f"{number}, words that no legend has room for"
+            run_folder(f"{count}/{number}", [row(0, 2), row(9, 1)], warm_start=words)
+        with warnings.catch_warnings(action="error"):
+            assert code("compare", f"{count}", f"out={count}.png") == 0
+        runs = [read_run(Path(f"{count}/{number}")) for number in range(count)]
+        figure = draw(
+            [Figures("kuhn", grouped(runs), ["exploitability"], "decisions", None, False)]
+        )
+        (ax,) = figure.axes
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert names == [f"[{number + 1}]" for number in range(count)]
+        for number, name in enumerate(names):
+            assert f"{name} warm_start={number}, words" in figure.get_supxlabel()
+        figure.draw_without_rendering()
+        heights.append(ax.get_position().height * figure.get_figheight())
+        box = ax.get_legend().get_window_extent()
+        assert count == 2 or box.x0 > ax.bbox.x1 - 1  # beside the axes
+    assert heights[0] == pytest.approx(heights[1], rel=0.1)
