@@ -314,6 +314,10 @@ def test_options_of_ones_own_win(
     assert told in refused("train", "game=twice", "--config-dir", "mine")
     assert refused("train", "--config-dir", "") == "--config-dir: an empty name is not a folder"
     assert "mine/game holds no options" in refused("list", "--config-dir", "mine/game")
+    Path("mine/games").mkdir()
+    Path("mine/games/kuhn.yaml").write_text("a: 1\n")
+    wrong = refused("list", "--config-dir", "mine")
+    assert "--config-dir: mine/games is no group; did you mean game? allowed: algo, eval" in wrong
     (mine / "config.yaml").write_text("seed: 1\n")
     assert refused("train", *own).startswith("--config-dir: mine/config.yaml is of no group")
 
@@ -668,6 +672,11 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train gmae=kuhn", "gmae: no such setting; did you mean game? allowed: algo, budget"),
         ("train experiment=k1", "experiment=k1: no such option; "),
         ("train experiment=k1_ppo algo=cfr", "net: algo=cfr has no networks"),
+        (
+            "train experiment=ppo_leduc algo=vpg",
+            "algo.clip._target_: null is not a class of poker_rl; experiment=ppo_leduc brings"
+            " settings of its own algo, which algo=vpg may not have",
+        ),
         ("train experiment=k1_ppo algo=ppo", "algo."),
         ("train algo=cfr net=mlp_small", "net: algo=cfr has no networks"),
         ("train experiment=cfr_fhp net=lstm", "net: experiment=cfr_fhp has no networks"),
@@ -930,7 +939,7 @@ def test_a_config_that_was_tampered_with(refused: Any) -> None:
     path = folder / "config.yaml"
     cfg = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(cfg | {"game": {"_target_": "os.system", "command": "true"}}))
-    message = 'game._target_: "os.system" is not a class of poker_rl'
+    message = 'game._target_: "os.system" is not a class of poker_rl; is its plug-in installed?'
     assert refused("evaluate", f"run={folder}") == message
     assert refused("train", f"resume={folder}", "budget=90") == message
     path.write_text(yaml.safe_dump(cfg | {"game": cfg["game"] | {"ranks": "TJQ"}}))

@@ -44,7 +44,9 @@ def class_of(target: object) -> type[Any]:
         if isinstance(found, type) and found.__module__ == module:
             return found
     allowed = "".join(f" or of the plug-in {plugin.package}" for plugin in plugins())
-    raise Refused(f"{json.dumps(target, ensure_ascii=False)} is not a class of poker_rl{allowed}")
+    gone = "" if package == OURS or not module else "; is its plug-in installed?"
+    name = json.dumps(target, ensure_ascii=False)
+    raise Refused(f"{name} is not a class of poker_rl{allowed}{gone}")
 
 
 def _imported(module: str) -> ModuleType | None:

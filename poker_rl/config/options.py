@@ -139,9 +139,13 @@ def folders(own: str | None) -> list[Path]:
                 f"--config-dir: {folder / root.name} is of no group and would not be read;"
                 f" root settings can stand in {folder / 'experiment' / 'mine.yaml'}"
             )
-    if not any(folder.glob("*/*.yaml")):
+    groups = {path.parent.name for path in folder.glob("*/*.yaml")}
+    if not groups:
         example = folder / "game" / "mine.yaml"
         raise Refused(f"--config-dir: {folder} holds no options, files such as {example}")
+    known = {path.name for path in CONF.iterdir() if path.is_dir()}
+    for group in sorted(groups - known):
+        raise Refused(f"--config-dir: {folder / group} is no group; {allowed(group, known)}")
     return [folder, *installed]
 
 

@@ -115,7 +115,8 @@ def _forward(agents: Agents, traverser: int, decide: Decide) -> list[_Level]:
         drawn = draw(chances[others], agents.generator.random(len(others)))
         played[others, drawn] = True
         parent, action = np.nonzero(played)
-        what = f"hands: {len(rollout.tables.records):,} hands lead to {len(parent):,} positions and"
+        hands = f"{len(rollout.tables.records):,} hands"
+        what = f"algo.hands: {hands} lead to {len(parent):,} positions and"
         each = 2 * game.table.itemsize + seen.nbytes // max(len(live), 1)  # its next level's too
         kept = sum(level.seen.nbytes for level in levels)
         demand(what, kept + len(parent) * each, torch.device("cpu"))

@@ -96,6 +96,8 @@ def demand_there(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[P
     """
     if asked.run is not None and chosen is not None:
         raise Refused("game: is that of the run; give run=FOLDER or game=NAME, not both")
+    if asked.run is not None and asked.session is not None:
+        raise Refused("run: a session has a game and players of its own; leave run out")
     if asked.run is not None:
         with about("run"):
             read_folder(Path(asked.run))

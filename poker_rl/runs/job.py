@@ -88,7 +88,8 @@ def attempt(
     except Refused as error:
         named = {Diverged: "diverged", InUse: "in use"}
         status = named.get(type(error), "refused")
-        return replace(outcome, status=status, exit_code=2, message=str(error))
+        message = f"{error}{_of_the_experiment(error, asked)}"
+        return replace(outcome, status=status, exit_code=2, message=message)
     except Interrupted as error:
         message = str(error)
         return replace(outcome, status="interrupted", exit_code=error.exit_code, message=message)
@@ -103,6 +104,17 @@ def attempt(
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}"
         return replace(outcome, status="failed", exit_code=1, message=message)
+
+
+def _of_the_experiment(error: Refused, asked: Composed) -> str:
+    """Words to add where the wrong setting may be one that an experiment has for its own algo."""
+    given = dict(word.split("=", 1) for word in asked.overrides if "=" in word)
+    if not str(error).startswith("algo.") or not {"algo", "experiment"} <= given.keys():
+        return ""
+    return (
+        f"; experiment={given['experiment']} brings settings of its own algo,"
+        f" which algo={given['algo']} may not have"
+    )
 
 
 def command_of(asked: Composed, conf: Sequence[Path]) -> str:
@@ -147,6 +159,8 @@ def start(
     where = place(root.workers)
     device = prepare(root.device, root.threads, root.seed, where)
     compute_in(root.precision, device)
+    if where.rank == 0 and not Path(numba.config.CACHE_DIR).exists():  # type: ignore[attr-defined]
+        say("The rules are compiled, which takes half a minute and is kept for later runs.")
     game: Game = build_as(Game, settings["game"], "game")
     load = loader(game, device, conf, opponents)
     with about("opponent"):

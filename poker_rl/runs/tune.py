@@ -151,8 +151,8 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
                 if differs := differing(plan, before):
                     known = ", ".join(before.get("space") or ())
                     raise Refused(
-                        f"{folder} holds a study of another {differs} (its space: {known}); give"
-                        " a new folder, out=FOLDER"
+                        f"{folder} holds a study with another {differs} (its space: {known});"
+                        " give a new folder, out=FOLDER"
                     )
                 return False
             if any(folder.iterdir()):

@@ -281,7 +281,9 @@ def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         learner(holdem, average_exact=1)
     algorithm = learner(game)
     monkeypatch.setattr(room, "_room", lambda device: 1000)
-    with pytest.raises(Refused, match=r"^hands: 40 hands lead to \d+ positions and need about "):
+    with pytest.raises(
+        Refused, match=r"^algo.hands: 40 hands lead to \d+ positions and need about "
+    ):
         algorithm.learn()
 
 

@@ -272,6 +272,8 @@ def test_a_session_of_a_changed_game_goes_on(
     assert re.search(r"(Hands|Games) +1\n", capsys.readouterr().out)
     assert code(*command[1:], "game=kuhn") == 2
     assert "is of a table with another game; leave game out" in capsys.readouterr().err
+    assert code(*command[1:], "run=outputs") == 2
+    assert "run: a session has a game and players of its own" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("here")
