@@ -314,7 +314,7 @@ def test_observations_are_as_fine_as_infosets(game):
 
 @pytest.mark.parametrize("name", LIMIT)
 def test_observations_of_random_hands(name):
-    _, moves = play(game(name), 3000, seed=6)
+    _, moves = play(game(name), 1500, seed=6)
     check_observations(game(name), np.concatenate([move.records for move in moves]))
 
 

@@ -146,7 +146,7 @@ def test_legal_moves_in_random_play():
 
 
 def test_legal_moves_with_hands_full_of_combinations():
-    hard = list(hard_hands(300, seed=3))
+    hard = list(hard_hands(150, seed=3))
     led = Tables(BIG2, 0, 0)
     led.use(np.array([placed([held, [], [], []]) for held, _ in hard]))
     for (held, _), found in zip(hard, named(led), strict=True):
