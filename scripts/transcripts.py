@@ -14,6 +14,7 @@ import numpy as np
 
 from poker_rl.config.build import build
 from poker_rl.config.options import CONF, option
+from poker_rl.config.settings import Refused
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game
 from poker_rl.games.poker.table import NO_LIMIT_TABLE, RAISE
@@ -82,7 +83,10 @@ def moves_told(names: list[str]) -> str:
 def main() -> None:
     names = sys.argv[1:] or sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
     for name in names:
-        game = build(option("game", name), "game")
+        try:
+            game = build(option("game", name), "game")
+        except Refused as refused:
+            sys.exit(f"transcripts.py: {refused}")
         path = FOLDER / f"{name}.txt"
         path.write_text(transcript(game, HANDS, DECISIONS, seed=1))
         print(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
