@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened, wrapped
 from poker_rl.evaluation.drawing import short
 from poker_rl.reports.groups import Group, differing, shown, shown_key
@@ -66,9 +68,13 @@ class Figures:
         return None if mean is None else mean / 60
 
     def _row_at(self, run: Trained) -> float:
-        places, _ = run.points(run.tag_of(self.names[0]), self.x)
+        places = self._places(run)
         places = places if self.at is None else places[places <= self.at]
         return float(places[-1]) if len(places) else run.end(self.x)
+
+    def _places(self, run: Trained) -> np.ndarray:
+        """Where on the axis a run has rows of what is compared."""
+        return run.points(run.tag_of(self.names[0]), self.x)[0]
 
     @staticmethod
     def _mean_of(values: Sequence[float]) -> float | None:
@@ -150,11 +156,14 @@ class Figures:
             yield f"machine: {next(iter(machines))}"
         for package, versions in different_versions(runs).items():
             yield f"versions of {package} differ: {', '.join(versions)}"
-        rows = [self._row_at(run) for group in self.groups for run in self.counted(group)]
-        if self.at is not None and rows:
+        counted = [run for group in self.groups for run in self.counted(group)]
+        if self.at is not None and counted:
+            rows = [self._row_at(run) for run in counted]
+            following = [place for run in counted for place in self._places(run) if place > self.at]
             yield (
                 f"each figure is that of a run's last row at or before {self.at:,.0f} {self.x};"
                 f" these rows are at {min(rows):,.0f} to {max(rows):,.0f}"
+                + (f", the next one after them is at {min(following):,.0f}" if following else "")
             )
 
     def _why(self, run: Trained) -> str:

@@ -177,7 +177,9 @@ def test_figures_at_a_place_are_those_of_the_row_before(capsys):
     assert "figures at 30 hands" in out
     # 30 hands are 60 decisions; the last row until then is at 40 decisions, 20 hands, 240 seconds.
     assert cells(out, "ppo")[3:] == ["0.5 (1 seed)", "0.5 (1 seed)", "-", "20", "4.0"]
-    assert "these rows are at 20 to 20" in out
+    told = " ".join(out.split())
+    assert "these rows are at 20 to 20, the next one after them is at 40" in told
+    assert "the next one" not in said(capsys, "r", "at=40", "x=hands")
 
 
 def test_a_place_that_the_runs_of_one_game_have_not_come_to(capsys):
