@@ -24,6 +24,15 @@ def loader() -> ConfigLoader:
     return GlobalHydra.instance().config_loader()
 
 
+def options_of(group: str) -> list[str]:
+    """The names of a group's options; none if there is no such group.
+
+    Hydra's loader itself would copy all that it has read before it answers, each time.
+    """
+    options: list[str] = loader().repository.get_group_options(group)  # type: ignore[attr-defined]
+    return options
+
+
 def parsed(overrides: Sequence[str]) -> list[Override]:
     """Overrides as Hydra reads them, words such as läuf in quotes.
 
@@ -60,7 +69,7 @@ def accepted(override: Override) -> str:
     group, value = override.key_or_group, override.value()
     if override.is_hydra_override():
         raise Refused(f"{group}: is of a sweep; give -m")
-    options = loader().get_group_options(group)
+    options = options_of(group)
     if not options or isinstance(value, list) or override.is_sweep_override():
         return str(override.input_line)
     if override.is_delete():

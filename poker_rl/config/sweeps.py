@@ -22,7 +22,7 @@ from poker_rl.config.compose import composed_by_hydra
 from poker_rl.config.listing import about
 from poker_rl.config.messages import allowed
 from poker_rl.config.options import find_option
-from poker_rl.config.overrides import accepted, loader, parsed
+from poker_rl.config.overrides import accepted, loader, options_of, parsed
 from poker_rl.config.settings import Refused
 
 # Hydra would warn that a preset in conf/hydra/launcher is checked against the launcher's own keys,
@@ -72,7 +72,7 @@ def _values(override: Override) -> list[str]:
             raise Refused(f"{override.input_line}: a sweep has at most {MOST_JOBS:,} jobs")
     values = list(override.sweep_string_iterator())
     if not values:
-        options = loader().get_group_options(override.key_or_group)
+        options = options_of(override.key_or_group)
         what = f"; {allowed('', options)}" if options else ""
         raise Refused(f"{override.input_line}: stands for no value at all{what}")
     return values
