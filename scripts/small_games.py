@@ -262,7 +262,7 @@ def drawn(groups: dict[Row, Group]) -> list[Group]:
 def curve(group: Group, game: str, x: str) -> Line:
     """A row's curve: over seeds at equal decisions, which they reach after so many seconds."""
     table = figures(group, game)
-    line = line_of(table, group, table.names[0])
+    line = line_of(table, group, table.names[0], group.label)
     if line is None:
         raise ValueError(f"{group.runs[0].folder} has measured nothing")
     if x == "decisions":

@@ -73,7 +73,7 @@ def test_without_the_plugin_its_code_is_not_known(example: Path, tmp_path: Path)
     conf = f"--config-dir={example / 'goofspiel' / 'conf'}"
     done = run([COMMAND, "train", conf, "game=goofspiel"], tmp_path, tmp_path / "site")
     assert done.returncode == 2
-    what = '"goofspiel.game.Goofspiel" is not a class of poker_rl'
+    what = '"goofspiel.game.Goofspiel" is not a class of poker_rl; is its plug-in installed?'
     assert done.stderr == f"poker-rl: game._target_: {what}\n"
     assert not (tmp_path / "outputs").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +145,9 @@ def folders(own: str | None) -> list[Path]:
         example = folder / "game" / "mine.yaml"
         raise Refused(f"--config-dir: {folder} holds no options, files such as {example}")
     known = {path.name for path in CONF.iterdir() if path.is_dir()}
-    for group in sorted(groups - known):
-        raise Refused(f"--config-dir: {folder / group} is no group; {allowed(group, known)}")
+    for group in sorted(groups - known):  # the folder may hold others, which are left alone
+        if get_close_matches(group, known, n=1):
+            raise Refused(f"--config-dir: {folder / group} is no group; {allowed(group, known)}")
     return [folder, *installed]
 
 

@@ -70,15 +70,15 @@ def test_a_cell_is_the_mean_over_the_hands_that_the_board_leaves():
     """Of aces 6 pairs, of which 3 have the ace of spades; with that on the board no pair has it."""
     spade = 51
     assert grid(lambda a, b: spade in (a, b)).chances[0, 0, 2] == 0.5
-    with_ace = grid(lambda a, b: spade in (a, b), "As7h2c", "r c / x")
+    with_ace = grid(lambda a, b: spade in (a, b), "As7h2c", "r c / b")
     assert with_ace.chances[0, 0, 2] == 0
-    gone = grid(lambda a, b: True, "AsAhAc", "r c / x").chances
+    gone = grid(lambda a, b: True, "AsAhAc", "r c / b").chances
     assert np.isnan(gone[0, 0]).all()
     assert gone[0, 1].tolist() == [0, 0, 1]
 
 
 def test_in_a_terminal_letters_tell_it_without_colours():
-    one = grid(lambda a, b: a % 4 == b % 4 == 0 or min(a, b) // 4 == 12, "AsAhAc", "r c / x")
+    one = grid(lambda a, b: a % 4 == b % 4 == 0 or min(a, b) // 4 == 12, "AsAhAc", "r c / b")
     lines = text(one, DECK, colour=False).splitlines()
     assert lines[0].split() == list("AKQJT98765432")
     assert lines[1].split()[:3] == ["A", ".", "f"]
