@@ -28,9 +28,7 @@ UNDATED: Any = {".png": {}, ".svg": {"Date": None}}  # the same picture is the s
 def draw(tables: Sequence[Figures]) -> Figure:
     """The curves of every figure of every game."""
     wanted = [(table, name) for table in tables for name in table.names]
-    numbers = numbered(
-        group.label for table in tables for group in table.groups
-    )  # as in the tables
+    numbers = numbered(group.label for table in tables for group in table.groups)
     if len(wanted) == 1:
         figure, axes = canvas(7.5, 4.5)
     else:
