@@ -640,6 +640,8 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("list gam", "gam: no such group; did you mean game?"),
         ("list -x", "unrecognized arguments: -x"),
         ("train -x", "unrecognized arguments: -x"),
+        ("train --seed 3", "unrecognized arguments: --seed; a setting has no dashes: seed=…"),
+        ("train .", ".: can't be read; write run=., or resume=. to train on"),
         ("train --cfg jbo", "argument -c/--cfg: invalid choice: 'jbo'"),
         (
             "train game=khun",

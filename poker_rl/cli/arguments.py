@@ -15,6 +15,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.storage.disk import say
 
 SETTING = re.compile(r"\w+=")  # how key=value begins, and a path hardly does
+SETTING_AS_OPTION = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 
 class Once(argparse.Action):
@@ -42,6 +43,8 @@ class Arguments(argparse.ArgumentParser):
         self.add_argument("--config-dir", action=Once)
 
     def error(self, message: str) -> NoReturn:
+        if unknown := SETTING_AS_OPTION.match(message):
+            message += f"; a setting has no dashes: {unknown[1]}=…"
         raise Refused(message)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -18,7 +19,10 @@ def allowed(word: str, options: Iterable[str]) -> str:
 
 def unreadable(override: str) -> Refused:
     """What is said of an override that is none."""
-    return Refused(f"{shortened(override)}: can't be read; write key=value or 'key=\"any text\"'")
+    write = "key=value or 'key=\"any text\"'"
+    if os.path.isdir(override):
+        write = f"run={override}, or resume={override} to train on"
+    return Refused(f"{shortened(override)}: can't be read; write {write}")
 
 
 def elsewhere(group: str) -> str:

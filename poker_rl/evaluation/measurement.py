@@ -31,9 +31,18 @@ class Measurement:
     kind: str
 
     def __str__(self) -> str:
+        return f"{self._number} ({self.kind})"
+
+    def under(self, tag: str) -> str:
+        """The same beside its tag, which need not be told again whom matches were against."""
+        said = tag.endswith("/" + self.kind.replace(" ", "/", 1))
+        return self._number if said else str(self)
+
+    @property
+    def _number(self) -> str:
         wide = self.half_width
         interval = "" if wide is None else f" ± {wide:.{'0f' if wide >= 100 else '2g'}}"
-        return f"{self.value:.4g}{interval} {self.unit} ({self.kind})"
+        return f"{self.value:.4g}{interval} {self.unit}"
 
 
 class Evaluator(Protocol):

@@ -162,7 +162,7 @@ class Recorder:
         self.measurements = measurements
         self._scalars(values, measurements)
         told = first_of_each(measurements)
-        self.bar.set_postfix_str(", ".join(f"{tag} {one}" for tag, one in told.items()))
+        self.bar.set_postfix_str(", ".join(f"{tag} {one.under(tag)}" for tag, one in told.items()))
         return row
 
     def _scalars(

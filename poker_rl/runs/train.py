@@ -172,7 +172,7 @@ def train(
             run.close("interrupted" if stopped else "failed", None if stopped else error)
         raise
     for place, (tag, one) in enumerate(first_of_each(run.recorder.measurements).items()):
-        say(f"{tag}{' (headline player)' if place == 0 else ''}: {one}")
+        say(f"{tag}{' (headline player)' if place == 0 else ''}: {one.under(tag)}")
     if stop.number:
         raise Interrupted(stop.number, f"stopped; {run.folder} was finished all the same")
     return run.last_row, run.manifest["measurements"]

@@ -71,6 +71,9 @@ def without_time(points: dict[str, Any]) -> dict[str, Any]:
 def test_a_measurement_says_what_it_is() -> None:
     assert str(EXACT) == "0.125 ante (exact)"
     assert str(SAMPLED) == "-0.5 ± 0.031 big blind (against call)"
+    assert SAMPLED.under("current/against/call") == "-0.5 ± 0.031 big blind"
+    assert SAMPLED.under("current/against/recall") == str(SAMPLED)
+    assert EXACT.under("current/exploitability") == str(EXACT)
     assert flatten({"current/value": EXACT, "current/match": SAMPLED}) == {
         "eval/current/value": 0.125,
         "eval/current/match": -0.5,
