@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from poker_rl.config.settings import Refused, about
-from poker_rl.evaluation.bounds import by_local_best_response, by_trained
+from poker_rl.evaluation.bounds import Bound, by_local_best_response, by_trained
 from poker_rl.evaluation.equilibrium import bets
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.evaluation.kept import EVALUATIONS, keep
@@ -22,12 +22,10 @@ from poker_rl.evaluation.matches import against, unit_of
 from poker_rl.evaluation.matches import exact as exact_values
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.evaluation.outcomes import OutcomeCount
-from poker_rl.evaluation.reduction import Make
 from poker_rl.evaluation.report import Match, Report
 from poker_rl.evaluation.style import StyleCount, is_holdem
 from poker_rl.games.game import Game
 from poker_rl.games.public.tree import heads_up
-from poker_rl.games.tree import Tree
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import earlier as snapshots_before
 from poker_rl.players.load import full_specs, headline, itself, load_players, parse
@@ -131,33 +129,9 @@ def evaluate_players(
         Refused: before anything is computed: if an opponent can't be loaded, a player is many, or
             nothing can be written.
     """
-    game, evaluation, load = wanted.game, wanted.evaluation, wanted.load
-    deals, seed, reduce, out = wanted.deals, wanted.seed, evaluation.reduction, wanted.out
-    with about("against"):
-        opponents = {name: load(name) for name in full_specs(wanted.against)}
-    with about("best_responses"):
-        trained = {name: load(name) for name in full_specs(wanted.best_responses)}
-    if opponents or past or wanted.lbr or trained:
-        for name, one in players.items():
-            if one.instances > 1:
-                last = f"{name}.{one.instances - 1}"
-                raise Refused(
-                    f"player: matches and bounds are of one copy, choose {name}.0 to {last}"
-                )
-    if wanted.lbr:
-        with about("lbr"):
-            heads_up(game)
-    if trained and game.seats != 2:
-        raise Refused(f"best_responses: {game.name} is not for two players, which it has to be")
-    with about("earlier"):
-        selves = [(path, name, load(f"{path}:{name}")) for path in past for name in players]
-    if wanted.figures and metrics is not None:
-        with about("figures"):
-            read_rows(metrics)  # refused now and not after the matches
-    costs = []
-    if wanted.exact:
-        with about("exact"):
-            costs = evaluation.exact_costs(players)
+    evaluation, out = wanted.evaluation, wanted.out
+    others = _others(players, wanted, past)
+    costs = _demand(players, wanted, others, metrics)
     if out is not None:
         with about("out"):
             make_folder(out)
@@ -165,32 +139,19 @@ def evaluate_players(
     began = datetime.now()
     for cost in costs:
         say(cost)
-    measures = {name: evaluation.measures(one, wanted.exact) for name, one in players.items()}
-    bounds = []
-    for name, one in players.items():
-        if wanted.lbr:
-            bounds.append(by_local_best_response(game, one, name, deals, seed))
-        if trained:
-            bounds.append(by_trained(game, one, name, trained, deals, seed, reduce))
-    matches = match_all(game, evaluation.tree, players, opponents, deals, seed, reduce)
-    for path, name, then in selves:
-        met = match_all(
-            game, evaluation.tree, {name: players[name]}, {itself(path): then}, deals, seed, reduce
-        )
-        matches += [replace(match, itself_at=int(path.stem)) for match in met]
     report = Report(
         time=began,
         command=shlex.join(["poker-rl", *sys.argv[1:]]),
-        game=game,
+        game=wanted.game,
         evaluation=asdict(evaluation),
         snapshot=snapshot,
         headline=None if snapshot is None else headline(snapshot),
-        seed=seed,
-        deals=deals,
-        measures=measures,
-        matches=matches,
+        seed=wanted.seed,
+        deals=wanted.deals,
+        measures={name: evaluation.measures(one, wanted.exact) for name, one in players.items()},
+        bounds=_bounds(players, wanted, others.trained),
+        matches=_matches(players, wanted, others),
         kuhn=kuhn_bets(evaluation, players),
-        bounds=bounds,
     )
     say(report.text())
     if out is not None:
@@ -199,6 +160,85 @@ def evaluate_players(
         if wanted.figures:
             draw(report, evaluation, players, metrics, out / report.stem)
     return report
+
+
+@dataclass(frozen=True)
+class _Others:
+    """Whom players meet."""
+
+    opponents: dict[str, Player]  # by the name that they were asked for
+    trained: dict[str, Player]  # best responses, alike
+    selves: list[tuple[Path, str, Player]]  # a snapshot, a player's name and the player as it was
+
+
+def _others(players: Mapping[str, Player], wanted: Wanted, past: Sequence[Path]) -> _Others:
+    """Load everybody.
+
+    Raises:
+        Refused: if one can't be loaded, or a player that is to meet others is many.
+    """
+    load = wanted.load
+    with about("against"):
+        opponents = {name: load(name) for name in full_specs(wanted.against)}
+    with about("best_responses"):
+        trained = {name: load(name) for name in full_specs(wanted.best_responses)}
+    if opponents or trained or past or wanted.lbr:
+        for name, one in players.items():
+            if one.instances > 1:
+                last = f"{name}.{one.instances - 1}"
+                raise Refused(
+                    f"player: matches and bounds are of one copy, choose {name}.0 to {last}"
+                )
+    with about("earlier"):
+        selves = [(path, name, load(f"{path}:{name}")) for path in past for name in players]
+    return _Others(opponents, trained, selves)
+
+
+def _demand(
+    players: Mapping[str, Player], wanted: Wanted, others: _Others, metrics: Path | None
+) -> list[str]:
+    """What exact measures will cost, in words.
+
+    Raises:
+        Refused: if anything that is wanted can't be done for these players.
+    """
+    game = wanted.game
+    if wanted.lbr:
+        with about("lbr"):
+            heads_up(game)
+    if others.trained and game.seats != 2:
+        raise Refused(f"best_responses: {game.name} is not for two players, which it has to be")
+    if wanted.figures and metrics is not None:
+        with about("figures"):
+            read_rows(metrics)  # refused now and not after the matches
+    if not wanted.exact:
+        return []
+    with about("exact"):
+        return wanted.evaluation.exact_costs(players)
+
+
+def _bounds(
+    players: Mapping[str, Player], wanted: Wanted, trained: Mapping[str, Player]
+) -> list[Bound]:
+    """The bounds on each player's exploitability that are wanted."""
+    game, deals, seed = wanted.game, wanted.deals, wanted.seed
+    bounds = []
+    for name, one in players.items():
+        if wanted.lbr:
+            bounds.append(by_local_best_response(game, one, name, deals, seed))
+        if trained:
+            reduce = wanted.evaluation.reduction
+            bounds.append(by_trained(game, one, name, trained, deals, seed, reduce))
+    return bounds
+
+
+def _matches(players: Mapping[str, Player], wanted: Wanted, others: _Others) -> list[Match]:
+    """Those of each player with its opponents, and with itself at the snapshots before."""
+    matches = match_all(players, others.opponents, wanted)
+    for path, name, then in others.selves:
+        met = match_all({name: players[name]}, {itself(path): then}, wanted)
+        matches += [replace(match, itself_at=int(path.stem)) for match in met]
+    return matches
 
 
 def draw(
@@ -229,15 +269,11 @@ def draw(
 
 
 def match_all(
-    game: Game,
-    tree: Tree | None,
-    players: Mapping[str, Player],
-    opponents: Mapping[str, Player],
-    deals: int,
-    seed: int,
-    reduce: Make | None = None,
+    players: Mapping[str, Player], opponents: Mapping[str, Player], wanted: Wanted
 ) -> list[Match]:
     """Every player against every opponent, all of them with the same deals."""
+    game, tree, reduce = wanted.game, wanted.evaluation.tree, wanted.evaluation.reduction
+    deals, seed = wanted.deals, wanted.seed
     scale, _ = unit_of(game)
     found = []
     for name, player in players.items():

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.settings import Count, Natural, Refused, Seed, about
 from poker_rl.evaluation import kept
@@ -78,12 +80,39 @@ def evaluate(
     if asked.run is None and chosen is None:
         raise Refused("run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]")
     device = prepare(asked.device, asked.threads, asked.seed)
-    cfg = settings_of(Path(asked.run), "run") if asked.run is not None else chosen
+    wanted = _wanted(asked, chosen, conf, device)
+    if asked.run is None and asked.checkpoint is not None:
+        raise Refused("checkpoint: is of a run; here it is FOLDER@DECISIONS")
+    if asked.seats:
+        evaluate_table(asked, wanted)
+    elif asked.run is not None:
+        with at_once():
+            evaluate_run(
+                Path(asked.run),
+                wanted,
+                device=device,
+                checkpoint=asked.checkpoint,
+                player=asked.player,
+                earlier=asked.earlier,
+            )
+    else:
+        evaluate_player(asked, wanted)
+
+
+def _wanted(
+    asked: Evaluate,
+    chosen: Mapping[str, Any] | None,
+    conf: Sequence[Path],
+    device: torch.device,
+) -> Wanted:
+    """What is to be measured, in the game of the run or in the one that was chosen."""
+    run = None if asked.run is None else Path(asked.run)
+    cfg = chosen if run is None else settings_of(run, "run")
     assert cfg is not None
     own = {"deals": asked.deals, "reduce": asked.reduce, "control": asked.control}
     measured = cfg["evaluation"] | {key: value for key, value in own.items() if value is not None}
     game: Game = build_as(Game, cfg["game"], "game")
-    opponents = None if asked.run is None else Opponents(Path(asked.run))
+    opponents = None if run is None else Opponents(run)
     evaluation: Evaluation = build_as(
         Evaluation,
         measured,
@@ -92,7 +121,7 @@ def evaluate(
         load=loader(game, device, conf, opponents),
         seed=asked.seed,
     )
-    wanted = Wanted(
+    return Wanted(
         game=game,
         evaluation=evaluation,
         load=loader(game, device, conf),
@@ -105,22 +134,14 @@ def evaluate(
         figures=asked.figures,
         out=None if asked.out is None else Path(asked.out),
     )
-    if asked.run is None and asked.checkpoint is not None:
-        raise Refused("checkpoint: is of a run; here it is FOLDER@DECISIONS")
-    if asked.seats:
-        evaluate_table(asked, wanted)
-        return
-    if asked.run is not None:
-        with at_once():
-            evaluate_run(
-                Path(asked.run),
-                wanted,
-                device=device,
-                checkpoint=asked.checkpoint,
-                player=asked.player,
-                earlier=asked.earlier,
-            )
-        return
+
+
+def evaluate_player(asked: Evaluate, wanted: Wanted) -> None:
+    """Measure one player that is of no run, or named by its folder.
+
+    Raises:
+        Refused: if it is missing, or anything is asked for that only a run has.
+    """
     if asked.earlier:
         raise Refused("earlier: snapshots are of a run, give run=FOLDER")
     if asked.figures and asked.out is None:
