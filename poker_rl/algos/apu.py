@@ -112,24 +112,15 @@ class APU(NetworkLearner):
     own: ClassVar = ("agents", "memory", "selves")
 
     def __post_init__(self, given: Given) -> None:
-        if given.opponent is not None and self.update != "dual_apu_ctrl":
-            raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
-        if given.opponent is not None and self.earlier.share:
-            raise Refused("earlier.share: needs self-play; with an opponent: 0")
+        self._refuse(given)
         game = given.game
         self._hands = Hands(game)
         self._episode = game.seats  # hands
-        period = {"apu": "agent_period", "dual_apu": "update_period"}.get(self.update)
-        at_once = self.episodes * given.workers
-        if period is not None and getattr(self, period) % at_once:
-            whole = f"{period}, {getattr(self, period)}"
-            raise Refused(f"episodes: {at_once} at once do not divide {whole}")
         self._unit = game.unit_chips * self.reward_unit
         many = self.update in ("apu", "apu_ctrl")
         seats = Seats(members="agent" if many else "shared", instances=1, seating="shuffled")
         tables = self.episodes * game.seats
         self._begin(Agents(given, seats, tables=tables, hidden=True, key="episodes"))
-        copies = self._agents.copies
         networks = [
             self._agents.network(game.actions, self.last_scale),
             self._agents.critic(game.actions, self.last_scale),
@@ -138,21 +129,7 @@ class APU(NetworkLearner):
         names = ("actor", "critic", "target_actor", "target_critic")
         self._networks = dict(zip(names, networks, strict=True))
         self._actor = networks[0]
-        self._learners: list[Learner] = []
-        together = 1 if self.update == "apu" else copies
-        for first in range(0, copies, together):
-            memory = HandMemory(
-                self._hands,
-                self._agents,
-                "replay",
-                self.replay,
-                copies=together,
-                beside=[learner.memory for learner in self._learners],
-            )
-            memory.demand_batch("batch", self.batch)
-            memory.demand_full("batch", self.batch)
-            own = slice(first, first + together)
-            self._learners.append(Learner(own, [part(net, own) for net in networks], memory))
+        self._learners = self._each_with_memory()
         self._others: nn.Module | None = None  # the copy of the actor
         if self.update == "dual_apu":
             self._others = deepcopy(self._actor).requires_grad_(False)
@@ -165,6 +142,39 @@ class APU(NetworkLearner):
         self._playing = self._others  # in this iteration, the actor of those who do not learn
         self._learning = np.full(game.seats, True)  # which agents learn in it
         self._seen: list[np.ndarray] = []  # of this iteration's rows: moves and chips paid, [B, 2]
+
+    def _refuse(self, given: Given) -> None:
+        """Refuse an opponent for several agents, and a period of no whole number of iterations."""
+        if given.opponent is not None and self.update != "dual_apu_ctrl":
+            raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
+        if given.opponent is not None and self.earlier.share:
+            raise Refused("earlier.share: needs self-play; with an opponent: 0")
+        period = {"apu": "agent_period", "dual_apu": "update_period"}.get(self.update)
+        at_once = self.episodes * given.workers
+        if period is not None and getattr(self, period) % at_once:
+            whole = f"{period}, {getattr(self, period)}"
+            raise Refused(f"episodes: {at_once} at once do not divide {whole}")
+
+    def _each_with_memory(self) -> list[Learner]:
+        """Those who learn at the same time as one learner: in `apu` each agent, else all."""
+        learners: list[Learner] = []
+        copies = self._agents.copies
+        together = 1 if self.update == "apu" else copies
+        for first in range(0, copies, together):
+            memory = HandMemory(
+                self._hands,
+                self._agents,
+                "replay",
+                self.replay,
+                copies=together,
+                beside=[learner.memory for learner in learners],
+            )
+            memory.demand_batch("batch", self.batch)
+            memory.demand_full("batch", self.batch)
+            own = slice(first, first + together)
+            networks = [part(network, own) for network in self._networks.values()]
+            learners.append(Learner(own, networks, memory))
+        return learners
 
     def _iterate(self) -> dict[str, float]:
         """Play some episodes and make the updates that are due."""
