@@ -641,7 +641,11 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("list -x", "unrecognized arguments: -x"),
         ("train -x", "unrecognized arguments: -x"),
         ("train --seed 3", "unrecognized arguments: --seed; a setting has no dashes: seed=…"),
-        ("train .", ".: can't be read; write run=., or resume=. to train on"),
+        (
+            "train .",
+            ".: can't be read; write key=value or 'key=\"any text\"';"
+            " a run folder is given as run=., or resume=. to train on",
+        ),
         ("train --cfg jbo", "argument -c/--cfg: invalid choice: 'jbo'"),
         (
             "train game=khun",

@@ -19,10 +19,10 @@ def allowed(word: str, options: Iterable[str]) -> str:
 
 def unreadable(override: str) -> Refused:
     """What is said of an override that is none."""
-    write = "key=value or 'key=\"any text\"'"
+    what = f"{shortened(override)}: can't be read; write key=value or 'key=\"any text\"'"
     if os.path.isdir(override):
-        write = f"run={override}, or resume={override} to train on"
-    return Refused(f"{shortened(override)}: can't be read; write {write}")
+        what += f"; a run folder is given as run={override}, or resume={override} to train on"
+    return Refused(what)
 
 
 def elsewhere(group: str) -> str:
