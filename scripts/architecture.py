@@ -114,8 +114,8 @@ def draw(plan: dict[str, set[str]]) -> Figure:
     for room, (x, y) in place.items():
         box(ax, x, y, f"{room}/")
     box(ax, sum(xs) / len(xs), 0, f"{GROUND}/{' ' * 60}every room above imports it")
-    count = sum(map(len, plan.values()))
-    ax.set_title(f"{len(plan)} rooms; {count} arrows, each to a room that is imported")
+    count = sum(map(len, above.values()))
+    ax.set_title(f"{len(plan)} rooms; {count} arrows, from each room to those that it imports")
     ax.set_xlim(min(xs) - 1.2, max(xs) + 1.2)
     ax.set_ylim(-0.6, max(ys) + 0.6)
     ax.axis("off")

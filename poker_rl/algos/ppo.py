@@ -147,7 +147,7 @@ class PPO(NetworkLearner, Seats):
             self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
             self._responds = Responses(self._agents, self._selves.learning)
             self._other = self._selves.module
-        self._before = 0  # iterations of the runs that the average of weights was taken over from
+        self._taken_over = 0  # iterations of the runs that the average of weights was taken over from
 
     def _iterate(self) -> dict[str, float]:
         """Play `steps` actions at every table and make some epochs over them."""
@@ -181,7 +181,7 @@ class PPO(NetworkLearner, Seats):
                     sums += self._update(logits, value, part, weight, now)
                 updates += 1
         # at first iteration t weighs as t^2, so that the average soon forgets where it began
-        t = self._before + self.progress.iterations
+        t = self._taken_over + self.progress.iterations
         self._averages.weights.decay = min(self.weight_average, t / (t + 3))
         self._averages.weights.update(self._actor)
         metrics: dict[str, float] = {}
@@ -312,18 +312,18 @@ class PPO(NetworkLearner, Seats):
         """Networks, optimiser, averages, magnet, tables, generator and counters."""
         state = super().state_dict() | {"renewed": self._references.renewed}
         # left out where it is 0, as by earlier versions, whose runs go on like any other
-        return state | ({"earlier": self._before} if self._before else {})
+        return state | ({"earlier": self._taken_over} if self._taken_over else {})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         super().load_state_dict(state)
         self._references.renewed = state["renewed"]
-        self._before = state.get("earlier", 0)
+        self._taken_over = state.get("earlier", 0)
 
     def take_over(self, state: dict[str, Any]) -> None:
         """See `NetworkLearner`; the average of weights goes on slowly if it was slow already."""
         super().take_over(state)
-        self._before = state.get("earlier", 0) + state["progress"]["iterations"]
+        self._taken_over = state.get("earlier", 0) + state["progress"]["iterations"]
 
     def _parts(self) -> dict[str, Stateful | None]:
         return {

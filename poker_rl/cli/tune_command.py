@@ -16,7 +16,7 @@ pictures and all runs. The same command goes on with it, and given in a second t
 the trials out:
 
   poker-rl tune tune=vpg_kuhn                          some minutes
-  poker-rl tune tune=vpg_kuhn trials=60                the same study, twice as long
+  poker-rl tune tune=vpg_kuhn trials=60                the same study, three times as long
   poker-rl tune tune=mine --config-dir FOLDER          of FOLDER/tune/mine.yaml
 
 In the end it prints the command that trains with the best settings. docs/tune.md tells how to write

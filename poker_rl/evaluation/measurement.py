@@ -22,7 +22,7 @@ class Measurement:
 
     Kinds: "exact", "exact, beside <player>", "fitted", "lower_bound", perhaps "vacuous"; of matches
     whom they were against, "at the table" with several players, and of a tournament "mean of all
-    tables" and "behind <player>".
+    tables" and "behind", which is behind the one above.
     """
 
     value: float

@@ -280,8 +280,7 @@ class Tables:
         """Play one action [B] at every table, redeal those that end, and look at all of them.
 
         Writes in place: observations [B, W], of the game's dtype, and masks [B, A] of the seats now
-        to act, and,
-        where over [B] is 1, the chips won [B, seats] int64 in the hand that ended.
+        to act, and, where over [B] is 1, the chips won [B, seats] int64 in the hand that ended.
         """
         parallel = len(actions) >= PARALLEL_ROWS and numba.get_num_threads() > 1
         loop = compiled(advance_loop, self.game.rules, parallel)

@@ -65,7 +65,7 @@ class AveragePolicy:
         actions = agents.game.actions
         self.settings = settings
         self.module = agents.network(actions, last_scale)
-        self._earlier = 0  # iterations of the runs that the reservoirs were taken over from
+        self._taken_over = 0  # iterations of the runs that the reservoirs come from
         columns = {
             "observation": agents.column,
             "mask": Column(torch.bool, actions),
@@ -105,7 +105,7 @@ class AveragePolicy:
         copy = batch.copy[rows]
         parts = {"observation": batch.observation[rows], "mask": batch.mask[rows], "policy": policy}
         if self.settings.power:
-            parts["iteration"] = np.full(len(copy), self._earlier + iteration)
+            parts["iteration"] = np.full(len(copy), self._taken_over + iteration)
         self.memory.add(copy, **parts)
 
     def learn(self) -> None:
@@ -145,7 +145,7 @@ class AveragePolicy:
     def state_dict(self) -> dict[str, Any]:
         """Weights, optimiser and reservoirs."""
         return {
-            "earlier": self._earlier,
+            "earlier": self._taken_over,
             "module": self.module.state_dict(),
             "descent": self._descent.state_dict(),
             "memory": self.memory.state_dict(),
@@ -156,7 +156,7 @@ class AveragePolicy:
         self.module.load_state_dict(state["module"])
         self._descent.load_state_dict(state["descent"])
         self.memory.load_state_dict(state["memory"])
-        self._earlier = state.get("earlier", 0)  # a checkpoint without it has none
+        self._taken_over = state.get("earlier", 0)  # a checkpoint without it has none
 
     def take_over(self, state: dict[str, Any]) -> None:
         """Begin with the weights and reservoirs of another run; its play counts as earlier play.
@@ -168,4 +168,4 @@ class AveragePolicy:
         self.memory.take_over(state["memory"])
         if self.settings.power:
             items = state["memory"]["items"]["iteration"]
-            self._earlier = max((int(one.max()) for one in items if len(one)), default=0)
+            self._taken_over = max((int(one.max()) for one in items if len(one)), default=0)

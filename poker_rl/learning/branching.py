@@ -117,9 +117,11 @@ def _forward(agents: Agents, traverser: int, decide: Decide) -> list[_Level]:
         parent, action = np.nonzero(played)
         hands = f"{len(rollout.tables.records):,} hands"
         what = f"algo.hands: {hands} lead to {len(parent):,} positions and"
-        each = 2 * game.table.itemsize + seen.nbytes // max(len(live), 1)  # its next level's too
-        kept = sum(level.seen.nbytes for level in levels)
-        demand(what, kept + len(parent) * each, torch.device("cpu"))
+        tables_each = 2 * game.table.itemsize  # those of the next level too
+        seen_bytes = sum(level.seen.nbytes for level in levels)
+        seen_bytes += len(parent) * seen.nbytes // max(len(live), 1)
+        # what was seen is there twice when all levels are joined
+        demand(what, 2 * seen_bytes + len(parent) * tables_each, torch.device("cpu"))
         tables.use(records.take(parent))
         tables.step(action)
         table = table[parent]
