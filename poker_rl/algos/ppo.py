@@ -147,7 +147,7 @@ class PPO(NetworkLearner, Seats):
             self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
             self._responds = Responses(self._agents, self._selves.learning)
             self._other = self._selves.module
-        self._taken_over = 0  # iterations of the runs that the average of weights was taken over from
+        self._taken_over = 0  # iterations of the runs that the average of weights comes from
 
     def _iterate(self) -> dict[str, float]:
         """Play `steps` actions at every table and make some epochs over them."""
