@@ -194,6 +194,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         ("outputs=x", "outputs"),
         ("budget=1", "budget"),
         ("budget=x", "budget"),
+        ("budget_unit=hands", "budget_unit"),
         ("+algo.foo=1", "algo.foo"),
         ("evaluation.deals=x", "evaluation.deals"),
         ("evaluation.foo=1", "evaluation.foo"),
@@ -272,6 +273,7 @@ def test_options_of_ones_own_win(
     kuhn = (CONF / "game/kuhn.yaml").read_text().replace("ante: 1", "ante: 5  # all in")
     (mine / "game/kuhn.yaml").write_text(kuhn)
     (mine / "player/my-bot.yaml").write_text("# Mine\n_target_: poker_rl.players.bots.Uniform\n")
+    (mine / "player/.#my-bot.yaml").symlink_to("me@host.1:2")  # Emacs has it open
     own = ["--config-dir", "mine"]
 
     assert code("train", *own, "game=kuhn", "--cfg", "job") == 0
@@ -580,6 +582,8 @@ def test_a_run_takes_its_opponents_along(
     assert code("train", f"resume={moved}", "budget=200") == 0
     assert f"eval/current/against/{first}" in last_row(moved)
     assert code("evaluate", f"run={moved}", "player=current:greedy", "deals=30") == 0
+    twice = refused("evaluate", f"run={moved}", "player=current:greedy:greedy")
+    assert twice.startswith("player: current:greedy:greedy is not a name, as in current, ")
 
     # What is given anew comes along too; another file of the same name does not replace the old.
     Path("mine.yaml").write_text(json.dumps(option("player", "raise")))
@@ -710,7 +714,10 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "algo.lr.horizon: 0 is neither a number of steps (1 or more), ",
         ),
         ("train algo.lr.horizon=long", 'algo.lr.horizon: "long" is not a number'),
-        ("train algo.lr=-1", "algo.lr: -1.0 is not in [0, inf]"),
+        ("train algo.lr=-1", "algo.lr: -1.0 is not in [0, inf)"),
+        ("train algo.clip=inf", "algo.clip: Infinity is not in [0, inf)"),
+        ("train opponent=", 'opponent: "" names no player'),
+        ("train =3", "=3: can't be read; write key=value"),
         (
             "train algo.lr=fast",
             'algo.lr: "fast" is neither a number nor a schedule, {start, end, horizon}',
@@ -719,7 +726,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "train algo.entropy=[1]",
             "algo.entropy: is no list; give algo.entropy.NAME=VALUE, ",
         ),
-        ("train algo=mmd algo.last.start=-1", "algo.last.start: -1.0 is not in (0, inf]"),
+        ("train algo=mmd algo.last.start=-1", "algo.last.start: -1.0 is not in (0, inf)"),
         ("train algo.lr=true", "algo.lr: true is neither a number nor a schedule"),
         ("train algo=cfr warm_start=.", "warm_start: cfr has no networks that could be taken over"),
         ("train warm_start=outputs/none", "warm_start: outputs/none is no run folder: "),
@@ -752,7 +759,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train outputs=", "outputs: give a folder, such as outputs=outputs"),
         ("train -m seed=1,2 name=x", "name: several jobs would be outputs/kuhn/ppo/x; tell them"),
         ("train precision=low", 'precision: "low"'),
-        ("train threads=0", "threads: 0 is not in [1, inf]"),
+        ("train threads=0", "threads: 0 is not in [1, inf)"),
         ("train threads=1e9", "threads: 1000000000 are more than the cores that may be used, "),
         ("evaluate game=kuhn player=call threads=1e9", "threads: 1000000000 are more than"),
         ("train algo.tables=1e9", "algo.tables: 1,000,000,000 tables and 16,000,000,000 actions"),
@@ -889,7 +896,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("tournament game=kuhn players=[call,cal]", "players: no player is called cal; did you"),
         ("tournament game=leduc players=[call,equilibrium]", "players: equilibrium: known only of"),
         ("tournament game=kuhn players=[call,raise] deals=3", "deals: 3 is not in [30, 1e+06]"),
-        ("tournament game=kuhn players=[call,raise] workers=0", "workers: 0 is not in [1, inf]"),
+        ("tournament game=kuhn players=[call,raise] workers=0", "workers: 0 is not in [1, inf)"),
         ("tournament game=kuhn players=[call,raise] out=/dev/null/x", "out: /dev/null is not a fo"),
         (
             "tournament game=kuhn_3p players=[call,raise] tables=mixed",

@@ -78,6 +78,7 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
 def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
     """Run every job of a sweep that is not finished, and tell in the end how each went."""
     from poker_rl.config.compose import compose, place
+    from poker_rl.config.options import option_files
     from poker_rl.config.sweeps import demand_installed, launch
     from poker_rl.runs.halt import halt, halted_by, halting
     from poker_rl.runs.launch import started
@@ -93,7 +94,7 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
         demand_names(jobs)
     swept = [one for one in given if one not in launcher]
     # Where a YAML was edited, the same words ask for something else.
-    paths = [path for one in conf for path in sorted(one.glob("*/*.yaml")) if path.is_file()]
+    paths = [path for one in conf for path in option_files(one)]
     digest = digest_of([jobs, [path.read_bytes().hex() for path in paths]])
     folder = Path(outputs, "sweeps", f"{label_of(swept, PLACE)}_{digest}".lstrip("_"))
     with about("outputs"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
-from poker_rl.config.options import CONF, of_the_user
+from poker_rl.config.options import CONF, of_the_user, option_files
 from poker_rl.config.plugins import plugins
 
 # "- " before a key only indents it further; a value may hold a "#", a comment follows a space.
@@ -25,7 +25,7 @@ def groups(conf: Sequence[Path]) -> dict[str, dict[str, Path]]:
     """
     found: dict[str, dict[str, Path]] = {}
     for folder in conf:
-        for path in folder.glob("*/*.yaml"):
+        for path in option_files(folder):
             found.setdefault(path.parent.name, {}).setdefault(path.stem, path)
     return {group: dict(sorted(options.items())) for group, options in sorted(found.items())}
 
@@ -53,7 +53,7 @@ def origins(conf: Sequence[Path]) -> Iterator[str]:
     for plugin in plugins():
         release = f"{plugin.distribution} {plugin.version}"
         yield f"[{plugin.package}] comes with the plug-in {release}, from {plugin.folder}"
-        for path in sorted(set(plugin.conf.glob("*/*.yaml")) - used):
+        for path in sorted(set(option_files(plugin.conf)) - used):
             yield f"{path} is not used: another {path.parent.name} of that name comes first"
     if of_the_user(conf):
         yield "[a file] is yours"

@@ -140,7 +140,7 @@ def folders(own: str | None) -> list[Path]:
                 f"--config-dir: {folder / root.name} is of no group and would not be read;"
                 f" root settings can stand in {folder / 'experiment' / 'mine.yaml'}"
             )
-    groups = {path.parent.name for path in folder.glob("*/*.yaml")}
+    groups = {path.parent.name for path in option_files(folder)}
     if not groups:
         example = folder / "game" / "mine.yaml"
         raise Refused(f"--config-dir: {folder} holds no options, files such as {example}")
@@ -149,6 +149,15 @@ def folders(own: str | None) -> list[Path]:
         if get_close_matches(group, known, n=1):
             raise Refused(f"--config-dir: {folder / group} is no group; {allowed(group, known)}")
     return [folder, *installed]
+
+
+def option_files(folder: Path, group: str = "*") -> list[Path]:
+    """The files of the options in a folder of groups, of one group or of all.
+
+    Hidden files are left out: editors lock with them what is being written.
+    """
+    found = folder.glob(f"{group}/*.yaml")
+    return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
 
 
 def of_the_user(conf: Sequence[Path]) -> list[Path]:
@@ -168,7 +177,7 @@ def find_option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> Path:
     for folder in conf:
         if (path := folder / group / f"{name}.yaml").is_file():
             return path
-    options = {path.stem for folder in conf for path in (folder / group).glob("*.yaml")}
+    options = {path.stem for folder in conf for path in option_files(folder, group)}
     raise Refused(f"no {group} is called {name}; {allowed(name, options)}; {elsewhere(group)}")
 
 

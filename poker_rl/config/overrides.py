@@ -69,6 +69,8 @@ def accepted(override: Override) -> str:
     group, value = override.key_or_group, override.value()
     if override.is_hydra_override():
         raise Refused(f"{group}: is of a sweep; give -m")
+    if not group:
+        raise Refused(f"{override.input_line}: can't be read; write key=value")
     options = options_of(group)
     if not options or isinstance(value, list) or override.is_sweep_override():
         return str(override.input_line)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import inf
+from math import inf, isfinite
 from typing import Annotated, NamedTuple
 
 # what NumPy and torch say where memory ends, other than by MemoryError
@@ -49,7 +49,7 @@ def in_memory(key: str) -> Iterator[None]:
 
 
 class Range(NamedTuple):
-    """Numbers from `low` to `high`, both among them; `open_low` leaves `low` itself out.
+    """Finite numbers from `low` to `high`, both among them; `open_low` leaves `low` itself out.
 
     It stands in a field's annotation, as in `share: Annotated[float, Range(0, 1)]`.
     """
@@ -61,10 +61,12 @@ class Range(NamedTuple):
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, int | float):
             return False
-        return (self.low < value if self.open_low else self.low <= value) and value <= self.high
+        above = self.low < value if self.open_low else self.low <= value
+        return above and value <= self.high and isfinite(value)
 
     def __str__(self) -> str:
-        return f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}]"
+        opens = "(" if self.open_low or self.low == -inf else "["
+        return f"{opens}{self.low:g}, {self.high:g}{')' if self.high == inf else ']'}"
 
 
 LARGEST = 10**18  # of all that is counted: an int64 holds it

@@ -27,8 +27,8 @@ from poker_rl.evaluation.style import StyleCount, is_holdem
 from poker_rl.games.game import Game
 from poker_rl.games.public.tree import heads_up
 from poker_rl.players.equilibrium import is_kuhn
+from poker_rl.players.load import ONE, full_specs, headline, itself, load_players, parse
 from poker_rl.players.load import earlier as snapshots_before
-from poker_rl.players.load import full_specs, headline, itself, load_players, parse
 from poker_rl.players.player import Player, policy_at
 from poker_rl.storage.disk import make_folder, say
 from poker_rl.storage.folder import METRICS, read_folder, read_rows
@@ -89,6 +89,8 @@ def evaluate_run(
     Raises:
         Refused: if the run has no such snapshot, a player can't be loaded or plays another game.
     """
+    if player is not None and not ONE.fullmatch(player):
+        raise Refused(f"player: {player} is not a name, as in current, current.2 or current:greedy")
     place = str(run) if checkpoint is None else f"{run}@{checkpoint}"
     with about("checkpoint"):
         snapshot, name, copy, greedy = parse(place if player is None else f"{place}:{player}")

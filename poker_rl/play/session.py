@@ -147,9 +147,9 @@ class Session:
     def _read(self, line: Mapping[str, Any]) -> None:
         """Take a line of the file; raises ValueError and the like if it is none of a session."""
         if "dealt" in line:
-            self._dealt = int(line["dealt"])
+            self._dealt = _number(line["dealt"])
             return
-        number, ring = int(line["hand"]), tuple(line["ring"])
+        number, ring = _number(line["hand"]), tuple(line["ring"])
         if number in self._finished:
             raise ValueError
         hand = Hand(tuple(line["deck"]), tuple(line["actions"]), int(line["variant"]))
@@ -340,6 +340,13 @@ class Session:
     def _demand(self, turn: int) -> None:
         if turn != self.turn:
             raise Stale("The table has gone on since.")
+
+
+def _number(value: Any) -> int:
+    """Of a hand, or of how many were dealt, as a file has it; ValueError if it is none."""
+    if type(value) is not int or value < 1:
+        raise ValueError
+    return value
 
 
 def has_phh(game: Game) -> bool:

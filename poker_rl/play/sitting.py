@@ -36,12 +36,13 @@ class Sitting:
 
     Attributes:
         message: a sentence on what was done last, or "".
+        refused: whether that could not be done.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._see(session.view())
-        self.message = session.notice
+        self.message, self.refused = session.notice, False
 
     def _see(self, view: dict[str, Any]) -> None:
         """Go on with a new view."""
@@ -140,17 +141,22 @@ class Sitting:
         if key == "resize":
             return True
         leaving, self._leaving, self.message = self._leaving, False, ""
+        self.refused = False
         if key == "leave" or (key == "q" and (leaving or self._over)):
             return False
         try:
             self._take(key)
         except NotAllowed as error:
-            self.message = str(error)
+            self.message, self.refused = str(error), True
         return True
 
     def wants_enter(self, key: str) -> bool:
         """Whether Enter is still to come after this key: an amount or cards have been typed."""
         return self._typed is not None or (bool(self._plays) and key in LABELS)
+
+    def put_away(self) -> None:
+        """Forget the amount that was set or typed and the cards that were chosen."""
+        self._amount, self._typed, self._picked = None, None, []
 
     def _take(self, key: str) -> None:
         screens = {"s": self._statistics, "?": self._help, "v": self._replay}
@@ -169,7 +175,7 @@ class Sitting:
         elif self._screen != self._table:
             self._screen = self._table
         elif key == "escape":
-            self._amount, self._typed, self._picked = None, None, []
+            self.put_away()
         elif step is not None:
             self._shift(step, key.startswith("shift"))
         else:

@@ -76,6 +76,9 @@ def by_lines(sitting: Sitting) -> None:
         for key in keys_of_line(line):
             if not sitting.press(key):
                 return
+            if sitting.refused:  # the line is not what it was meant to be
+                sitting.put_away()
+                break
             if sitting.turn != turn:  # what follows was not meant for the next decision
                 break
         if sitting.wants_enter(key):

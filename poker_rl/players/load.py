@@ -44,8 +44,8 @@ CPU = torch.device("cpu")
 
 NAME = re.compile(r"[\w-]+")
 GREEDY = ":greedy"
-# path@decisions:player.copy:greedy
-SPEC = re.compile(rf"(.+?)(?:@(\d+))?(?::(\w+)(?:\.(\d+))?({GREEDY})?)?")
+ONE = re.compile(rf"(\w+)(?:\.(\d+))?({GREEDY})?")  # player.copy:greedy
+SPEC = re.compile(rf"(.+?)(?:@(\d+))?(?::{ONE.pattern})?")  # path@decisions:player.copy:greedy
 
 PERCENTILE = re.compile(r"p\d+")  # as the last word of a measure's tag
 PLAYER_NAME = re.compile(r"\w{1,60}")  # such a name may be part of a file's
@@ -172,8 +172,10 @@ def parse(spec: str) -> tuple[Path, str | None, int | None, bool]:
     Name and copy are None where they are not written.
 
     Raises:
-        Refused: if the folder has no such snapshot.
+        Refused: if nothing is named, or the folder has no such snapshot.
     """
+    if not spec:
+        raise Refused('"" names no player')
     match = None if Path(spec).exists() else SPEC.fullmatch(spec)  # a path may hold a colon
     parts = match.groups() if match else (spec, None, None, None, None)
     place, decisions, name, copy, greedy = parts

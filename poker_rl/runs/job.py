@@ -18,7 +18,7 @@ import torch
 from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.horizons import resolved
-from poker_rl.config.options import of_the_user, plain
+from poker_rl.config.options import of_the_user, option_files, plain
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluator
@@ -222,7 +222,7 @@ def taking_along(
     own = {
         path.stem: str(path)
         for folder in of_the_user(conf)
-        for path in folder.glob("player/*.yaml")
+        for path in option_files(folder, "player")
     }
 
     def take(one: Any) -> Any:

@@ -30,6 +30,9 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
     # Runs of earlier versions lack settings that are new and change nothing of what is learnt.
     lacking = {key: settings[key] for key in MAY_CHANGE | PLACE | {"warm_start"} if key in settings}
     kept = lacking | settings_of(folder, "resume") | {"resume": settings["resume"]}
+    unit = "budget_unit"  # told first: horizons that follow the budget could not be resolved
+    if unit in map(key_of, overrides) and at(settings, unit) != at(kept, unit):
+        raise Refused(f"{unit}: {KEEPS}")
     asked = resolved({**settings, "budget": kept.get("budget")})  # as they were when it began
     for override in overrides:
         key = key_of(override)

@@ -105,7 +105,10 @@ def tournament(
         plan = planned(asked, chosen, conf)
         folder = Path(asked.out) if asked.out is not None else default_folder(plan)
         with about("out"):
-            before = read_plan(folder) if (folder / PLAN).exists() else asdict(plan)
+            begun = (folder / PLAN).exists()
+            if not begun and folder.is_dir() and any(folder.iterdir()):
+                raise Refused(f"{folder} is no tournament's, there is no {PLAN}; give a new folder")
+            before = read_plan(folder) if begun else asdict(plan)
         if (names := before["players"]).keys() != plan.players.keys():
             here = f"the tournament in {folder} is of {', '.join(names)}"
             raise Refused(f"players: {here}; give these or a new folder")

@@ -447,6 +447,9 @@ def test_files_that_are_no_sessions_are_refused(tmp_path: Path) -> None:
     for key, value in wrong.items():
         with pytest.raises(Refused, match="line 3 is no hand of kuhn"):
             Session.resumed(line_changed(file, 2, **{key: value}), table("kuhn"))
+    for dealt in (0, -5, 2.5, True):
+        with pytest.raises(Refused, match="line 2 is no hand of kuhn"):
+            Session.resumed(line_changed(file, 1, dealt=dealt), table("kuhn"))
     with pytest.raises(Refused, match="first line"):
         Session.resumed(line_changed(file, 0, seed="7"), table("kuhn"))
     file.write_text("[]\n")

@@ -259,6 +259,17 @@ def test_lines_where_there_is_no_terminal(
     assert session.stats()["hands"] == 1
 
 
+@pytest.mark.parametrize("line", ["r 12.5", "r 1e2", "r -12"])
+def test_a_line_with_a_wrong_key_plays_no_part_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    session = Session.new(against("nolimit_holdem", "call"), None, 3)
+    before = session.view()
+    out = in_lines(monkeypatch, capsys, session, f"{line}\n")
+    assert "does nothing here; ? tells what keys do." in out
+    assert session.view()["turn"] == before["turn"]
+
+
 @pytest.mark.usefixtures("here")
 def test_a_session_of_a_changed_game_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

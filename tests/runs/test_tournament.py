@@ -110,6 +110,13 @@ def test_what_changed_is_refused_by_name(refused: Callable[..., str]) -> None:
     assert code("tournament", "resume=there", "figure=false") == 0  # with the bot as it was
     assert tables("there") == before
 
+    Path("results").mkdir()
+    Path("results/results.csv").write_text("of something else")
+    message = refused(*anew(own, "out=results"))
+    nothing = "results is no tournament's, there is no tournament.yaml"
+    assert message == f"out: {nothing}; give a new folder"
+    assert [path.name for path in Path("results").iterdir()] == ["results.csv"]
+
     (table,) = Path("there/tables").iterdir()
     table.write_text('{"players": ["call"]}')
     assert code("tournament", "resume=there") == 2
