@@ -299,7 +299,8 @@ class APU(NetworkLearner):
             error = (q.gather(2, now.action[..., None])[..., 0] - goal).square()
             log_pi = masked_log_softmax(actor(now.seen), now.legal)
             pi = log_pi.exp()
-            entropy = -(pi * log_pi).sum(2)
+            # of illegal actions 0, since a weight above 1 would make their gradients infinite
+            entropy = -(pi * log_pi.masked_fill(~now.legal, 0.0)).sum(2)
             parts = torch.stack([error, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
 

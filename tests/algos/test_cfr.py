@@ -238,7 +238,7 @@ def test_progress_counts_everything():
 
 
 def test_faults_name_the_key():
-    with pytest.raises(Refused, match=r"algo\.gamma: -1\.0 is not in \[0, inf\]"):
+    with pytest.raises(Refused, match=r"algo\.gamma: -1\.0 is not in \[0, inf\)"):
         solver("cfr", kuhn(), gamma=-1)
     with pytest.raises(Refused, match=r"algo\.alpha"):
         solver("cfr", kuhn(), alpha="fast")

@@ -115,7 +115,7 @@ def test_river(own, board, expected):
     ("setting", "value", "message"),
     [
         ("simulations", 0, r"^player\.simulations: 0 is not in \[1, 1e\+06\]$"),
-        ("exploration", -1, r"^player\.exploration: -1\.0 is not in \[0, inf\]$"),
+        ("exploration", -1, r"^player\.exploration: -1\.0 is not in \[0, inf\)$"),
         ("folds", 1.5, r"^player\.folds: 1\.5 is not in \[0, 1\]$"),
         ("seed", -1, r"^player\.seed: -1 is not in \[0, 1e\+18\]$"),
     ],

@@ -58,10 +58,11 @@ def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
         return int(Path(f"/proc/{queued.name}/task/{queued.name}/children").read_text())
 
     until(lambda: list(Path("outputs").glob("kuhn/*/*/state.pt")), process)
+    (folder,) = runs("kuhn/cfr_plus")
+    until(lambda: read_last_row(folder).get("iterations", 0) > 0, process)
     first = job()
     os.kill(first, signal.SIGUSR2)
     until(lambda: manifest()["resumed"] and manifest()["status"] == "running", process)
-    (folder,) = runs("kuhn/cfr_plus")
     began = manifest()["resumed"][0]["from"]["iterations"]
     until(lambda: read_last_row(folder).get("iterations", 0) > began, process)  # it trains again
     again = job()
