@@ -49,7 +49,7 @@ def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         elif override.is_sweep_override():
             axes[key] = [f"{key}={value}" for value in _values(override)]
         else:
-            axes[key] = [f"{key}={override.get_value_element_as_str()}"]
+            axes[key] = [str(override.input_line)]  # which is also how the job is told
     count = prod(map(len, axes.values()))
     if count > MOST_JOBS:
         sizes = " x ".join(str(len(values)) for values in axes.values() if len(values) > 1)

@@ -187,7 +187,7 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side(at_once: int) -> None:
     assert process.returncode == 143
     jobs = ["interrupted", "interrupted", "not run"]
     assert [row["status"] for row in summary()] == jobs[: len(seeds)]
-    assert ("seed=2 budget=1000000000.0 evaluate_every" in err) == (at_once == 2)
+    assert ("seed=2 budget=1e9 evaluate_every" in err) == (at_once == 2)
     assert "leaked" not in err
     assert "Traceback" not in err
     for folder in runs():
