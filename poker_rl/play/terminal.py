@@ -81,7 +81,7 @@ def by_lines(sitting: Sitting) -> None:
                 break
             if sitting.turn != turn:  # what follows was not meant for the next decision
                 break
-        if sitting.wants_enter(key):
+        if not sitting.refused and sitting.wants_enter(key):
             sitting.press("enter")
         say("\n".join(["", *written(sitting, columns, terminal=False)]))
 
