@@ -38,7 +38,7 @@ from poker_rl.learning.averages import Averages
 from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.exact_average import ExactAverage
 from poker_rl.learning.rollout import Batch, Rows
-from poker_rl.nets.chances import masked_log_softmax
+from poker_rl.nets.chances import masked_log_softmax, mean_over
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import mixed
 
@@ -165,7 +165,7 @@ class ActorCritic(NetworkLearner, Seats):
                 error = (q - goals[rows]).square()  # [K, B]
                 log_pi = masked_log_softmax(seen.some(self._actor, rows), mask[rows])  # [K, B, A]
                 pi = log_pi.exp()
-                entropy = -(pi * log_pi).sum(2)
+                entropy = -mean_over(pi, log_pi, mask[rows])
                 divergence = spread[rows] - entropy  # KL(pi, uniform) [K, B]
                 loss = weight * divergence - (pi * gains[rows]).sum(2)
                 told = (share * torch.stack([error, loss, entropy])).sum((1, 2))  # sums of means

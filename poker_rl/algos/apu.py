@@ -64,7 +64,7 @@ from poker_rl.learning.earlier import EarlierSelves, EarlierSettings
 from poker_rl.learning.hand_memory import HandMemory
 from poker_rl.learning.rollout import ENDED, Batch, Rows
 from poker_rl.learning.soft_targets import Learner
-from poker_rl.nets.chances import masked_log_softmax, masked_softmax
+from poker_rl.nets.chances import masked_log_softmax, masked_softmax, mean_over
 from poker_rl.nets.copies import part
 from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.player import Player
@@ -299,8 +299,7 @@ class APU(NetworkLearner):
             error = (q.gather(2, now.action[..., None])[..., 0] - goal).square()
             log_pi = masked_log_softmax(actor(now.seen), now.legal)
             pi = log_pi.exp()
-            # of illegal actions 0, since a weight above 1 would make their gradients infinite
-            entropy = -(pi * log_pi.masked_fill(~now.legal, 0.0)).sum(2)
+            entropy = -mean_over(pi, log_pi, now.legal)
             parts = torch.stack([error, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
 

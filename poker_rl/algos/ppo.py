@@ -52,7 +52,7 @@ from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.references import References
 from poker_rl.learning.responses import Responses
 from poker_rl.learning.rollout import OPEN, Batch, Rows
-from poker_rl.nets.chances import masked_log_softmax, masked_softmax
+from poker_rl.nets.chances import masked_log_softmax, masked_softmax, mean_over
 from poker_rl.nets.dense import Together
 from poker_rl.nets.legal import Legal, few
 from poker_rl.players.player import Player
@@ -287,12 +287,13 @@ class PPO(NetworkLearner, Seats):
         if self.normalise:
             advantage = normalised(advantage, weight)
         gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
-        entropy = -(policy * log_policy).sum(2)
+        entropy = -mean_over(policy, log_policy, rows["mask"])
         bonus = entropy + (policy * rows["even"]).sum(2) if "even" in rows else entropy
         actor_loss = -gain - now["entropy"] * bonus
         for name in ("magnet", "last"):
             if name in now:
-                divergence = (policy * (log_policy - rows[name])).sum(2)  # KL(pi, .)
+                away = log_policy - rows[name]
+                divergence = mean_over(policy, away, rows["mask"])  # KL(pi, .)
                 actor_loss = actor_loss + now[name] * divergence
 
         error = (value - rows["target"]).square()

@@ -81,8 +81,9 @@ class SDCFR(NetworkLearner):
             torch.optim.Adam(module.parameters(), fused=True)
             for module in (self._regrets, self._average)
         )
-        self._regret_memory, self._average_memory = (
-            Means(agents, self.capacity, self.power) for _ in range(2)
+        self._regret_memory = Means(agents, self.capacity, self.power)
+        self._average_memory = Means(
+            agents, self.capacity, self.power, beside=[self._regret_memory]
         )
         self._exact = None
         if self.average_exact is not None:

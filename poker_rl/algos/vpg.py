@@ -40,7 +40,7 @@ from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.minibatches import Inputs
 from poker_rl.learning.rollout import Batch, Rows, joined
-from poker_rl.nets.chances import masked_log_softmax
+from poker_rl.nets.chances import masked_log_softmax, mean_over
 from poker_rl.nets.copies import routed
 from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.player import Player
@@ -105,7 +105,7 @@ class VPG(NetworkLearner, Seats):
             with self._agents.clock.networks():
                 log_policy = masked_log_softmax(seen.all(self._actor, copy), mask)  # [N, A]
                 log_prob = log_policy.gather(1, action)[:, 0]
-                entropy = -(log_policy.exp() * log_policy).sum(1)
+                entropy = -mean_over(log_policy.exp(), log_policy, mask)
                 objective = self._objective(advantage, log_prob, before)
                 actor_loss = -(weight * (objective + entropy_weight * entropy)).sum()
                 descend(actor_loss, self._actor_optimiser, self._actor, self.gradient_norm)

@@ -118,7 +118,7 @@ class AveragePolicy:
     ) -> dict[str, float]:
         """Add what `add` takes, learn if there is anything to learn, and tell the metrics."""
         self.add(batch, rows, policy, iteration)
-        if self.memory.fewest:
+        if self.memory.begun:  # a copy without items gets no gradient
             self.learn()
         return self.metrics()
 

@@ -13,6 +13,7 @@ The items of iteration t weigh t^power, as in linear CFR and Deep CFR (arXiv:181
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from poker_rl.learning.room import demand
 
 FEW = 100_000  # rows, which are merged at every addition
 NEW = 1 / 8  # share of more rows at which they are merged
+MERGING = 5  # times the memory's own bytes, at most, while it merges
 
 
 class Targets(NamedTuple):
@@ -47,12 +49,15 @@ class Means:
         agents: whose decisions it keeps.
         capacity: observations of a copy, on average over the copies.
         power: of the iteration, in an item's weight.
+        beside: memories that have to fit in as well.
 
     Raises:
         Refused: if it does not fit into memory.
     """
 
-    def __init__(self, agents: Agents, capacity: int, power: float) -> None:
+    def __init__(
+        self, agents: Agents, capacity: int, power: float, *, beside: Sequence[Means] = ()
+    ) -> None:
         self._agents, self._power = agents, power
         self._capacity = capacity * agents.copies
         self._bits = agents.column.dtype == torch.bool
@@ -76,8 +81,10 @@ class Means:
         row = sum(
             part.dtype.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
         )
+        self.bytes = int((1 + NEW) * self._capacity) * row
         what = f"capacity: {capacity:,} observations for each of {agents.copies} networks"
-        demand(what, int((1 + NEW) * self._capacity) * row, torch.device("cpu"))
+        needed = MERGING * self.bytes + sum(other.bytes for other in beside)
+        demand(what, needed, torch.device("cpu"))
 
     def __len__(self) -> int:
         return len(self._rows["copy"])
@@ -88,6 +95,8 @@ class Means:
 
     def add(self, items: Decisions) -> None:
         """Merge some decisions into the memory."""
+        if not len(items):
+            return
         weight = float(self.iteration) ** self._power
         seen = items.observation
         new = {

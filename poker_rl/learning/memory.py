@@ -168,6 +168,7 @@ class Memory:
         self._first = torch.arange(copies, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(copies, 1, dtype=torch.float64, device=device)
         self._fewest: int | None = None
+        self._begun = False
         self._bits = torch.from_numpy(BITS).to(device, torch.bool)
 
     def demand_batch(self, key: str, count: int) -> None:
@@ -198,6 +199,12 @@ class Memory:
         if self._fewest is None:  # the processes ask each other once between two calls of `add`
             self._fewest = processes.least(int(min(self.added.min(), self.capacity)))
         return self._fewest
+
+    @property
+    def begun(self) -> bool:
+        """Whether any copy has an item, in whichever process of the run."""
+        self._begun = self._begun or processes.most(int(self.added.max())) > 0
+        return self._begun
 
     @property
     def fill(self) -> float:
@@ -294,7 +301,7 @@ class Memory:
         self._fill(state)
 
     def _fill(self, state: dict[str, Any]) -> None:
-        self._fewest = None
+        self._fewest, self._begun = None, False
         for name, copies in state["items"].items():
             for first, items in zip(self._first[:, 0].tolist(), copies, strict=True):
                 self._parts[name][first : first + len(items)] = items.to(self._device)

@@ -19,6 +19,15 @@ def masked_softmax(logits: Tensor, legal: Tensor) -> Tensor:
     return logits.masked_fill(~legal, -torch.inf).softmax(-1)
 
 
+def mean_over(policy: Tensor, value: Tensor, legal: Tensor) -> Tensor:
+    """The mean of values [..., A] over the legal actions by their probabilities -> [...].
+
+    What illegal actions have, log probabilities of -3e38 for one, gets no gradient: with a weight
+    above 1 it would be infinite.
+    """
+    return (policy * value.masked_fill(~legal, 0.0)).sum(-1)
+
+
 def regret_matching(regrets: Tensor, legal: Tensor) -> Tensor:
     """Probabilities in proportion to the positive regrets of legal actions [..., A].
 

@@ -120,7 +120,8 @@ class Advice:
         _, cards, line = (*played.infoset_name(record).split(" "), "")[:3]
         own, _, board = cards.partition("|")
         seat = int(record["to_act"])
-        call = int(record["price"] - record["paid"][seat])
+        price, stacks = int(record["price"]), played.stack_of
+        call = min(price, stacks[seat] if stacks else price) - int(record["paid"][seat])
         words = [f"{seat_name(played, seat)} with {own}"]
         words += [f"board {board}"] * bool(board)
         words.append(f"after {line}" if line else "first to act")

@@ -109,7 +109,7 @@ class Journal:
         for number, line in enumerate(data[:whole].splitlines(), 1):
             try:
                 read = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 read = None
             if not isinstance(read, dict):
                 raise Refused(f"{self.path}: line {number} is no line of a session")

@@ -183,11 +183,11 @@ def log(view: Mapping[str, Any], width: int) -> Text:
 
 
 def bars(
-    whose: str, chances: Sequence[Mapping[str, Any]], chosen: str | None = None
+    whose: str, chances: Sequence[Mapping[str, Any]], most: int, chosen: str | None = None
 ) -> RenderableType:
-    """Chances of moves, the likeliest first; the one that was chosen is marked."""
+    """Chances of the likeliest moves, and of the one that was chosen, which is marked."""
     shown = sorted(chances, key=lambda one: -one["chance"])
-    kept = [one for i, one in enumerate(shown) if i < BARS or one["label"] == chosen]
+    kept = [one for i, one in enumerate(shown) if i < most or one["label"] == chosen]
     grid = Table.grid(padding=(0, 2, 0, 0))
     for justify in ("left", "left", "right", "left"):
         grid.add_column(justify=justify, no_wrap=True)
@@ -251,7 +251,7 @@ def outcome(view: Mapping[str, Any]) -> Text:
 
 
 def judged(
-    view: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], at: int
+    view: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], at: int, most: int
 ) -> list[RenderableType]:
     """A decision of a finished hand: the table before it, chances and grade."""
     step = steps[at]
@@ -265,12 +265,12 @@ def judged(
     ]
     asked = view["session"]["adviser"] if step["grade"] else name
     if step["chances"] is not None:
-        parts.append(bars(f"Chances of {asked}", step["chances"], step["chosen"]))
+        parts.append(bars(f"Chances of {asked}", step["chances"], most, step["chosen"]))
     if step["grade"]:
         parts.append(verdict(step["grade"], view))
         if step["grade"]["equilibrium"]:
             known = step["grade"]["equilibrium"]
-            parts.append(bars("Chances in an equilibrium", known, step["chosen"]))
+            parts.append(bars("Chances in an equilibrium", known, most, step["chosen"]))
     return parts
 
 

@@ -22,7 +22,7 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -259,10 +259,13 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "The body has to be application/json.")
     read = b""
-    async for piece in request.stream():
-        read += piece
-        if len(read) > LARGEST_BODY:
-            raise HTTPException(413, f"The body is longer than {LARGEST_BODY} bytes.")
+    try:
+        async for piece in request.stream():
+            read += piece
+            if len(read) > LARGEST_BODY:
+                raise HTTPException(413, f"The body is longer than {LARGEST_BODY} bytes.")
+    except ClientDisconnect:
+        raise HTTPException(400, "The body broke off.") from None  # which nobody is left to read
     try:
         asked = json.loads(read)
     except (ValueError, RecursionError):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -152,14 +153,16 @@ class Session:
         number, ring = _number(line["hand"]), tuple(line["ring"])
         if number in self._finished:
             raise ValueError
-        hand = Hand(tuple(line["deck"]), tuple(line["actions"]), int(line["variant"]))
+        deck, actions = _whole(line["deck"]), _whole(line["actions"])
+        hand = Hand(deck, actions, int(line["variant"]))
         record = final(self.table, hand)
         dealt = Dealt(self.table, self._seed, number, ring, record)
         places = set(range(self.table.game.seats))
         at_table = YOU in ring and len(set(ring)) == len(ring) and places.issuperset(ring)
-        if not dealt.over or not at_table or dealt.won() != line["won"]:
-            raise ValueError
         lucky = None if line["lucky"] is None else float(line["lucky"])
+        known = lucky is None or isfinite(lucky)
+        if not dealt.over or not at_table or not known or dealt.won() != line["won"]:
+            raise ValueError
         self._keep(number, Finished(hand, ring, line["won"], lucky), record)
 
     def _keep(self, number: int, finished: Finished, record: np.ndarray) -> None:
@@ -347,6 +350,13 @@ def _number(value: Any) -> int:
     if type(value) is not int or value < 1:
         raise ValueError
     return value
+
+
+def _whole(values: Any) -> tuple[int, ...]:
+    """A list of whole numbers, as a file has it; ValueError if it is none."""
+    if type(values) is not list or not all(type(value) is int for value in values):
+        raise ValueError
+    return tuple(values)
 
 
 def has_phh(game: Game) -> bool:

@@ -18,6 +18,7 @@ DIGITS = 9  # at most in an amount
 HELP = (
     ("F, C, R", "fold; check or call; bet or raise"),
     ("1 to 5", "the smallest bet or raise, half the pot, two thirds, the pot, all-in; then R"),
+    ("", "where the game lists its sizes: the first, the second, …"),
     ("R", "where there is a choice of amounts: type one, then Enter; Escape puts it away"),
     ("arrows", "change the amount by a unit, with Shift by a chip; of cards, the next legal play"),
     ("P", "pass"),
@@ -57,7 +58,7 @@ class Sitting:
         self._amount: int | None = None
         self._typed: str | None = None
         self._leaving = False
-        self._screen: Callable[[int], list[RenderableType]] = self._table
+        self._screen: Callable[[int, int], list[RenderableType]] = self._table
 
     @property
     def turn(self) -> int:
@@ -66,14 +67,14 @@ class Sitting:
 
     # What there is to see.
 
-    def drawn(self, width: int) -> RenderableType:
-        """All of the screen."""
-        parts = [screen.heading(self._view, width), Text(), *self._screen(width), Text()]
+    def drawn(self, width: int, bars: int) -> RenderableType:
+        """All of the screen, with so many bars of chances at the most."""
+        parts = [screen.heading(self._view, width), Text(), *self._screen(width, bars), Text()]
         if self.message:
             parts.append(Text(self.message, "bold"))
         return Group(*parts, self._foot(width))
 
-    def _table(self, width: int) -> list[RenderableType]:
+    def _table(self, width: int, bars: int) -> list[RenderableType]:
         view = self._view
         scene = view["result"]["shown"] if self._over else view["scene"]
         won = view["result"]["won"] if self._over else None
@@ -92,7 +93,8 @@ class Sitting:
         if self._over:
             return [*parts, screen.outcome(view), screen.grades(view, self._steps, width)]
         if self._hint is not None:
-            parts.append(screen.bars(f"{self._hint['adviser']} would", self._hint["chances"]))
+            whose = f"{self._hint['adviser']} would"
+            parts.append(screen.bars(whose, self._hint["chances"], bars))
             if self._hint["value"] is not None:
                 parts.append(screen.expected(self._hint, view))
             parts.append(Text())
@@ -125,13 +127,13 @@ class Sitting:
         items += [("S", "session"), ("?", "help"), ("Q", "leave")]
         return screen.packed((screen.key(*item) for item in items), width)
 
-    def _replay(self, width: int) -> list[RenderableType]:
-        return screen.judged(self._view, self._steps, self._at)
+    def _replay(self, width: int, bars: int) -> list[RenderableType]:
+        return screen.judged(self._view, self._steps, self._at, bars)
 
-    def _statistics(self, width: int) -> list[RenderableType]:
+    def _statistics(self, width: int, bars: int) -> list[RenderableType]:
         return screen.statistics(self._view, width)
 
-    def _help(self, width: int) -> list[RenderableType]:
+    def _help(self, width: int, bars: int) -> list[RenderableType]:
         return [screen.explained(HELP)]
 
     # What there is to do.

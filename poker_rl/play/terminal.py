@@ -15,6 +15,7 @@ from rich.console import Console
 from poker_rl.config.settings import Refused
 from poker_rl.play import screen
 from poker_rl.play.keys import Keyboard, keys_of_line
+from poker_rl.play.screen import BARS
 from poker_rl.play.session import Session
 from poker_rl.play.sitting import Sitting
 from poker_rl.storage.disk import at, say
@@ -52,11 +53,9 @@ def by_keys(sitting: Sitting) -> None:
         while True:
             size = os.get_terminal_size(sys.stdout.fileno())
             columns, rows = size.columns or USUAL[0], size.lines or USUAL[1]
-            lines = written(sitting, columns, terminal=True)
-            if len(lines) > rows:  # then blank lines go first, and the top after them
-                lines = [line for line in lines if line][-rows:]
+            lines = fitted(sitting, columns, rows)
             with at("standard output"):
-                sys.stdout.write("\x1b[H" + "\x1b[K\n".join(lines) + "\x1b[K\x1b[J")
+                sys.stdout.write("\x1b[H" + "\x1b[K\n".join(lines[-rows:]) + "\x1b[K\x1b[J")
                 sys.stdout.flush()
             turn = sitting.turn
             if not sitting.press(keyboard.read()):
@@ -76,22 +75,38 @@ def by_lines(sitting: Sitting) -> None:
         for key in keys_of_line(line):
             if not sitting.press(key):
                 return
-            if sitting.refused:  # the line is not what it was meant to be
-                sitting.put_away()
-                break
-            if sitting.turn != turn:  # what follows was not meant for the next decision
+            if sitting.refused or sitting.turn != turn:  # the rest was meant for another table
                 break
         if not sitting.refused and sitting.wants_enter(key):
             sitting.press("enter")
+        if sitting.refused:  # nothing of the line stays for the next one
+            sitting.put_away()
         say("\n".join(["", *written(sitting, columns, terminal=False)]))
 
 
-def written(sitting: Sitting, columns: int, terminal: bool) -> list[str]:
-    """The lines of the screen, in colours on a terminal that has them (https://no-color.org)."""
+def fitted(sitting: Sitting, columns: int, rows: int) -> list[str]:
+    """The lines of a screen that may have so many rows, if it can do with them.
+
+    Blank lines go first, then the chances of the least likely moves.
+    """
+    lines = written(sitting, columns, terminal=True)
+    for most in range(BARS, 0, -1):
+        if len(lines) <= rows:
+            break
+        lines = [line for line in written(sitting, columns, terminal=True, bars=most) if line]
+    return lines
+
+
+def written(sitting: Sitting, columns: int, terminal: bool, bars: int = BARS) -> list[str]:
+    """The lines of the screen, in colours on a terminal that has them (https://no-color.org).
+
+    Args:
+        bars: the most chances of moves that are shown at once.
+    """
     width = min(columns, WIDEST)
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=terminal, highlight=False)
-    console.print(sitting.drawn(width))
+    console.print(sitting.drawn(width, bars))
     text = file.getvalue()
     encoding = sys.stdout.encoding
     if not encoding.lower().startswith("utf"):

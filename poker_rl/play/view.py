@@ -13,7 +13,7 @@ from poker_rl.games.scene import Move, Scene
 from poker_rl.play.table import YOU, Dealt
 
 KEYS = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet": "r", "raise": "r"}
-SIZE_KEYS = ("minimum", "half pot", "two thirds of the pot", "pot", "all-in")  # 1 to 5
+SIZES = ["minimum", "half pot", "two thirds of the pot", "pot", "all-in"]  # keys 1 to 5
 
 
 def hand_seen(hand: Dealt, since: int, names: Sequence[str]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def hand_seen(hand: Dealt, since: int, names: Sequence[str]) -> dict[str, Any]:
         "phase": "over" if hand.over else "act",
         "ring": ring_seen(hand, names),
         "scene": plain_scene(game.scene(record, hand.yours)),
-        "moves": [] if hand.over else [move_for_view(move) for move in game.moves(record)],
+        "moves": [] if hand.over else moves_seen(game.moves(record), amounts is not None),
         "amounts": amounts
         and {"low": amounts.low, "high": amounts.high, "unit_chips": game.unit_chips},
         "past": [{"seat": step.seat, "label": step.move.label} for step in hand.steps[:since]],
@@ -70,8 +70,20 @@ def plain_scene(scene: Scene) -> dict[str, Any]:
     return {**vars(scene), "places": [vars(place) for place in scene.places]}
 
 
-def move_for_view(move: Move) -> dict[str, Any]:
-    """A move as plain values, with what its button says and the key that stands for it."""
-    size = SIZE_KEYS.index(move.size) + 1 if move.size in SIZE_KEYS else None
-    key = KEYS.get(move.kind, "") if size is None else str(size)
-    return {**vars(move), "key": key, "label": move.label}
+def moves_seen(moves: Sequence[Move], any_amount: bool) -> list[dict[str, Any]]:
+    """Moves as plain values, each with what its button says and the key that stands for it.
+
+    Bets and raises of listed sizes are numbered; where any amount may be bet, each of the usual
+    sizes has its own number.
+    """
+    sizes = SIZES if any_amount else [move.size for move in moves if move.size]
+    return [
+        {
+            **vars(move),
+            "key": str(sizes.index(move.size) + 1)
+            if move.size in sizes
+            else KEYS.get(move.kind, ""),
+            "label": move.label,
+        }
+        for move in moves
+    ]

@@ -64,6 +64,7 @@ def read(games, tables, out):
     for i in range(len(tables)):
         game, table = games[i], tables[i]
         shown = game.shown[table.street]
+        to_come = shown < game.shown[game.streets - 1]
         for j in range(HOLE):
             cards[j] = table.deck[table.to_act * HOLE + j]
         for j in range(shown):
@@ -72,7 +73,7 @@ def read(games, tables, out):
             out[i] = before_flop(cards)
         elif top_pair_or_better(cards, shown):
             out[i] = BET
-        elif any_pair(cards, shown) or (shown < BOARD and draws(cards, shown)):
+        elif any_pair(cards, shown) or (to_come and draws(cards, shown)):
             out[i] = CALL
         else:
             out[i] = FOLD

@@ -17,9 +17,11 @@ from poker_rl.games.game import Game
 from poker_rl.storage import checkpoint
 from poker_rl.storage.folder import read_folder
 
-# Settings of an algorithm: which layers networks have in common, in what they tell values, and how
-# much an iteration weighs in the means that sd_cfr keeps.
-ALIKE = ("shared", "reward", "reward_power", "reward_scale", "reward_unit", "power")
+# Settings of an algorithm: whom networks play for and which layers they have in common, in what
+# they tell values, and how much an iteration weighs in the means that sd_cfr keeps.
+NETWORKS = ("members", "instances", "shared")
+VALUES = ("reward", "reward_power", "reward_scale", "reward_unit")
+ALIKE = (*NETWORKS, *VALUES, "power")
 
 
 def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: Game) -> str:

@@ -441,6 +441,32 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.Monk
         assert one == pytest.approx(other, rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.parametrize("name", ["leduc", "big2"])
+def test_no_weight_of_a_bonus_makes_gradients_of_illegal_actions_infinite(name: str) -> None:
+    heavy = Constant(start=1e3)
+    learner = ppo(game_of(name), tables=8, steps=8, entropy=heavy, magnet=heavy, last=heavy)
+    for _ in range(3):
+        assert all(np.isfinite(value) for value in learner.learn().values())
+
+
+def test_an_average_network_learns_though_some_nodes_are_the_opponents() -> None:
+    calls = build(option("player", "call"), "opponent", game=kuhn())
+    settings = {"members": "node", "average": average(capacity=1000)}
+    learner = ppo(kuhn(), opponent=calls, **settings)
+    play = learner._averages.play
+    assert play is not None
+    before = [weight.detach().clone() for weight in play.module.parameters()]
+    told = [learner.learn() for _ in range(2)]
+    moved = [
+        (now != then).flatten(1).any(1)
+        for now, then in zip(play.module.parameters(), before, strict=True)
+    ]
+    assert told[-1]["loss/average"] > 0
+    items = torch.from_numpy(play.memory.added > 0)
+    assert 0 < items.sum() < len(items)
+    assert all(torch.equal(one, items) for one in moved)
+
+
 @pytest.mark.parametrize("tables", [1, 2])
 def test_a_batch_of_hardly_any_decisions_diverges_in_nothing(tables: int) -> None:
     algorithm = ppo(kuhn(), tables=tables, steps=1, minibatches=1)

@@ -19,7 +19,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability, values
 from poker_rl.games.poker.limit import Poker
 from poker_rl.games.tree import Tree, tree_of
-from poker_rl.learning import room
+from poker_rl.learning import means, room
 from poker_rl.learning.agents import Agents, Seats
 from poker_rl.learning.branching import Decisions, traverse
 from poker_rl.learning.exact_average import ExactAverage
@@ -315,3 +315,28 @@ def test_nor_does_it_after_a_warm_start() -> None:
         warm.take_over(first.state_dict())
         warm.add(items)
         assert (warm._rows["weight"] == 2).all()  # each was met by both
+
+
+def test_hands_in_which_the_traverser_decides_nothing_do_no_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the big blind, if the other seat folds."""
+    sizes, add = [], Means.add
+
+    def watched(memory: Means, items: Decisions) -> None:
+        sizes.append(len(items))
+        add(memory, items)
+
+    monkeypatch.setattr(Means, "add", watched)
+    algorithm = learner(build(option("game", "limit_holdem"), "game"), hands=1)
+    for _ in range(20):
+        assert all(np.isfinite(value) for value in algorithm.learn().values())
+    assert 0 in sizes
+
+
+def test_both_memories_and_what_merging_takes_have_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(means, "demand", lambda what, needed, device: asked.append(needed))
+    sd_cfr = learner(kuhn(), capacity=50_000)
+    one = sd_cfr._regret_memory.bytes
+    assert asked == [means.MERGING * one, means.MERGING * one + one]

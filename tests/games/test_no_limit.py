@@ -353,6 +353,20 @@ def test_history(name):
             assert chips == pytest.approx(record["paid"][order], abs=1e-3)
 
 
+@pytest.mark.parametrize(("stacks", "folds"), [([100, 100], 1), ([100, 100, 100], 2)])
+def test_the_record_of_a_hand_that_ends_by_folds_is_whole(stacks, folds):
+    definition = holdem(stacks)
+    record = hand(definition, " ".join(["2h 7d", "As Ad", "Kc Kd"][: len(stacks)]), 6).records[0]
+    tables = hand(
+        definition, " ".join(["2h 7d", "As Ad", "Kc Kd"][: len(stacks)]), 6, *[FOLD] * folds
+    )
+    over = tables.records[0]
+    assert over["over"]
+    marks = int(record["marks"])
+    assert over["chips"][:marks].tolist() == record["chips"][:marks].tolist()
+    assert definition.line_name(over) == "r6" + folds * "f"
+
+
 def test_history_of_a_no_limit_hand():
     """[2 seats, 4 streets, fold call raise, chips put in, stack, share of it left]."""
     steps, lengths = hand(holdem([100, 50]), TWO, 6, CALL).history()

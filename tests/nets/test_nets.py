@@ -8,7 +8,12 @@ import pytest
 import torch
 
 from poker_rl.config.settings import Refused
-from poker_rl.nets.chances import masked_log_softmax, masked_softmax, regret_matching
+from poker_rl.nets.chances import (
+    masked_log_softmax,
+    masked_softmax,
+    mean_over,
+    regret_matching,
+)
 from poker_rl.nets.copies import copies_of, routed, take
 from poker_rl.nets.dense import MLP, BetWeight, Layer, Size, Together, clip_gradients
 from poker_rl.nets.sparse import WIDE, places
@@ -203,9 +208,9 @@ def test_illegal_actions_have_no_chance_and_no_gradient():
 
     logs = masked_log_softmax(logits, legal)
     torch.testing.assert_close(logs.exp(), chances)
-    entropy = -(logs.exp() * logs).sum()
-    (gradient,) = torch.autograd.grad(entropy, logits)
-    assert entropy.isfinite()
+    entropy = -mean_over(logs.exp(), logs, legal)
+    torch.testing.assert_close(entropy[1], torch.tensor(2.0).log())
+    (gradient,) = torch.autograd.grad(1000 * entropy.sum(), logits)
     assert gradient.isfinite().all()
     assert not gradient[~legal].any()
 

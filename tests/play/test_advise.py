@@ -88,6 +88,12 @@ def test_the_answer_does_not_depend_on_cards_that_nobody_knows(name, player):
     assert sum(answers[0]) == pytest.approx(1)
 
 
+def test_nobody_can_call_more_than_is_left(capsys):
+    """The small blind, 50 chips in all, has put in 2 of them and faces a raise to 150."""
+    asked = ["game=nolimit_holdem", "game.stacks=[200,50]", "player=uniform", "grid=false"]
+    assert "pot 152 chips, 48 to call" in told(capsys, *asked, "hand=AsKd", "actions=c r150")
+
+
 def test_the_value_is_that_of_the_players_critic():
     definition = game("limit_holdem")
     player = load_algorithm("ppo", definition).players()["current"]

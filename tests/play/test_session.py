@@ -437,14 +437,17 @@ def test_files_that_are_no_sessions_are_refused(tmp_path: Path) -> None:
     later.unlink()
     with pytest.raises(Refused, match="is not a file"):
         Session.resumed(tmp_path / "none.jsonl", table("kuhn"))
-    wrong: dict[str, Any] = {
-        "deck": [2, 2],
-        "actions": [9],
-        "ring": [1, 1],
-        "won": [-won for won in hand["won"]],
-        "variant": 3,
-    }
-    for key, value in wrong.items():
+    wrong: list[tuple[str, Any]] = [
+        ("deck", [2, 2]),
+        ("deck", "20"),
+        ("actions", [9]),
+        ("actions", [hand["actions"]]),
+        ("ring", [1, 1]),
+        ("won", [-won for won in hand["won"]]),
+        ("variant", 3),
+        ("lucky", float("inf")),
+    ]
+    for key, value in wrong:
         with pytest.raises(Refused, match="line 3 is no hand of kuhn"):
             Session.resumed(line_changed(file, 2, **{key: value}), table("kuhn"))
     for dealt in (0, -5, 2.5, True):
@@ -452,6 +455,10 @@ def test_files_that_are_no_sessions_are_refused(tmp_path: Path) -> None:
             Session.resumed(line_changed(file, 1, dealt=dealt), table("kuhn"))
     with pytest.raises(Refused, match="first line"):
         Session.resumed(line_changed(file, 0, seed="7"), table("kuhn"))
+    copy = line_changed(file, 2)
+    copy.write_text(copy.read_text() + "[" * 100_000 + "\n")
+    with pytest.raises(Refused, match="is no line of a session"):
+        Session.resumed(copy, table("kuhn"))
     file.write_text("[]\n")
     with pytest.raises(Refused, match="line 1 is no line"):
         Journal(file).read()

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import code
@@ -23,13 +24,17 @@ from rich.console import Console, RenderableType
 from servers import against
 from terminals import Person, terminal
 
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.games.poker.table import CALL
 from poker_rl.play import screen
 from poker_rl.play.keys import keys_of, keys_of_line
 from poker_rl.play.screen import card
 from poker_rl.play.session import Session
-from poker_rl.play.sitting import LABELS
-from poker_rl.play.terminal import sit_down
+from poker_rl.play.sitting import LABELS, Sitting
+from poker_rl.play.table import Seated, Table
+from poker_rl.play.terminal import fitted, sit_down, written
+from poker_rl.players.load import load_player
 
 TABLES = {  # quick opponents; what they do does not matter here
     "kuhn": ["uniform"],
@@ -118,13 +123,35 @@ def test_a_whole_hand(
     written = at_terminal(monkeypatch, session, tmp_path, columns, plays)
     for one in seen:
         lines = one.split("\n")
-        assert len(lines) <= 24
+        assert re.search(r"· (hand|game) \d", lines[0])
         assert max(map(len, lines)) <= columns
     assert "\x1b[1;38;5;" in written  # cards have colours
     (file,) = tmp_path.iterdir()
     assert written.endswith(f"Go on with: poker-rl play ui=terminal session={file}\r\n")
     hands = [line for line in map(json.loads, file.read_text().splitlines()) if "hand" in line]
     assert len(hands) == 1
+
+
+def test_a_low_terminal_shows_fewer_chances_and_all_the_rest() -> None:
+    session = Session.new(against("nolimit_holdem_2to9", "uniform", *["call"] * 7), None, 5)
+    sitting = Sitting(session)
+    whole, low = 0, set()
+    for _ in range(60):
+        sitting.press("h")
+        lines = written(sitting, 60, terminal=False)
+        fits = [re.sub(r"\x1b\[[\d;]*m", "", line).rstrip() for line in fitted(sitting, 60, 24)]
+        assert len(fits) <= 24
+        assert (fits[0], fits[-1]) == (lines[0], lines[-1])
+        assert {line for line in lines if line} - set(fits) <= {*filter(has_a_bar, lines)}
+        whole = max(whole, sum(map(bool, lines)))
+        low.add(sum(map(has_a_bar, fits)))
+        sitting.press("space" if "[Space]" in lines[-1] else "c")
+    assert whole > 24
+    assert len(low & {*range(1, screen.BARS)}) > 1
+
+
+def has_a_bar(line: str) -> bool:
+    return re.search(r" \d+(\.\d)? %( |$)", line) is not None
 
 
 def test_amounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,6 +295,35 @@ def test_a_line_with_a_wrong_key_plays_no_part_of_it(
     out = in_lines(monkeypatch, capsys, session, f"{line}\n")
     assert "does nothing here; ? tells what keys do." in out
     assert session.view()["turn"] == before["turn"]
+
+
+def test_nothing_of_a_refused_line_stays_for_the_next(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session.new(against("nolimit_holdem", "call"), None, 3)
+    out = in_lines(monkeypatch, capsys, session, "r 999\nr 12\n")
+    assert "from 4 to 200" in out
+    assert "you: Raise to 12" in out
+
+    session = Session.new(against("big2", "lowest", "lowest", "lowest"), None, 3)
+    singles = [list(move["cards"]) for move in session.view()["moves"] if len(move["cards"]) == 1]
+    own = session.view()["scene"]["places"][session.view()["ring"][0]["seat"]]["cards"]
+    assert [own[0]] not in singles
+    assert [own[2]] in singles
+    out = in_lines(monkeypatch, capsys, session, "1 3\n1\n")
+    assert out.count("These cards are no legal play") == 2  # the third card was not left over
+
+
+@pytest.mark.parametrize("sizes", [[0.75, 1.5, 2.5], [0.5, 1, "all_in"]])
+def test_listed_sizes_are_numbered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sizes: list[Any]
+) -> None:
+    game = build(option("game", "nolimit_holdem") | {"bet_sizes": sizes}, "game")
+    calls = Seated("call", load_player("call", game))
+    session = Session.new(Table(game, [calls], calls), None, 3)
+    bets = [move for move in session.view()["moves"] if move["to"]]
+    assert [move["key"] for move in bets] == ["1", "2", "3"]
+    assert f"you: {bets[1]['label']}" in in_lines(monkeypatch, capsys, session, "2 r\n")
 
 
 @pytest.mark.usefixtures("here")

@@ -10,6 +10,7 @@ from random_games import POKER, game, play
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.matches import against
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.poker.notation import position
 from poker_rl.players.holdem import granted
 from poker_rl.players.load import class_of
 
@@ -98,3 +99,14 @@ def test_it_beats_five_that_play_at_random(name):
     # Both are measured: five standard errors of the difference.
     assert abs(found.value - won) < 2.5 * np.hypot(found.half_width, half_width)
     assert found.value > found.half_width
+
+
+@pytest.mark.parametrize(("name", "calls"), [("limit_holdem", True), ("flop_holdem", False)])
+@pytest.mark.parametrize(("hand", "board"), [("2h7h", "Kh9h4c"), ("8s7h", "5d9cKh")])
+def test_a_draw_is_worth_a_call_while_a_card_is_to_come(name, calls, hand, board):
+    definition = game(name)
+    faced = position(definition, None, hand, board, "c c / r")
+    nothing = position(definition, None, "2s7c", "Kh9h4c", "c c / r")
+    rules = bot("rules", definition)
+    assert rules.probabilities(faced).tolist() == [[0, 1, 0] if calls else [1, 0, 0]]
+    assert rules.probabilities(nothing).tolist() == [[1, 0, 0]]

@@ -172,7 +172,8 @@ def test_a_run_that_went_on_meanwhile_is_another_start(refused: Callable[..., st
         ("algo.reward_scale=4.5", "has algo.reward_scale 2.0, and this run 4.5"),
         ("net.hidden=[9]", "has net.hidden [8], and this run [9]"),
         ("net.activation=tanh", "has net.activation relu, and this run tanh"),
-        ("algo.instances=2", "has networks of other shapes; algo.instances: 1 there, 2 here"),
+        ("algo.instances=2", "has algo.instances 1, and this run 2"),
+        ("algo.members=seat", "has algo.members shared, and this run seat"),
     ],
 )
 def test_what_does_not_fit_is_told_before_there_is_a_folder(

@@ -237,6 +237,7 @@ def step(game, table, action):
     if table.over or not (folds | raises | (action == CALL)):
         table.error = 1
         return
+    mark = table.marks
     if no_limit(table):
         note(game, table, min(action, RAISE))
     else:
@@ -270,8 +271,8 @@ def step(game, table, action):
     paid = table.paid[seat]
     table.paid[seat] = paid if folds else put
     table.over = (live == 1) | (closed & done)
-    if no_limit(table):
-        table.chips[table.marks - 1] = table.paid[seat]
+    if no_limit(table) and table.marks > mark:  # with two seats a fold has no mark
+        table.chips[mark] = table.paid[seat]
     if not table.over:
         street += closed
         count = table.raises + raises

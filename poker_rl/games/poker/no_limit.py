@@ -202,9 +202,10 @@ class NoLimit(PokerGame):
 
     def line_name(self, record: np.void) -> str:
         """The actions so far, with the chips raised to, as in `r6c`."""
-        moves = int(record["moves"])
-        chips = record["chips"][int(record["marks"]) - moves :]
+        line = record["line"][: record["moves"]].tolist()
+        blinds = sum(blind > 0 for blind in self.blinds) if self.forced_raises else 0
+        chips = record["chips"][blinds:].tolist()  # after each move; blinds have the first places
         return "".join(
             f"r{to}" if action >= RAISE else "fc"[action]
-            for action, to in zip(record["line"][:moves].tolist(), chips.tolist(), strict=False)
+            for action, to in zip(line, chips, strict=False)
         )

@@ -563,9 +563,10 @@ document.addEventListener("keydown", (event) => {
 });
 
 $("table").addEventListener("wheel", (event) => {
-  if (!view?.amounts) return;
+  const by = event.deltaY || (event.shiftKey ? event.deltaX : 0); // with Shift some systems turn the wheel sideways
+  if (!view?.amounts || !by) return;
   event.preventDefault();
-  shift(event.deltaY < 0 ? 1 : -1, event.shiftKey);
+  shift(by < 0 ? 1 : -1, event.shiftKey);
 }, { passive: false });
 
 // A button that the mouse has pressed gives the focus back, so that Space is the next hand again.
