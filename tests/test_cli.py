@@ -23,6 +23,7 @@ import poker_rl
 from poker_rl import cli
 from poker_rl.config.listing import about, annotated, groups
 from poker_rl.config.options import CONF, option
+from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.learning.arithmetic import has_bfloat16
 from poker_rl.runs import job
 from poker_rl.runs.run import Diverged
@@ -31,6 +32,8 @@ from poker_rl.runs.train import train as train_for_real
 from poker_rl.storage import checkpoint
 
 pytestmark = pytest.mark.usefixtures("here")
+
+FIGURES = Evaluation.figures  # which `here` leaves out
 
 
 # Help and lists.
@@ -485,11 +488,51 @@ def test_evaluate_tells_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[s
     out = capsys.readouterr().out
     assert re.search(r"raise +bound/lbr .* 60 ", out)
     assert "bound/fold, vacuous" in out
+    assert code("evaluate", *anew(large, "deals=100", "out=more")) == 0
+    (csv,) = Path("more").glob("*.csv")
+    assert re.search(r"bound/lbr,.*,lower_bound,102,", csv.read_text())  # whole boards, of 3 hands
     assert code("evaluate", *anew(large, "lbr=false")) == 0
     out = capsys.readouterr().out
     assert re.search(
         r"exploitability of raise: not known: what fold wins, -.*\(lower_bound, v", out
     )
+
+
+def test_beside_others_a_player_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """`call` has the second seat in what is measured; what `raise` would do there is its own."""
+    given = ["game=kuhn", "player=raise", "evaluation.others=call", "lbr=true", "deals=600"]
+    assert code("evaluate", *given) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"after a check +1.000 / \S+ +1.000 / \S+ +1.000 / ", out)
+    assert re.search(r"exploitability of raise: at least .* ante/hand, lower_bound by lbr\n", out)
+
+
+def test_figures_of_any_player_have_files(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert code(*TRAIN, "name=p1", "figures=false") == 0
+    (folder,) = runs()
+    monkeypatch.setattr(Evaluation, "figures", FIGURES)
+    assert code("evaluate", "game=kuhn", f"player={folder}", "figures=true", "out=drawn") == 0
+    (file,) = Path("drawn").rglob("*.png")
+    at = last_row(folder)["decisions"]
+    assert file.name == f"policy_outputs_kuhn_cfr_plus_p1_{at}_average.png"
+    met = ["game=kuhn", "player=call", "evaluation.most_nodes=1", "deals=30"]
+    capsys.readouterr()
+    assert code("evaluate", *met, f"evaluation.opponents=[{folder}]") == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"poker-rl: evaluation.opponents: {folder} ends as the name of a perce")
+    assert code("evaluate", *met, f"evaluation.opponents=[{folder}:average,raise]") == 0
+
+
+def test_a_run_of_several_copies_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["algo=vpg", "algo.hands=8", "algo.instances=2", "budget=60", "figures=false"]
+    many = ["evaluation.most_nodes=1", "evaluation.opponents=[call]", "evaluation.deals=30"]
+    assert code("train", *small, *many) == 0
+    (folder,) = runs()
+    assert code("evaluate", f"run={folder}", "figures=true") == 0
+    assert code("evaluate", f"run={folder}", "figures=true", "earlier=1") == 2
+    assert "matches and bounds are of one copy" in capsys.readouterr().err
 
 
 def test_train_measures_exactly_at_a_pace_of_its_own() -> None:

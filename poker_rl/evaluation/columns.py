@@ -72,4 +72,4 @@ def number(value: float, half_width: float | None = None) -> str:
     if half_width is None or half_width < rounding:
         return f"{value if abs(value) > rounding else 0:.4g}"
     decimals = max(0, 1 - int(np.floor(np.log10(half_width))))
-    return f"{value:.{decimals}f} ± {half_width:.{decimals}f}"
+    return f"{value:z.{decimals}f} ± {half_width:.{decimals}f}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -36,6 +37,7 @@ from poker_rl.storage.folder import METRICS, read_folder, read_rows
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LONGEST_STEM = 100  # characters of a figure's file
 FEW_SNAPSHOTS = 5
 
 
@@ -100,7 +102,9 @@ def evaluate_run(
         else:
             players = {player: wanted.load(f"{snapshot}:{player}")}
     if earlier is None:
-        earlier = FEW_SNAPSHOTS if wanted.figures and wanted.evaluation.tree is None else 0
+        drawn = wanted.figures and wanted.evaluation.tree is None
+        single = all(one.instances == 1 for one in players.values())  # several meet nobody
+        earlier = FEW_SNAPSHOTS if drawn and single else 0
     before = snapshots_before(run, int(snapshot.stem))
     places = np.linspace(0, len(before) - 1, min(earlier, len(before)))
     return evaluate_players(
@@ -265,9 +269,20 @@ def draw(
         say("no figures: the game is too large for a policy to be drawn, and there is no match")
         return
     folder.mkdir(exist_ok=True)
-    for name, figure in drawn.items():
-        save(figure, folder / f"{name}.png", origin)
+    for stem, figure in zip(stems(drawn), drawn.values(), strict=True):
+        save(figure, folder / f"{stem}.png", origin)
     say(f"figures: {folder}")
+
+
+def stems(names: Iterable[str]) -> list[str]:
+    """What the files of figures are called: a figure's name may have a player's path in it."""
+    found: list[str] = []
+    for name in names:
+        stem = re.sub(r"[^\w.+-]+", "_", name)[-LONGEST_STEM:]
+        while stem in found:
+            stem += "_"
+        found.append(stem)
+    return found
 
 
 def match_all(
@@ -316,6 +331,6 @@ def kuhn_bets(evaluation: Evaluation, players: Mapping[str, Player]) -> dict[str
     if tree is None or not is_kuhn(tree):
         return {}
     return {
-        name: bets(tree, evaluation.median(tree, evaluation.policies(tree, player)))
+        name: bets(tree, evaluation.median(tree, evaluation.own_policies(tree, player)))
         for name, player in players.items()
     }

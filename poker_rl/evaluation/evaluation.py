@@ -28,7 +28,7 @@ from poker_rl.evaluation import grid
 from poker_rl.evaluation.equilibrium import FIRST, SECOND, bets, member
 from poker_rl.evaluation.exploitability import exploitability, gains, values
 from poker_rl.evaluation.matches import Deals, against, unit_of
-from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.measurement import PERCENTILE, Measurement
 from poker_rl.evaluation.reduction import Make, Reduce, reduction
 from poker_rl.evaluation.walked import cost, demand_walk, walk
 from poker_rl.games.game import Game
@@ -82,6 +82,9 @@ class Evaluation:
             for name in self.opponents:
                 if self.opponents.count(name) > 1:
                     raise Refused(f"{name} is named twice; name each player once")
+                if PERCENTILE.search(f"/{name}"):
+                    what = "ends as the name of a percentile does"
+                    raise Refused(f"{name} {what}; say which player of it, as in {name}:current")
             self._opponents = {name: load(name) for name in self.opponents}
         self.reduction = self.reduced(self.reduce, self.control)
         if self.exact_every is not None:
@@ -188,14 +191,18 @@ class Evaluation:
 
     def policies(self, tree: Tree, player: Player) -> np.ndarray:
         """The policies of a player's K instances, [K, I, A], the others in their seats."""
-        one = player.instances == 1
-        records = tree.records if one else np.tile(tree.records, player.instances)
-        chances = policy_at(self._game, player, records)
-        policies = chances.reshape(player.instances, *tree.legal.shape)
+        policies = self.own_policies(tree, player)
         if self._others is None:
             return policies
         others = policy_at(self._game, self._others, tree.records)
         return np.where((tree.owner == 0)[:, None], policies, others)
+
+    def own_policies(self, tree: Tree, player: Player) -> np.ndarray:
+        """What a player's K instances do in every seat, [K, I, A]."""
+        one = player.instances == 1
+        records = tree.records if one else np.tile(tree.records, player.instances)
+        chances = policy_at(self._game, player, records)
+        return chances.reshape(player.instances, *tree.legal.shape)
 
     def measure(self, tree: Tree, policy: np.ndarray) -> Measures:
         """Exact measures of a policy [I, A]."""
@@ -250,7 +257,7 @@ class Evaluation:
         drawn |= grid.figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():
-                drawn |= self.pictures(self.tree, name, self.policies(self.tree, player))
+                drawn |= self.pictures(self.tree, name, player)
         return {name: figure for name, figure in drawn.items() if figure is not None}
 
     def networks(
@@ -278,11 +285,13 @@ class Evaluation:
             "losses": figures.losses(curves, self.axis, self.smoothing),
         }
 
-    def pictures(self, tree: Tree, name: str, policies: np.ndarray) -> dict[str, Figure | None]:
-        """Figures of a player's policies [K, I, A]: the median by exploitability, if K > 1."""
+    def pictures(self, tree: Tree, name: str, player: Player) -> dict[str, Figure | None]:
+        """Figures of a player's own policy; of several instances the median by exploitability."""
         from poker_rl.evaluation import policies as pictures
+        from poker_rl.evaluation.figures import brief
 
-        policy, title = self.median(tree, policies), f"Policy: {name.replace('_', ' ')}"
+        policies = self.own_policies(tree, player)
+        policy, title = self.median(tree, policies), f"Policy: {brief(name).replace('_', ' ')}"
         if len(policies) > 1:
             title += f", median of {len(policies)} by exploitability"
         if not is_kuhn(tree):

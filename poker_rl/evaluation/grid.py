@@ -206,7 +206,8 @@ def figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
     """
     if not has_grid(game):
         return {}
-    from poker_rl.evaluation.grids import draw  # matplotlib takes a while to import
+    from poker_rl.evaluation.figures import brief  # matplotlib takes a while to import
+    from poker_rl.evaluation.grids import draw
 
     assert isinstance(game, AnyPoker)
     drawn, several = {}, len(game.record) > 1
@@ -231,7 +232,9 @@ def figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
                     ]
                     for block in blocks
                 ]
-                title += f": {name.replace('_', ' ')}" + (f", {seats} seats" if several else "")
+                title += f": {brief(name).replace('_', ' ')}" + (
+                    f", {seats} seats" if several else ""
+                )
                 key += f"_{name}" + (f"_{seats}_seats" if several else "")
                 drawn[key] = draw(grids, title, game.ranks)
     return drawn

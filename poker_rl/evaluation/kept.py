@@ -15,6 +15,7 @@ from poker_rl.evaluation.report import Report, marked
 from poker_rl.storage.folder import write_text
 
 EVALUATIONS = "evaluations"  # in a run's folder
+HEADS_UP = 2  # seats of the games that have bounds
 COLUMNS = ["evaluation", "decisions", "player", "measure", "value", "unit", "deals", "seed"]
 
 
@@ -77,7 +78,7 @@ def rows_of(kept: Mapping[str, Any]) -> list[list[str]]:
         add(match["player"], f"against/{match['against']}", match["won"], match["deals"])
     for one in kept.get("bounds", []):  # which earlier versions did not have
         vacuous = ", vacuous" if one["won"]["kind"] == VACUOUS else ""
-        add(one["player"], f"bound/{one['by']}{vacuous}", one["won"], kept["deals"])
+        add(one["player"], f"bound/{one['by']}{vacuous}", one["won"], one["hands"] // HEADS_UP)
     for one in kept.get("table", []):  # which earlier versions did not have
         add(one["player"], "table", one["won"], kept["deals"])
     return found

@@ -119,10 +119,11 @@ class Optimal(Kuhn):
         drawing.footnote(figure, f"exact, from the policies' probabilities{drawing.shaded(shown)}")
         return super().curves(curves) | {"distance": figure}
 
-    def pictures(self, tree: Tree, name: str, policies: np.ndarray) -> dict[str, Figure | None]:
+    def pictures(self, tree: Tree, name: str, player: Player) -> dict[str, Figure | None]:
         """The best and the median model of each learner, and the optimum."""
         from poker_rl.evaluation import policies as pictures
 
+        policies = self.policies(tree, player)
         own = bets(tree, policies)  # [K, 4, 3]
         rows: list[list[pictures.Bets]] = []
         for who, far in zip(SEATS, distance(own), strict=True):

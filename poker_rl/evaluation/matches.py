@@ -141,7 +141,7 @@ def against(
     if reduce is None:
         won = play(game, players, deals, seed, watch)[:, 0]
     else:
-        reduction = reduce(players)
+        reduction = reduce(players, seed)
         won = play(game, players, deals, seed, [*watch, reduction.add], reduction.duplicate)[:, 0]
         won = reduction.reduced(won)
     blocks = won * scale

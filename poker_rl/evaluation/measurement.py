@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from poker_rl.evaluation.columns import number
 from poker_rl.players.player import Player
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ class Measurement:
 
     @property
     def _number(self) -> str:
-        wide = self.half_width
-        interval = "" if wide is None else f" ± {wide:.{'0f' if wide >= 100 else '2g'}}"
-        return f"{self.value:.4g}{interval} {self.unit}"
+        return f"{number(self.value, self.half_width)} {self.unit}"
 
 
 class Evaluator(Protocol):

@@ -43,8 +43,8 @@ class Reduction(Protocol):
         """What the first player won in each deal, in chips [deals], with less luck in it."""
 
 
-Make = Callable[[Sequence[Player]], Reduction]
-"""The reduction of a match of these players, in the order of the first rotation."""
+Make = Callable[[Sequence[Player], int], Reduction]
+"""The reduction of a match of these players, in the order of the first rotation, and its seed."""
 
 
 def reduction(reduce: Reduce, game: Game, control: Player | None) -> Make | None:
@@ -60,10 +60,10 @@ def reduction(reduce: Reduce, game: Game, control: Player | None) -> Make | None
         return None
     if reduce == "aivat":
         demand_poker(game)
-        return lambda players: Aivat(game, players)
+        return lambda players, seed: Aivat(game, players)
     if len(game.record) > 1:
         raise Refused(f"reduce: control is of a table of so many seats, and {game.name} draws them")
-    return lambda players: Control(game, players[0] if control is None else control)
+    return lambda players, seed: Control(game, players[0] if control is None else control, seed)
 
 
 class Control:
@@ -71,9 +71,10 @@ class Control:
 
     duplicate = False
 
-    def __init__(self, game: Game, player: Player) -> None:
+    def __init__(self, game: Game, player: Player, seed: int) -> None:
         self._game, self._player = game, player
-        self._generator = np.random.Generator(np.random.PCG64(0))
+        own = np.random.SeedSequence([seed, 1])  # not what the match itself is drawn with
+        self._generator = np.random.Generator(np.random.PCG64(own))
         self._won: list[np.ndarray] = []
 
     def add(self, tables: Tables, rotation: np.ndarray) -> None:

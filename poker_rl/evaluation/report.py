@@ -133,7 +133,7 @@ class Report:
                 key=lambda bound: lower_end(bound.won),
             )
             won = number(best.won.value, best.won.half_width)
-            if exactly is not None:
+            if exactly is not None and exactly.kind == "exact":
                 told = f"{number(exactly.value)} {exactly.unit}, {exactly.kind}"
             elif best.won.kind == LOWER_BOUND:
                 told = f"at least {won} {best.won.unit}, {best.won.kind} by {best.by}"
@@ -228,7 +228,8 @@ class Report:
                 writer.writerow({"player": name, "measure": tag} | asdict(one) | played)
         for bound in self.bounds:
             measure = {"player": bound.player, "measure": f"bound/{bound.by}"}
-            writer.writerow(measure | asdict(bound.won) | {"deals": self.deals})
+            dealt = {"deals": bound.hands // self.game.seats}
+            writer.writerow(measure | asdict(bound.won) | dealt)
         for match in self.matches:
             measure = {"player": match.player, "measure": f"against/{match.against}"}
             known = {"deals": match.deals, "exact": match.exact}

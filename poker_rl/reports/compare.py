@@ -76,6 +76,11 @@ def compared(runs: Sequence[Trained], asked: Compare) -> Iterator[Figures]:
     for name in asked.tags or ():
         if not any(run.tag_of(name) in run.curves for run in runs):
             raise Refused(f"tags: no run has recorded {name}; there are {', '.join(known)}")
+    how = asked.x, asked.at, asked.unfinished
+
+    def counts(run: Trained) -> bool:
+        return run.counts(*how)
+
     for game in games:
         own = [run for run in runs if run.game == game]
         names = list(dict.fromkeys(name for run in own for name in run.measures))
@@ -88,7 +93,7 @@ def compared(runs: Sequence[Trained], asked: Compare) -> Iterator[Figures]:
         if not names:
             what = "the tags asked for" if asked.tags else "any measurement"
             raise Refused(f"{own[0].folder}: no run of {game} has recorded {what}")
-        yield Figures(game, grouped(own), names, asked.x, asked.at, asked.unfinished)
+        yield Figures(game, grouped(own, counts), names, *how)
 
 
 def demand_axis(runs: Sequence[Trained], x: str) -> None:

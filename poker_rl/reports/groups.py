@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,12 +52,20 @@ def flattened(node: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
             yield key, value
 
 
-def grouped(runs: Sequence[Trained]) -> list[Group]:
-    """Groups in the order in which their first runs come; all runs are of one game."""
+def _finished(run: Trained) -> bool:
+    return run.finished
+
+
+def grouped(runs: Sequence[Trained], counts: Callable[[Trained], bool] = _finished) -> list[Group]:
+    """Groups in the order in which their first runs come; all runs are of one game.
+
+    Args:
+        counts: whether a run is in the means: of a seed's runs the newest is kept that is.
+    """
     by_settings: dict[str, list[Trained]] = {}
     for run in runs:
         # Runs of earlier versions lack settings that are new; null leaves those out, too.
-        told = {key: value for key, value in flat(run.cfg).items() if value is not None}
+        told = {key: alike(value) for key, value in flat(run.cfg).items() if value is not None}
         same = json.dumps(told, sort_keys=True, default=str)
         by_settings.setdefault(same, []).append(run)
     parts = list(by_settings.values())
@@ -66,11 +74,23 @@ def grouped(runs: Sequence[Trained]) -> list[Group]:
     groups = []
     for label, own, part in zip(labels(heads, settings), settings, parts, strict=True):
         newest: dict[Any, Trained] = {}
-        for run in sorted(part, key=lambda run: (run.finished, str(run.manifest.get("start")))):
+        for run in sorted(part, key=lambda run: (counts(run), run.finished, start_of(run))):
             newest[run.cfg.get("seed")] = run
         kept = sorted(newest.values(), key=lambda run: str(run.cfg.get("seed")).zfill(20))
         groups.append(Group(label, own, kept, [run for run in part if run not in kept]))
     return groups
+
+
+def alike(value: Any) -> Any:
+    """A value whose whole numbers are all of one kind: 1e6 and 1000000 ask for the same."""
+    if isinstance(value, list):
+        return [alike(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def start_of(run: Trained) -> str:
+    """When it began, in words that sort by time."""
+    return str(run.manifest.get("start"))
 
 
 def head_of(run: Trained) -> str:
@@ -110,7 +130,7 @@ def _comparable(settings: Flat, key: str) -> str:
     if follows and isinstance(budget, int) and budget > 0:
         share = value / budget
         value = round(share, 6) if share <= 1 else value
-    return json.dumps(value, sort_keys=True, default=str)
+    return json.dumps(alike(value), sort_keys=True, default=str)
 
 
 def _telling(keys: Sequence[str]) -> list[str]:

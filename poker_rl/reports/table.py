@@ -30,12 +30,8 @@ class Figures:
     unfinished: bool
 
     def counts(self, run: Trained) -> bool:
-        """Whether a run is in the means: it has finished or, at a place, come so far."""
-        if not run.curves:
-            return False
-        if self.at is not None:
-            return run.end(self.x) >= self.at
-        return run.finished or self.unfinished
+        """Whether a run is in the means."""
+        return run.counts(self.x, self.at, self.unfinished)
 
     def counted(self, group: Group) -> list[Trained]:
         """The runs of a group that are in the means."""
@@ -59,7 +55,8 @@ class Figures:
 
     def progress(self, group: Group) -> float | None:
         """How far the runs that count have come on the axis, or as far as they are looked at."""
-        return self._mean_of([self._row_at(run) for run in self.counted(group)])
+        rows = [self._row_at(run) for run in self.counted(group)]
+        return self._mean_of([row for row in rows if row is not None])
 
     def minutes(self, group: Group) -> float | None:
         """How long the runs that count took until then."""
@@ -67,14 +64,16 @@ class Figures:
         mean = self._mean_of([one for one in seconds if one is not None])
         return None if mean is None else mean / 60
 
-    def _row_at(self, run: Trained) -> float:
+    def _row_at(self, run: Trained) -> float | None:
+        """Where on the axis the last row is that a run's figures are of; None: it has none."""
         places = self._places(run)
         places = places if self.at is None else places[places <= self.at]
-        return float(places[-1]) if len(places) else run.end(self.x)
+        return float(places[-1]) if len(places) else None
 
     def _places(self, run: Trained) -> np.ndarray:
-        """Where on the axis a run has rows of what is compared."""
-        return run.points(run.tag_of(self.names[0]), self.x)[0]
+        """Where on the axis a run has rows of what is compared, rising."""
+        own = [run.points(run.tag_of(name), self.x)[0] for name in self.names]
+        return np.unique(np.concatenate(own))
 
     @staticmethod
     def _mean_of(values: Sequence[float]) -> float | None:
@@ -157,8 +156,8 @@ class Figures:
         for package, versions in different_versions(runs).items():
             yield f"versions of {package} differ: {', '.join(versions)}"
         counted = [run for group in self.groups for run in self.counted(group)]
-        if self.at is not None and counted:
-            rows = [self._row_at(run) for run in counted]
+        rows = [row for run in counted if (row := self._row_at(run)) is not None]
+        if self.at is not None and rows:
             following = [place for run in counted for place in self._places(run) if place > self.at]
             yield (
                 f"each figure is that of a run's last row at or before {self.at:,.0f} {self.x};"

@@ -49,6 +49,16 @@ class Trained:
         """Whether it has spent its budget."""
         return bool(self.manifest["status"] == "finished")
 
+    def counts(self, x: str, at: float | None, unfinished: bool) -> bool:
+        """Whether it is in means: it has finished or, at a place on an axis, come so far.
+
+        Args:
+            unfinished: whether it is in means of final figures too when it has not finished.
+        """
+        if not self.curves:
+            return False
+        return self.finished or unfinished if at is None else self.end(x) >= at
+
     @cached_property
     def headline(self) -> str | None:
         """The player that is measured first, None before anything is measured."""

@@ -39,6 +39,19 @@ def test_95_in_100_reduced_intervals_hold_the_exact_value():
     assert held / runs == pytest.approx(0.95, abs=4 * 0.0154)
 
 
+def test_a_control_player_draws_anew_in_each_match():
+    """Else means over matches would keep the luck of one."""
+    one, two = (Policies(KUHN, random_policies(KUHN, seed=seed)) for seed in (1, 2))
+    make = reduction("control", KUHN, None)
+    won = []
+    for seed in (1, 2, 1):
+        control = make([one, two], seed)
+        play(KUHN, [one, two], 50, seed=0, watch=[control.add], duplicate=False)
+        won.append(np.concatenate(control._won))
+    assert not np.array_equal(won[0], won[1])
+    assert np.array_equal(won[0], won[2])
+
+
 def test_half_the_width_of_duplicate_deals_in_limit_holdem():
     load = loader(HOLDEM)
     make = reduction("aivat", HOLDEM, None)

@@ -182,6 +182,35 @@ def test_figures_at_a_place_are_those_of_the_row_before(capsys):
     assert "the next one" not in said(capsys, "r", "at=40", "x=hands")
 
 
+def test_at_a_place_the_newest_run_of_a_seed_that_came_so_far_counts(capsys):
+    stopped = {"status": "interrupted", "start": "2026-01-01"}
+    run_folder("r/older", [row(0, 1), row(90, 0.25)], manifest=stopped)
+    run_folder("r/newer", [row(0, 1), row(20, 0.5)], manifest=stopped | {"start": "2026-01-02"})
+    out = said(capsys, "r", "at=80")
+    assert "0.25" not in out  # which is of a later row
+    assert "not in the means: r/newer, another run of seed 0 counts" in out
+    assert "rows are at 0 to 0, the next one after them is at 90" in " ".join(out.split())
+
+
+def test_the_place_is_that_of_the_figures_that_a_run_has(capsys):
+    """One run has measured a match with one bot and one with another, at other places."""
+    for name, places in (("call", (0, 30, 60)), ("raise", (0, 20, 50))):
+        rows = [
+            {"decisions": at, "time/elapsed_s": at, f"eval/average/against/{name}": at}
+            for at in places
+        ]
+        run_folder(f"r/{name}", rows, evaluation={"opponents": [name]})
+    out = said(capsys, "r", "at=40")
+    assert "rows are at 20 to 30, the next one after them is at 50" in " ".join(out.split())
+
+
+def test_the_same_value_in_other_words_is_the_same_setting(capsys):
+    for seed, budget, sizes in ((0, 100, [1, 2]), (1, 100.0, [1.0, 2])):
+        run_folder(f"r/{seed}", [row(0, 1)], seed=seed, budget=budget, game={"sizes": sizes})
+    (group,) = grouped([read_run(Path(f"r/{seed}")) for seed in (0, 1)])
+    assert len(group.runs) == 2
+
+
 def test_a_place_that_the_runs_of_one_game_have_not_come_to(capsys):
     run_folder("r/a", [row(0, 1), row(100, 1)])
     run_folder("r/b", [row(0, 1)], names={"game": "leduc"})
