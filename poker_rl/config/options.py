@@ -165,6 +165,15 @@ def of_the_user(conf: Sequence[Path]) -> list[Path]:
     return list(conf[: conf.index(CONF)])
 
 
+def alike(value: Any) -> Any:
+    """Plain values whose whole numbers are all of one kind: 1e6 and 1000000 ask for the same."""
+    if isinstance(value, dict):
+        return {key: alike(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [alike(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def find_option(group: str, name: str, conf: Sequence[Path] = (CONF,)) -> Path:
     """The file of one option of a group, such as the player `uniform`.
 

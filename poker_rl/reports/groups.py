@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from poker_rl.config.options import alike
 from poker_rl.reports.trained import Trained
 from poker_rl.storage.folder import PLACE
 
@@ -79,13 +80,6 @@ def grouped(runs: Sequence[Trained], counts: Callable[[Trained], bool] = _finish
         kept = sorted(newest.values(), key=lambda run: str(run.cfg.get("seed")).zfill(20))
         groups.append(Group(label, own, kept, [run for run in part if run not in kept]))
     return groups
-
-
-def alike(value: Any) -> Any:
-    """A value whose whole numbers are all of one kind: 1e6 and 1000000 ask for the same."""
-    if isinstance(value, list):
-        return [alike(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def start_of(run: Trained) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignor
 
 from poker_rl.storage.disk import at
 
+START = "events.out.tfevents."  # of a file's name
+
 
 class Board:
     """A new event file in a run folder.
@@ -29,8 +32,12 @@ class Board:
     """
 
     def __init__(self, folder: Path, purge_step: int) -> None:
-        # The files of a run are read in the order of their names.
-        name = f"events.out.tfevents.{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"
+        # The files of a run are read in the order of their names, whatever the clock says.
+        now = f"{time.time():017.6f}"
+        if older := [path.name.split(".")[3:5] for path in folder.glob(f"{START}*")]:
+            last = max(Decimal(".".join(parts)) for parts in older)
+            now = f"{max(Decimal(now), last + Decimal('0.000001')):017.6f}"
+        name = f"{START}{now}.{socket.gethostname()}.{os.getpid()}"
         self.path = folder / name
         self.file = self.path.open("xb")
         self._records = RecordWriter(self.file)

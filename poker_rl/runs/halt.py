@@ -80,7 +80,7 @@ def halting(folder: Path) -> Iterator[None]:
         for other, handler in before.items():
             signal.signal(other, handler)
         children = multiprocessing.active_children()
-        if not children:  # to wait for
+        if not children or mark_of(folder, os.getpid()).exists():  # nobody else to wait for
             raise KeyboardInterrupt
         for process in children:
             if number != signal.SIGINT and mark_of(folder, process.pid or 0).exists():

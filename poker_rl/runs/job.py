@@ -18,7 +18,7 @@ import torch
 from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.horizons import resolved
-from poker_rl.config.options import of_the_user, option_files, plain
+from poker_rl.config.options import key_of, of_the_user, option_files, plain
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused, about, ran_out
 from poker_rl.evaluation.measurement import Evaluator
@@ -39,6 +39,7 @@ from poker_rl.runs.train import train
 from poker_rl.runs.warm_start import begin_with
 from poker_rl.storage.checkpoint import STATE
 from poker_rl.storage.disk import error_line, say
+from poker_rl.storage.folder import Taken
 
 if TYPE_CHECKING:
     from poker_rl.config.compose import Composed
@@ -85,6 +86,13 @@ def attempt(
         metrics, measurements = start(settings, asked.overrides, conf, begun, watch, member)
         units = {tag: one["unit"] for tag, one in measurements.items()}
         return replace(outcome, status="finished", metrics=metrics, units=units)
+    except Taken as error:
+        if "name" in map(key_of, asked.overrides):
+            return replace(outcome, status="refused", exit_code=2, message=str(error))
+        message = f"{error.folder} is in use: another process has just begun it"
+        return replace(
+            outcome, status="in use", exit_code=2, message=message, folder=str(error.folder)
+        )
     except Refused as error:
         named = {Diverged: "diverged", InUse: "in use"}
         status = named.get(type(error), "refused")

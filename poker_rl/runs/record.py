@@ -107,7 +107,7 @@ class Recorder:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> dict[str, float]:
-        """Go on from a checkpoint, rows written after it are dropped; the last row.
+        """Go on from a checkpoint; the last row. Rows after it are there until `drop_the_rest`.
 
         Raises:
             Refused: if rows from before it are missing.
@@ -117,7 +117,6 @@ class Recorder:
         numbers = [*sums.values(), *counts.values()]
         if sums.keys() != counts.keys() or not all(map(is_number, numbers)):
             raise Refused(f"{self.folder}: its checkpoint is damaged: the sums are no numbers")
-        self.file.truncate(offset)
         self.file.seek(offset)
         self.last_step, self.last = state["last_step"], dict(state["last"])
         self.sums, self.counts = dict(state["sums"]), dict(state["counts"])
@@ -125,6 +124,10 @@ class Recorder:
         self.purge_step = self.last["decisions"] + 1
         self.settings = None  # TensorBoard has them from the first time
         return rows[-1]
+
+    def drop_the_rest(self) -> None:
+        """Drop the rows that were written after the checkpoint."""
+        self.file.truncate()
 
     def add(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
         """Gather what one `learn` returned."""

@@ -33,9 +33,12 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
     unit = "budget_unit"  # told first: horizons that follow the budget could not be resolved
     if unit in map(key_of, overrides) and at(settings, unit) != at(kept, unit):
         raise Refused(f"{unit}: {KEEPS}")
-    asked = resolved({**settings, "budget": kept.get("budget")})  # as they were when it began
+    _, manifest = read_folder(folder)
+    first = manifest.get("budget", kept.get("budget"))  # which a run may have been given more than
+    asked = resolved({**settings, "budget": first})
     for override in overrides:
         key = key_of(override)
+        key = "names.experiment" if key == "experiment" else key
         value = at(settings, key)
         may_change = key.partition(".")[0] in MAY_CHANGE
         if may_change and value is ABSENT:
@@ -43,7 +46,7 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
         if may_change:
             put(kept, key, value)
         elif value is ABSENT or at(asked, key) != at(kept, key):
-            raise Refused(f"{key}: {KEEPS}")
+            raise Refused(f"{key.removeprefix('names.')}: {KEEPS}")
     return kept
 
 

@@ -49,7 +49,7 @@ class Outcome:
         """Leave word of it to the summary, which may be reading, on another machine too."""
         # Where a file system is mounted may differ, and so may the folder that one stands in.
         folder = os.path.relpath(self.folder, sweep) if self.folder else ""
-        with replaced(file_of(sweep, number)) as beside:
+        with replaced(file_of(sweep, number), shared=True) as beside:
             beside.write_text(json.dumps(asdict(replace(self, folder=folder))))
 
 
@@ -123,7 +123,7 @@ def begin(sweep: Path, jobs: Sequence[list[str]]) -> Path | None:
     made = lacking(sweep)
     make_folder(sweep)
     if not (sweep / JOBS).exists():
-        with replaced(sweep / JOBS) as beside:
+        with replaced(sweep / JOBS, shared=True) as beside:
             beside.write_text(json.dumps(list(jobs)))
     for number in range(len(jobs)):
         before = outcome_of(sweep, number)
@@ -200,7 +200,7 @@ class Summary:
         writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)))
         writer.writeheader()
         writer.writerows(rows)
-        with replaced(self.path) as beside:
+        with replaced(self.path, shared=True) as beside:
             beside.write_text(text.getvalue())
 
     def report(self, signal: int | None, made: Path | None) -> int:
@@ -226,7 +226,7 @@ class Summary:
             self.write()
             say(f"summary: {self.path}")
         elif refused and made is not None:
-            shutil.rmtree(self.sweep)
+            shutil.rmtree(self.sweep, ignore_errors=True)  # another process may be at it too
             remove_made(self.sweep.parent, made)
         codes = {outcome.exit_code for outcome in self.outcomes}
         return max(codes, key=lambda code: (code > 2, code == 1, code))  # then a bug, a refusal

@@ -53,7 +53,7 @@ def begin(
     names = cfg["names"]
     # A resumed run may change some settings, and the name would no longer be true.
     label = label_of(overrides, MAY_CHANGE | PLACE)
-    manifest = describe(cfg["seed"], device)
+    manifest = describe(cfg["seed"], device) | {"budget": cfg["budget"]}  # it may be given more
     folder = new_folder(Path(cfg["outputs"]), names["game"], names["algo"], cfg["name"], label)
     try:
         # first of all, as it keeps out another run that was started with the same name just now
@@ -99,6 +99,7 @@ def go_on(
         copy_files(folder, files)
         write_config(folder, cfg)
         write_manifest(folder, manifest)
+        run.recorder.drop_the_rest()
     except BaseException:
         with suppress(OSError):
             run.recorder.close()
@@ -152,12 +153,13 @@ def train(
     else:
         run = go_on(cfg, algorithm, game, evaluation, resume, device, files)
     run.watch = watch
+    stop = Stop()
     try:
         say(f"run folder: {run.folder}")
         if resume is None:
             tell_of_early_ends(run)
         begun(run.folder)
-        with Stop() as stop:
+        with stop:
             run.loop(stop)
             if run.step < run.budget:
                 run.save(run.recorder.state_dict())
@@ -170,6 +172,8 @@ def train(
         stopped = isinstance(error, Interrupted | KeyboardInterrupt | BrokenPipeError)
         with suppress(OSError):  # what failed may fail again, and the first error is told
             run.close("interrupted" if stopped else "failed", None if stopped else error)
+        if isinstance(error, Interrupted) and stop.number:  # whatever else ended it
+            raise Interrupted(stop.number, str(error)) from None
         raise
     for place, (tag, one) in enumerate(first_of_each(run.recorder.measurements).items()):
         say(f"{tag}{' (headline player)' if place == 0 else ''}: {one.under(tag)}")

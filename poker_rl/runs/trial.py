@@ -24,6 +24,7 @@ from poker_rl.storage.disk import say
 from poker_rl.storage.folder import METRICS, read_folder, read_rows
 
 DATABASE = "study.db"
+SIGNAL = 128  # an exit code above tells of a signal
 
 
 class Ended(Exception):
@@ -143,7 +144,7 @@ class Trials:
             outcome = attempt(composed, self.conf, note, watch)
         if outcome.status == "finished":
             return self.metric_of(outcome.metrics)
-        if early:
+        if early and outcome.exit_code <= SIGNAL:
             raise TrialPruned(f"within the run of seed {seed}")
         if outcome.status in ("refused", "diverged"):
             finished = trial.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])

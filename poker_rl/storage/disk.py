@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from socket import gethostname
 
 from poker_rl.config.settings import Refused
 
@@ -39,13 +40,17 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def replaced(path: Path, shared: bool = False) -> Iterator[Path]:
     """A file beside this one to write to; in the end it takes its place, flushed to the disk.
 
     Whatever happens, there is the whole old file or the whole new one; after a failure the old one,
     and nothing beside it.
+
+    Args:
+        shared: other processes may be replacing the same file; the last one wins.
     """
-    beside = path.with_name(path.name + ".part")
+    whose = f".{gethostname()}-{os.getpid()}" if shared else ""
+    beside = path.with_name(f"{path.name}{whose}.part")
     try:
         yield beside
         sync(beside)

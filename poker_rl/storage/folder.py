@@ -75,6 +75,15 @@ def label_of(overrides: Sequence[str], unsaid: Collection[str]) -> str:
     return "_".join(plain)[:LABEL_CHARACTERS]
 
 
+class Taken(Refused):
+    """A run of this name is in the folder already."""
+
+    def __init__(self, folder: Path) -> None:
+        again = f"give another name, or go on with resume={folder}"
+        super().__init__(f"name: {folder} is there already; {again}")
+        self.folder = folder
+
+
 def new_folder(
     outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
 ) -> Path:
@@ -83,7 +92,8 @@ def new_folder(
     A folder of that name in which a run was killed before it wrote its manifest is used again.
 
     Raises:
-        Refused: if there is one of this name already, or something else is in the way.
+        Taken: if there is one of this name already.
+        Refused: if something else is in the way.
     """
     parent = outputs / game / algo
     with about("outputs"):
@@ -97,8 +107,7 @@ def new_folder(
             if name is None:
                 continue  # another run began in this microsecond
             if not folder.is_dir() or {path.name for path in folder.iterdir()} - FIRST:
-                again = f"give another name, or go on with resume={folder}"
-                raise Refused(f"name: {folder} is there already; {again}") from None
+                raise Taken(folder) from None
         return folder
 
 

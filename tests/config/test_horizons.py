@@ -240,7 +240,9 @@ def test_a_resumed_run_whose_step_size_is_not_0_keeps_its_schedules() -> None:
     assert code(*SHORT, "algo.lr.end=1e-4") == 0
     (folder,) = runs()
     # its own command may be repeated, null for what it stood for then
-    assert code(*anew(SHORT, "algo.lr.end=1e-4", f"resume={folder}", "budget=500")) == 0
+    for budget in (500, 600):
+        more = f"budget={budget}"
+        assert code(*anew(SHORT, "algo.lr.end=1e-4", f"resume={folder}", more)) == 0
     cfg = yaml.safe_load((folder / "config.yaml").read_text())
     assert dict(horizons(cfg["algo"])) == {"lr": 250.0, "entropy": 200.0}
     # whoever chose 0 for good knows

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections import defaultdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -70,8 +73,8 @@ def without_time(points: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_measurement_says_what_it_is() -> None:
     assert str(EXACT) == "0.125 ante (exact)"
-    assert str(SAMPLED) == "-0.5 ± 0.031 big blind (against call)"
-    assert SAMPLED.under("current/against/call") == "-0.5 ± 0.031 big blind"
+    assert str(SAMPLED) == "-0.500 ± 0.031 big blind (against call)"
+    assert SAMPLED.under("current/against/call") == "-0.500 ± 0.031 big blind"
     assert SAMPLED.under("current/against/recall") == str(SAMPLED)
     assert EXACT.under("current/exploitability") == str(EXACT)
     assert flatten({"current/value": EXACT, "current/match": SAMPLED}) == {
@@ -79,6 +82,10 @@ def test_a_measurement_says_what_it_is() -> None:
         "eval/current/match": -0.5,
         "eval/current/match/half_width": 0.0312,
     }
+
+
+def test_no_value_is_told_more_coarsely_than_its_interval() -> None:
+    assert str(Measurement(29836, 12.3, "mbb/hand", "x")) == "29836 ± 12 mbb/hand (x)"
 
 
 def test_the_first_measurement_of_each_player() -> None:
@@ -186,9 +193,25 @@ def test_rows_are_on_the_disk_before_tensorboard_is_imported(
     assert read_folder(tiny.only_folder())[1]["status"] == "interrupted"
 
 
+def test_tensorboard_shows_all_rows_after_the_clock_was_set_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny.train(budget=100)
+    folder = tiny.only_folder()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 3600)
+    tiny.train(folder, budget=200)
+    points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
+    assert without_time(points) == expected_curves(folder)
+
+
 def test_folders_differ_even_in_one_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = {new_folder(Path("outputs"), "kuhn", "ppo") for _ in range(50)}
-    assert len(folders) == 50
+    moment, later = datetime(2026, 1, 2), datetime(2026, 1, 3)
+    clock = iter([moment, moment, moment, later])
+    monkeypatch.setattr("poker_rl.storage.folder.datetime", Mock(now=lambda: next(clock)))
+    folders = [new_folder(Path("outputs"), "kuhn", "ppo").name for _ in range(2)]
+    assert folders == [f"{moment:%Y-%m-%d_%H-%M-%S.%f}", f"{later:%Y-%m-%d_%H-%M-%S.%f}"]
+    assert next(clock, None) is None
 
 
 @pytest.mark.parametrize("place", ["outputs", "outputs/kuhn", "outputs/kuhn/ppo"])

@@ -96,6 +96,25 @@ def test_what_does_not_fit_is_refused_untouched(
     assert contents(run) == before
 
 
+def test_what_is_refused_late_is_refused_untouched(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker's file that is damaged, for one, is read after the run's own."""
+
+    def damaged(*_: Any) -> None:
+        raise Refused("damaged")
+
+    tiny.train(run, budget=200)
+    before = contents(run)
+    with monkeypatch.context() as patch:
+        patch.setattr("poker_rl.runs.train.lead", damaged)
+        with pytest.raises(Refused, match="damaged"):
+            tiny.train(run, budget=300)
+    assert contents(run) == before
+    tiny.train(run, budget=300)
+    assert len({row["decisions"] for row in tiny.rows(run)}) == len(tiny.rows(run))
+
+
 def test_weights_that_are_huge_are_a_number(run: Path) -> None:
     spoilt(weights(1e38))(run)
     with pytest.raises(Refused, match="loss/policy is inf after"):

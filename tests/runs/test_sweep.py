@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import fcntl
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -24,7 +26,8 @@ from poker_rl.cli import train_command
 from poker_rl.cli.train_command import job_of_sweep
 from poker_rl.config import sweeps
 from poker_rl.config.compose import Composed
-from poker_rl.runs import job
+from poker_rl.runs import job, swept
+from poker_rl.runs.halt import halting, stoppable
 from poker_rl.runs.stop import Interrupted
 from poker_rl.runs.sweep import Summary
 from poker_rl.runs.swept import take_gpu
@@ -279,7 +282,7 @@ def test_the_same_settings_in_other_words_are_the_same_run() -> None:
     assert code(*TRAIN, "-m", "seed=1", "device=cpu") == 0
     (run,) = runs("kuhn/cfr_plus")
     before = (run / "manifest.json").read_text()
-    assert code(*TRAIN, "-m", "device=cpu", "seed=1,2") == 0
+    assert code(*anew(TRAIN, "-m", "device=cpu", "seed=1,2", "budget=1e1")) == 0
     assert len(runs("kuhn/cfr_plus")) == 2
     assert (run / "manifest.json").read_text() == before
 
@@ -304,10 +307,59 @@ def test_other_settings_are_another_run() -> None:
         own.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
         assert code("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
     assert len(runs("kuhn/cfr_plus")) == 2
+    yaml_of_ones_own = ["experiment=mine", "--config-dir=mine", "name=mine"]
+    for deals, status in ((50, 0), (50, 0), (60, 0)):  # how it is measured may change
+        own.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
+        assert code("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == status
+    own.write_text("# @package _global_\nseed: 9\n")
+    assert code("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == 2  # what is learnt may not
     named = [*TRAIN, "-m", "seed=1,2", "name=n${seed}"]
     assert code(*named) == code(*named) == 0  # its own runs, which are finished
     assert code(*named, "evaluate_every=5") == 2  # those of another command
-    assert len(runs("kuhn/cfr_plus")) == 4
+    assert len(runs("kuhn/cfr_plus")) == 5
+
+
+def test_a_bot_with_other_settings_is_another_opponent() -> None:
+    bot = Path("mine/player/mine.yaml")
+    bot.parent.mkdir(parents=True)
+    small = ["train", "-m", "algo=vpg", "algo.hands=8", "budget=60", "opponent=mine"]
+    for prefer in ("call", "raise", "call"):
+        bot.write_text(f"_target_: poker_rl.players.bots.FirstLegal\nprefer: [{prefer}]\n")
+        assert code(*small, "--config-dir=mine", "figures=false") == 0
+    folders = runs("kuhn/vpg")
+    assert len(folders) == 2
+    met = {(folder / "opponents/mine.yaml").read_text() for folder in folders}
+    assert len(met) == 2
+
+
+def test_a_run_that_another_process_has_just_begun_is_in_use(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was not there yet when the job looked for it."""
+    assert code(*TRAIN, "-m", "seed=1") == 0
+    (folder,) = runs("kuhn/cfr_plus")
+    manifest = (folder / "manifest.json").read_text()
+    (folder / "manifest.json").write_text(manifest.replace("finished", "running"))
+    capsys.readouterr()
+    with monkeypatch.context() as patch:
+        patch.setattr(swept, "read_manifest", lambda folder: {})
+        assert code(*TRAIN, "-m", "seed=1,2") == 2
+    assert f"{folder} is in use: another process has just begun it" in capsys.readouterr().err
+    (folder / "manifest.json").write_text(manifest)  # now it has finished
+    (later,) = [path for path in Path("outputs/sweeps").glob("*seed-1-2*") if path.is_dir()]
+    assert code("sweep", str(later)) == 0
+    assert "2 jobs: 2 finished" in capsys.readouterr().out
+
+
+def test_a_signal_while_the_processes_of_a_run_are_started_ends_the_job(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They are no jobs side by side that would have to be waited for."""
+    monkeypatch.setattr(multiprocessing, "active_children", lambda: [Mock(pid=0)])
+    with halting(tmp_path), pytest.raises(KeyboardInterrupt), stoppable(tmp_path):
+        signal.raise_signal(signal.SIGTERM)
+    with halting(tmp_path):
+        signal.raise_signal(signal.SIGTERM)  # between two jobs side by side
 
 
 def test_what_is_no_option_makes_no_other_sweep() -> None:

@@ -244,6 +244,24 @@ def test_ends_trials_early_that_look_bad(
     assert code("train", f"resume={bad}") == 0  # a run like any other
 
 
+def test_a_signal_as_a_trial_is_ended_early_stops_the_study(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}, {"algo.alpha": 1.4}]
+    metric_of = trial_module.Trials.metric_of
+
+    def stopped(self: trial_module.Trials, row: Mapping[str, float]) -> float:
+        if self.number == 1 and row["iterations"] == 20:
+            signal.raise_signal(signal.SIGTERM)
+        return metric_of(self, row)
+
+    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    with monkeypatch.context() as patch:
+        patch.setattr(trial_module.Trials, "metric_of", stopped)
+        assert code(*TUNE, "trials=3", "startup=1", "warmup=0.5") == 143
+    assert states() == ["COMPLETE", "FAIL", "WAITING"]  # to be gone on with
+
+
 def test_hyperband_ends_trials_early_too(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [{"algo.alpha": 1.5}] * 4 + [{"algo.alpha": -5.0}] * 2
     monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
