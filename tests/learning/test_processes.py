@@ -92,6 +92,10 @@ class BothMemories:
         return min(memory.fewest for memory in self.memories)
 
     @property
+    def begun(self) -> bool:
+        return any(memory.begun for memory in self.memories)
+
+    @property
     def fill(self) -> float:
         return float(np.mean([memory.fill for memory in self.memories]))
 
