@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
@@ -347,7 +347,17 @@ def open_spiel_nash_conv() -> dict[str, Work]:
 
     game = pyspiel.load_game("leduc_poker")
     uniform, tabular = pyspiel.UniformRandomPolicy(game), policy.TabularPolicy(game)
+    root = game.new_initial_state()
+    trees = [pyspiel.TabularBestResponse(game, seat, uniform) for seat in range(2)]
+
+    def prepared() -> None:
+        """Without the trees, which `nash_conv` builds each time, and without the policy's value."""
+        for tree in trees:
+            tree.set_policy(uniform)
+            tree.value_from_state(root)
+
     return {
+        "OpenSpiel C++, trees built before": counted(prepared),
         "OpenSpiel C++": counted(lambda: pyspiel.nash_conv(game, uniform)),
         "OpenSpiel Python": counted(lambda: exploitability.nash_conv(game, tabular)),
     }
@@ -448,10 +458,12 @@ def nfsp() -> Work:
 
 
 def training(experiment: str, counter: str) -> Work:
-    """Iterations of an experiment once it learns, in decisions or updates."""
+    """Iterations of an experiment once all its networks learn, in decisions or updates."""
     ours = learner(experiment)
-    while not ours.progress.updates:
-        ours.learn()
+    told: Mapping[str, float] = {}
+    averages = getattr(ours, "average", None) is not None
+    while not ours.progress.updates or (averages and "loss/average" not in told):
+        told = ours.learn()
 
     def iteration() -> int:
         before: int = getattr(ours.progress, counter)

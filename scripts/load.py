@@ -31,6 +31,8 @@ from typing import Any
 
 import httpx
 
+from poker_rl.evaluation.columns import number
+
 BAR = 0.1  # seconds
 POKER_RL = [sys.executable, "-c", "from poker_rl import cli; cli.main()"]
 
@@ -117,6 +119,8 @@ async def run(address: str, process: int, args: argparse.Namespace) -> bool:
     print(line(f"{args.think:g} s of thought", thinking, args.seconds))
     saturated = await measured(people, 0, args.seconds)
     print(line("none", saturated, args.seconds))
+    if not thinking:
+        sys.exit("--seconds: too short, nobody has acted")
     each = (computed(process) - before) / (len(thinking) + len(saturated))
     print(f"the server computes {1000 * each:.1f} ms for a request")
     print(f"{memory(process)}, after {sum(person.hands for person in people):,} hands")
@@ -125,20 +129,27 @@ async def run(address: str, process: int, args: argparse.Namespace) -> bool:
         goal = person.hands + args.hands
         while person.hands < goal:
             await person.move()
-        stats = (await person.client.get("stats")).json()
+        stats = person.view["stats"]
         for name, one in (("as played", stats), ("without luck", stats["lucky"])):
             if one and one["half_width"] is not None:
-                print(f"{name}: {one['mean']:.0f} ± {one['half_width']:.0f} {stats['unit']}")
+                print(f"{name}: {number(one['mean'], one['half_width'])} {stats['unit']}")
     for person in people:
         await person.client.aclose()
     return thinking[int(0.95 * len(thinking))] <= BAR
+
+
+def positive(word: str) -> int:
+    """A count that is at least 1."""
+    if (count := int(word)) < 1:
+        raise ValueError
+    return count
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--sessions", type=int, default=100, help="people at once")
+    parser.add_argument("--sessions", type=positive, default=100, help="people at once")
     parser.add_argument(
         "--think", type=float, default=4.0, help="seconds between two actions, on average"
     )
@@ -146,7 +157,10 @@ def main() -> int:
         "--seconds", type=float, default=20.0, help="how long each measurement takes"
     )
     parser.add_argument("--hands", type=int, default=0, help="that one person plays in the end")
-    parser.add_argument("--core", type=int, default=0, help="that the server runs on")
+    cores = sorted(os.sched_getaffinity(0))
+    parser.add_argument(
+        "--core", type=int, default=cores[0], choices=cores, help="that the server runs on"
+    )
     parser.add_argument("overrides", nargs="*", help="settings of `poker-rl play`")
     args = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -28,7 +28,8 @@ from poker_rl.config.build import build_as
 from poker_rl.config.options import CONF
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
-from poker_rl.players.load import PLAYER_NAME
+from poker_rl.players.load import PERCENTILE, PLAYER_NAME
+from poker_rl.players.network import NetworkPlayer
 from poker_rl.players.released import RELEASED, Released
 from poker_rl.storage.checkpoint import STATE, load_state, save
 from poker_rl.storage.folder import PLACE, read_folder
@@ -49,6 +50,10 @@ def released(run: Path) -> dict[str, Any]:
     algorithm = build_algorithm(settings, game, CPU, manifest["seed"])
     algorithm.load_state_dict(load_state(run / STATE)["algorithm"])
     name, player = next(iter(algorithm.players().items()))
+    if not isinstance(player, NetworkPlayer):
+        raise Refused(f"{run}: {name} is a table and no network")
+    if player.instances > 1:
+        raise Refused(f"{run}: {name} is {player.instances} copies; a player is released of one")
     words = shlex.split(manifest["command"])
     origin = {
         "command": shlex.join(word for word in words if word.partition("=")[0] not in PLACE),
@@ -69,7 +74,7 @@ def share_layers(player: dict[str, Any], count: int) -> None:
     A file holds a tensor once. The player may be an average of weights over the last iterations,
     which its critic is not; so what the critic says may differ a little from what it did.
     """
-    if player["critic"] is None:  # as where rewards were discounted
+    if player.get("critic") is None:  # as where rewards were discounted
         return
     for name, weight in player["weights"].items():
         if any(name.startswith(f"layers.{layer}.") for layer in range(count)):
@@ -90,6 +95,8 @@ def main() -> None:
     """Write the file of RUN under NAME."""
     if len(sys.argv) != 3 or not PLAYER_NAME.fullmatch(sys.argv[2]):
         sys.exit(__doc__)
+    if PERCENTILE.fullmatch(sys.argv[2]):
+        sys.exit(f"{sys.argv[2]}: no player can have this name, which measures use")
     try:
         tree = released(Path(sys.argv[1]))
     except Refused as error:

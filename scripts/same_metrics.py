@@ -20,7 +20,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 RUNS = (
+    "game=kuhn algo=cfr budget=200",
     "game=kuhn algo=cfr_plus budget=200",
+    "game=kuhn algo=cfr_linear budget=200",
+    "game=kuhn algo=dcfr budget=200",
+    "game=kuhn algo=pcfr_plus budget=200",
+    "game=kuhn algo=pdcfr_plus budget=200",
     "game=leduc algo=mccfr budget=2000",
     "game=leduc algo=public_cfr budget=20",
     "game=kuhn algo=reinforce budget=20000",

@@ -8,14 +8,16 @@
 Each row is a sweep over seeds of `poker-rl train -m`, whose command the page repeats. What has
 finished is not trained again, and what was broken off goes on where it stood, so the script can be
 stopped at any time. The page has the rows of which at least one seed has finished, and beside it,
-in docs/benchmark/<game>.csv, every measurement of every run. The part of a game of which no run is
-here, because another machine trained them, stays as it is.
+in docs/benchmark/<game>.csv, every measurement of every run. The part of a game with a row of which
+no run is here, because another machine trained it, stays as it is.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -109,8 +111,9 @@ mean, is a third of it). The unit is the ante.
 Figures are means over seeds ± half of Student's 95 % interval; a solver that draws nothing is the
 same for every seed and needs one. The player is the headline player of the run: what its algorithm
 is to be judged by, chosen beforehand. Seconds are of one core, measurements included, while the
-other core of the machine was busy too; memory is the largest that the process had, of which Python
-and its libraries are about 400 MiB.
+other core of the machine was busy too. What a machine runs first compiles rules, which takes some
+seconds: those of `cfr`, and of the first seed of `mccfr`, are mostly these. Memory is the largest
+that the process had, of which Python and its libraries are about 400 MiB.
 
 **Budgets differ, and so does the care that settings got.** Where settings were tuned:
 
@@ -162,7 +165,13 @@ class Row:
         if workers > 1:
             command += ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}"]
         print(f"\n{self.name}: {self.words}", flush=True)
-        if subprocess.run(command, check=False).returncode:
+        with subprocess.Popen(command) as sweep:
+            try:
+                code = sweep.wait()
+            except KeyboardInterrupt:  # which the sweep has heard of too: it is saving its work
+                sweep.wait()
+                sys.exit(128 + signal.SIGINT)
+        if code:
             print(f"{self.name}: not all of its runs have finished")
 
     def group(self) -> Group:
@@ -312,13 +321,19 @@ def write_page(rows: Sequence[Row]) -> None:
     for game, title in GAMES.items():
         groups = {row: row.group() for row in rows if row.game == game}
         groups = {row: group for row, group in groups.items() if group.runs}
-        if groups:
+        part = before.get(f"## {title}", "")
+        told = re.findall(r"^\| (\w+) \| ", part, re.MULTILINE)
+        elsewhere = set(told) - {"learner", *(row.algo for row in groups)}
+        if groups and elsewhere:
+            lacking = ", ".join(sorted(elsewhere))
+            print(f"{title}: its part of the page stays, no run of {lacking} is here")
+        if groups and not elsewhere:
             parts += section(game, groups)
             write_points(game, groups)
             if drawn(groups):
                 picture(game, groups)
         else:
-            parts.append(before.get(f"## {title}", ""))
+            parts.append(part)
     parts += published()
     write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts if part) + "\n")
     print(f"\nwritten: {PAGE}")

@@ -70,7 +70,10 @@ def test_all_that_make_installs_is_pinned() -> None:
         for line in (ROOT / "constraints.txt").read_text().splitlines()
         if not line.startswith("#")
     }
-    wanted, seen = [("poker-rl", ("", "dev", "joblib", "ray", "slurm"))], set()
+    wanted, seen = (
+        [("poker-rl", ("", "bench", "dev", "joblib", "play", "ray", "slurm", "tune"))],
+        set(),
+    )
     while wanted:
         name, extras = wanted.pop()
         if name in seen:

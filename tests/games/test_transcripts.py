@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from random_games import NAMES, game
-from transcripts import moves_told
+from transcripts import STANDING, moves_told
 
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.tables import Tables
@@ -43,7 +43,7 @@ def test_replay(name):
             assert definition.infoset_name(record) == infoset
             count = [int(n) for n in standing.split()]
             assert tables.definitions()["seats"] == len(count)
-            (field,) = {"paid", "left"} & set(definition.table.names)
+            (field,) = STANDING.keys() & set(definition.table.names)
             assert record[field][: len(count)].tolist() == count
             moves = {definition.move_name(record, a): a for a in np.flatnonzero(tables.legal()[0])}
             assert moves_told(list(moves)) == legal

@@ -55,6 +55,15 @@ def test_rows_are_trained_once_and_stand_on_the_page(
     assert [cell.strip() for cell in row.split("|")[1:-1]][3] == "1"
     assert "budget=4e3 seed=0`" in row
 
+    # What another machine has trained is not lost.
+    Path("docs/benchmark.md").write_text(again.replace("| mccfr |", "| cfr | x |\n| mccfr |"))
+    points = Path("docs/benchmark/kuhn.csv").read_text()
+    monkeypatch.setattr("sys.argv", ["small_games.py", "kuhn/mccfr", "seeds=2"])
+    small_games.main()
+    assert "| cfr | x |" in Path("docs/benchmark.md").read_text()
+    assert Path("docs/benchmark/kuhn.csv").read_text() == points
+    assert "its part of the page stays, no run of cfr is here" in capfd.readouterr().out
+
 
 def test_of_three_players_the_figure_is_nash_conv(monkeypatch: pytest.MonkeyPatch) -> None:
     words = "game=kuhn_3p algo=mccfr budget=100"
