@@ -196,9 +196,8 @@ def begun(journal: Path) -> dict[str, Any]:
             with journal.open() as lines:
                 table: dict[str, Any] = json.loads(lines.readline())["table"]
             names = [table["game"]["name"], *table["against"], table["adviser"] or ""]
-            if not all(isinstance(name, str) for name in names) or not FILE_NAME.fullmatch(
-                names[0]
-            ):
+            in_words = all(isinstance(name, str) for name in names)
+            if not in_words or not FILE_NAME.fullmatch(names[0]):
                 raise KeyError
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise Refused(f"{journal} is no file of a session") from None

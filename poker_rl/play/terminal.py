@@ -75,7 +75,7 @@ def by_lines(sitting: Sitting) -> None:
         for key in keys_of_line(line):
             if not sitting.press(key):
                 return
-            if sitting.refused or sitting.turn != turn:  # the rest was meant for another table
+            if sitting.refused or sitting.turn != turn:  # what follows was meant otherwise
                 break
         if not sitting.refused and sitting.wants_enter(key):
             sitting.press("enter")

@@ -7,6 +7,7 @@ one writes where it is called, and a failure is an OSError that names the file.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from decimal import Decimal
@@ -21,7 +22,9 @@ from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignor
 
 from poker_rl.storage.disk import at
 
-START = "events.out.tfevents."  # of a file's name
+START = "events.out.tfevents."  # of a file's name, before the time in seconds
+OURS = re.compile(rf"{re.escape(START)}(\d+\.\d{{6}})\.")
+TICK = Decimal("0.000001")
 
 
 class Board:
@@ -33,11 +36,10 @@ class Board:
 
     def __init__(self, folder: Path, purge_step: int) -> None:
         # The files of a run are read in the order of their names, whatever the clock says.
-        now = f"{time.time():017.6f}"
-        if older := [path.name.split(".")[3:5] for path in folder.glob(f"{START}*")]:
-            last = max(Decimal(".".join(parts)) for parts in older)
-            now = f"{max(Decimal(now), last + Decimal('0.000001')):017.6f}"
-        name = f"{START}{now}.{socket.gethostname()}.{os.getpid()}"
+        older = (OURS.match(path.name) for path in folder.iterdir())
+        times = [Decimal(found[1]) + TICK for found in older if found]
+        now = max([Decimal(f"{time.time():.6f}"), *times])
+        name = f"{START}{now:017.6f}.{socket.gethostname()}.{os.getpid()}"
         self.path = folder / name
         self.file = self.path.open("xb")
         self._records = RecordWriter(self.file)

@@ -227,11 +227,7 @@ def taking_along(
     players it began with.
     """
     settings: dict[str, Any] = deepcopy(dict(given))
-    own = {
-        path.stem: str(path)
-        for folder in of_the_user(conf)
-        for path in option_files(folder, "player")
-    }
+    own = own_bots(conf)
 
     def take(one: Any) -> Any:
         if not isinstance(one, str):
@@ -247,6 +243,15 @@ def taking_along(
             elif isinstance(value, str):
                 put(settings, key, take(value))
     return settings
+
+
+def own_bots(conf: Sequence[Path]) -> dict[str, str]:
+    """The files of the bots in the user's folders of options, by name."""
+    return {
+        path.stem: str(path)
+        for folder in of_the_user(conf)
+        for path in option_files(folder, "player")
+    }
 
 
 def named(settings: Mapping[str, Any]) -> list[str]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from poker_rl.config.horizons import resolved
-from poker_rl.config.options import alike, of_the_user, option_files, plain, read
+from poker_rl.config.options import alike, plain, read
 from poker_rl.players.load import bot_of
-from poker_rl.runs.job import command_of
+from poker_rl.runs.job import command_of, own_bots
 from poker_rl.runs.job import named as met
 from poker_rl.runs.resume import MAY_CHANGE, differing
 from poker_rl.storage.folder import PLACE, label_of, read_folder, read_manifest
@@ -65,11 +65,7 @@ def bots_of(settings: dict[str, Any], conf: Sequence[Path]) -> dict[str, Any]:
     Raises:
         Refused: if there is no such file.
     """
-    own = {
-        path.stem: str(path)
-        for folder in of_the_user(conf)
-        for path in option_files(folder, "player")
-    }
+    own = own_bots(conf)
     files = {spec: own.get(name, name) for spec in met(settings) if (name := bot_of(spec))}
     return {spec: read(Path(file)) for spec, file in files.items() if file.endswith(".yaml")}
 
@@ -108,7 +104,7 @@ def began(asked: Composed, conf: Sequence[Path], folder: Path, manifest: Mapping
     if manifest.get("command") != command_of(asked, conf):
         return False
     theirs, _ = read_folder(folder)
-    ours = resolved(plain(asked.settings) | {"budget": theirs["budget"]})
+    ours = resolved(plain(asked.settings) | {"budget": theirs.get("budget")})
     return all(differing(ours.get(key), theirs.get(key)) is None for key in TELLING)
 
 
