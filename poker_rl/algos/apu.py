@@ -41,7 +41,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -65,7 +65,7 @@ from poker_rl.learning.hand_memory import HandMemory
 from poker_rl.learning.rollout import ENDED, Batch, Rows
 from poker_rl.learning.soft_targets import Learner
 from poker_rl.nets.chances import masked_log_softmax, masked_softmax, mean_over
-from poker_rl.nets.copies import part
+from poker_rl.nets.copies import part, repeated
 from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import mixed
@@ -105,10 +105,7 @@ class APU(NetworkLearner):
     reward_unit: Positive
     reward_scale: Positive
 
-    learnt: ClassVar = (
-        *("actor", "critic", "target_actor", "target_critic"),
-        *("others", "weight_average"),
-    )
+    learnt: ClassVar = ("actor", "critic", "target_actor", "target_critic", "weight_average")
     own: ClassVar = ("agents", "memory", "selves")
 
     def __post_init__(self, given: Given) -> None:
@@ -198,7 +195,7 @@ class APU(NetworkLearner):
         if learner.memory.fewest >= self.batch:
             told = [self._update(learner) for _ in range(due)]
         if self._others is not None and not self._before(self.update_period):
-            torch._foreach_copy_(list(self._others.parameters()), list(self._actor.parameters()))
+            self._renew_others(self._others)
         if self._weight_average is not None:
             self._weight_average.update(self._actor)
         self.progress.updates += len(told)
@@ -218,6 +215,20 @@ class APU(NetworkLearner):
         """Those of the learner that has taken the fewest."""
         fewest = min(learner.updates for learner in self._learners)
         return {"actor_lr": fewest, "critic_lr": fewest}
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Begin with what another learner has learnt, whichever of the four ways it learnt by.
+
+        If that is one actor-critic, each agent's begins as a copy of it.
+
+        Raises:
+            Refused, RuntimeError: if a part does not fit.
+        """
+        learnt = {name: state[name] for name in self.learnt if name in state}
+        copies = self._agents.copies
+        super().take_over({name: repeated(one, copies) for name, one in learnt.items()})
+        if self._others is not None:
+            self._renew_others(self._others)
 
     @property
     def _turn(self) -> int:
@@ -302,6 +313,10 @@ class APU(NetworkLearner):
             entropy = -mean_over(pi, log_pi, now.legal)
             parts = torch.stack([error, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
+
+    @torch.no_grad()
+    def _renew_others(self, others: nn.Module) -> None:
+        torch._foreach_copy_(list(others.parameters()), list(self._actor.parameters()))
 
     def _metrics(self, told: list[Tensor], learner: Learner) -> dict[str, float]:
         metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.memory.fill}

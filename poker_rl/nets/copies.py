@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -30,6 +31,14 @@ def part(module: nn.Module, copies: slice) -> nn.Module:
 def take(module: nn.Module, copies: slice) -> nn.Module:
     """Some copies of a network as a network of its own, with memory of its own."""
     return deepcopy(part(module, copies))
+
+
+def repeated(weights: Mapping[str, Tensor], copies: int) -> dict[str, Tensor]:
+    """The weights of one network as those of K copies that are alike; of K copies as they are."""
+    return {
+        name: weight.expand(copies, *weight.shape[1:]) if len(weight) == 1 else weight
+        for name, weight in weights.items()
+    }
 
 
 def routed(module: nn.Module, x: Tensor, copy: Tensor | None, legal: Legal | None = None) -> Tensor:

@@ -575,6 +575,52 @@ def test_resumed_equals_uninterrupted_to_the_bit(update: str) -> None:
     assert all(map(torch.equal, weights(whole), weights(resumed)))
 
 
+@pytest.mark.parametrize("net", [MLP_16, LSTM])
+@pytest.mark.parametrize("update", ["apu", "apu_ctrl"])
+def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(update: str, net: Any) -> None:
+    game = game_of("limit_holdem_6p")
+    settings: dict[str, Any] = {"net": net, "episodes": 1, "training_period": 1, "agent_period": 1}
+    settings |= {"weight_average": 0.5, "remember": "all", "actor_lr": Constant(start=0.05)}
+    one = apu(game, update="dual_apu_ctrl", **settings)
+    for _ in range(3):
+        one.learn()
+    learnt = copied(one.state_dict())
+    six = apu(game, seed=1, update=update, **settings)
+    assert not same_as_one(six, learnt).any()
+    six.take_over(learnt)
+    assert same_as_one(six, learnt).all()
+    assert six.progress.updates == 0
+    six.learn()
+    six.learn()
+    learners = [True] * 6 if update == "apu_ctrl" else [True, True, False, False, False, False]
+    assert same_as_one(six, learnt)[:4].tolist() == [[not moved for moved in learners]] * 4
+    with pytest.raises(RuntimeError):
+        one.take_over(six.state_dict())
+    among_copies = apu(game, seed=2, update="dual_apu", **settings)
+    among_copies.take_over(learnt)
+    assert among_copies._others is not None
+    for name, weight in among_copies._others.named_parameters():
+        assert torch.equal(weight, learnt["actor"][name])
+        assert not weight.requires_grad
+    six.take_over(copied(among_copies.state_dict()))
+    assert same_as_one(six, learnt).all()
+
+
+def same_as_one(six: APU, learnt: dict[str, Any]) -> np.ndarray:
+    """Whether each agent's networks are those of the only one: networks and average, [5, 6]."""
+    parts = ("actor", "critic", "target_actor", "target_critic", "weight_average")
+    state = six.state_dict()
+    return np.array(
+        [
+            [
+                all(torch.equal(own[k], learnt[part][name][0]) for name, own in state[part].items())
+                for k in range(6)
+            ]
+            for part in parts
+        ]
+    )
+
+
 @pytest.mark.parametrize("update", WAYS)
 def test_each_actor_is_a_player_for_every_seat(update: str) -> None:
     game = kuhn(3)
