@@ -32,18 +32,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass
 from itertools import pairwise, repeat
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.config.settings import NonNegative, Sweeps
+from poker_rl.config.settings import Range, Sweeps
 from poker_rl.games.game import Game, rule
 from poker_rl.games.sequences import collect, mean_regret, multiply_out, shares
-from poker_rl.games.tree import tree_of
+from poker_rl.games.tree import Tree, tree_of
+from poker_rl.learning.room import demand
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
+
+Gamma = Annotated[float, Range(0, 10)]  # of larger ones t^gamma soon is no number any more
 
 
 @dataclass(kw_only=True)
@@ -56,7 +59,7 @@ class CFR:
 
     alpha: float
     beta: float
-    gamma: NonNegative
+    gamma: Gamma
     predictive: bool
     iterations_per_step: Sweeps
     game: InitVar[Game]
@@ -64,6 +67,7 @@ class CFR:
     def __post_init__(self, game: Game) -> None:
         self.progress = Progress()
         self._game, self._tree = game, tree_of(game)
+        demand_tables(self._tree, 3)
         self._regrets = np.zeros(self._tree.legal.shape)  # [I, A] chips
         self._sums = np.zeros(self._tree.legal.shape)  # of the average
         self._policy = self._tree.uniform()
@@ -120,6 +124,16 @@ class CFR:
         """The reach of all edges under the present policy, which each sweep keeps up to date."""
         for part in range(len(self._tree.sequences.parts) - 1):
             multiply_out(self._tree.sequences, part, self._policy, self._reach)
+
+
+def demand_tables(tree: Tree, count: int) -> None:
+    """See to it that there is room for so many tables of all actions at information sets.
+
+    Raises:
+        Refused: if there is not.
+    """
+    what = f"game: {tree.size:,} information sets of {tree.game.actions:,} actions"
+    demand(what, count * 8 * tree.legal.size, torch.device("cpu"))
 
 
 @rule

@@ -29,6 +29,7 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
+from poker_rl.algos.cfr import demand_tables
 from poker_rl.config.settings import Count, Sweeps
 from poker_rl.games.game import Game, random, rule
 from poker_rl.games.sequences import mean_regret
@@ -58,6 +59,7 @@ class MCCFR:
     def __post_init__(self, game: Game, seed: int) -> None:
         self.progress = Progress()
         self._game, self._tree = game, tree_of(game)
+        demand_tables(self._tree, 2)
         self._regrets = np.zeros(self._tree.legal.shape)  # [I, A] chips
         self._sums = np.zeros(self._tree.legal.shape)  # of the average
         self._random = np.zeros(self.traversals, RANDOM)

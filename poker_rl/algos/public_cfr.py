@@ -28,8 +28,8 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.algos.cfr import discount
-from poker_rl.config.settings import NonNegative, Sweeps
+from poker_rl.algos.cfr import Gamma, discount
+from poker_rl.config.settings import Sweeps
 from poker_rl.games.game import Game, rule
 from poker_rl.games.public.places import Place, Places
 from poker_rl.games.public.ranges import against_all, show_down
@@ -51,7 +51,7 @@ class PublicCFR:
 
     alpha: float
     beta: float
-    gamma: NonNegative
+    gamma: Gamma
     iterations_per_step: Sweeps
     game: InitVar[Game]
 
@@ -74,9 +74,17 @@ class PublicCFR:
         self.progress.updates += sweeps
         self.progress.hands += sweeps * self._game.deal_count()
         self.progress.decisions += sweeps * self._places.rows
-        # as CFR weighs it, by the chance of cards and of the other seat's moves
-        first = mean_regret(self._regrets[self._places.span(self._places.root.after[0])])
-        return {"regret/first_street": first / self._places.tree.pairs / self.progress.iterations}
+        return {"regret/first_street": self._first_regret() / self.progress.iterations}
+
+    def _first_regret(self) -> float:
+        """The mean over the first street's boards, weighed as CFR does.
+
+        That is by the chance of cards and of the other seat's moves.
+        """
+        places, tree = self._places.root.after, self._places.tree
+        means = [mean_regret(self._regrets[self._places.span(place)]) for place in places]
+        mean = np.average(means, weights=[place.board.weight for place in places])
+        return float(mean) / tree.pairs / tree.boards.ways(0)
 
     def _weights(self) -> tuple[float, float, float]:
         """What positive and negative regrets keep, and what this iteration counts."""

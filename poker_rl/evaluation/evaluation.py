@@ -32,7 +32,7 @@ from poker_rl.evaluation.measurement import PERCENTILE, Measurement
 from poker_rl.evaluation.reduction import Make, Reduce, reduction
 from poker_rl.evaluation.walked import cost, demand_walk, walk
 from poker_rl.games.game import Game
-from poker_rl.games.tree import MOST_BYTES, Tree, byte_count, row_count, tree_of
+from poker_rl.games.tree import Tree, row_count, tree_of
 from poker_rl.players.equilibrium import is_kuhn
 from poker_rl.players.load import itself
 from poker_rl.players.player import Player, policy_at
@@ -128,10 +128,13 @@ class Evaluation:
 
     @cached_property
     def tree(self) -> Tree | None:
-        """The game's tree, None if it has more than `most_nodes` nodes or does not fit."""
-        few = row_count(self._game, self.most_nodes) <= self.most_nodes
-        fits = few and byte_count(self._game, MOST_BYTES) <= MOST_BYTES
-        return tree_of(self._game) if fits else None
+        """The game's tree, None if it has more than `most_nodes` nodes or can't be enumerated."""
+        if row_count(self._game, self.most_nodes) > self.most_nodes:
+            return None
+        try:
+            return tree_of(self._game)
+        except Refused:
+            return None
 
     def evaluate(
         self,

@@ -247,7 +247,11 @@ class Deal:
         paid = record[0]["paid"][:2].astype(np.float64)
         met, edge = sight.apart @ state.reach, sight.edge @ state.reach
         actions = [CALL]
-        worth = [edge * stake(step(record, CALL))]
+        called = step(record, CALL)
+        table = called[0]
+        if not table["over"] and table["paid"][table["to_act"]] < table["price"]:
+            called = step(called, CALL)  # the other one has yet to put in as much
+        worth = [edge * stake(called)]
         for action in self._responder.raises(record):
             raised = self.after(state, action)
             stays = state.reach * (1 - self._policy(raised)[FOLD])

@@ -72,7 +72,8 @@ class AskedTree(PublicTree):
         asked = max(len(street.asked) for street in self.streets)
         table = self.streets[0].tables.itemsize
         row = table + 16 * self.game.actions
-        return hands * (8 * lines + asked * row) + 3 * ROWS * table
+        walk = hands * (8 * lines + asked * row) + 3 * ROWS * table
+        return walk + self.boards.byte_count()
 
     def some_board(self) -> Board:
         """A board of the last street."""

@@ -43,11 +43,17 @@ def laid_out(tree: Tree) -> tuple[Sequences, np.ndarray]:
     parts = np.searchsorted(part[begin][runs], np.arange(seat_parts[-1] + 1))
 
     edges = np.concatenate([np.roll(leaf_edge, -seat, axis=1) for seat in range(seats)])
-    group = np.append(part.repeat(actions), seat_parts[-1] + np.arange(seats))[edges[:, 0]]
+    # The edges before the seats' first moves are of no information set; their numbers are the last.
+    above, action = np.divmod(edges[:, 0].astype(np.int64), actions)
+    none = np.flatnonzero(above >= tree.size)
+    above[none] = 0
+    group = part[above]
+    group[none] = seat_parts[-1] + edges[none, 0] - tree.legal.size
     place = group * len(leaf_edge)
     if large:  # one line of actions after another, the edges of each of which fit into a cache
-        line = np.append(tree.node.repeat(actions), np.zeros(seats, np.int64))[edges[:, 0]]
-        place = group * (tree.node_count * actions) + line * actions + edges[:, 0] % actions
+        line = tree.node[above]
+        line[none] = 0
+        place = group * (tree.node_count * actions) + line * actions + action
     in_groups = np.argsort(place, kind="stable")
     part_leaves = np.searchsorted(group[in_groups], np.arange(seat_parts[-1] + seats + 1))
     return Sequences(

@@ -45,7 +45,8 @@ class Tree:
 
     Raises:
         Refused: if building the tree would take more than `most_bytes` of memory, or the game has
-            deals of different chance or with different lines of moves.
+            deals of different chance or with different lines of moves, or an information set that
+            is met after different numbers of moves.
     """
 
     def __init__(self, game: Game, most_bytes: int = MOST_BYTES) -> None:
@@ -78,6 +79,12 @@ class Tree:
         self.first = np.searchsorted(self.owner, np.arange(game.seats + 1))
         self._keys = keys[order]
         self._order = np.argsort(self._keys)
+        ordered = self._keys[self._order]
+        if (ordered[1:] == ordered[:-1]).any():
+            raise Refused(
+                f"game: {game.name} has an information set that is met after different numbers of"
+                " moves, so it is not enumerated"
+            )
 
         self.sequences, self.part_of_deal = laid_out(self)
 
@@ -181,8 +188,9 @@ def _demand(game: Game, needed: int, most_bytes: int) -> None:
 def byte_count(game: Game, most: int) -> int:
     """Bytes that the tree takes while it is built, about, or some number over `most` if more.
 
-    Two levels of tables at a time, and for each node what is kept of it and what that is made from.
-    The tables kept at information sets, of which there are fewer than nodes, come on top.
+    Two levels of tables and of their legal actions at a time, and for each node what is kept of it
+    and what that is made from. What is kept at information sets, of which there are fewer than
+    nodes, comes on top.
     """
     deals, node = game.deal_count(), 64 + 16 * game.seats
     lines = above = widest = needed = 0
@@ -190,7 +198,7 @@ def byte_count(game: Game, most: int) -> int:
         lines += width
         widest = max(widest, above + width)
         above = width
-        needed = deals * (lines * node + widest * game.table.itemsize)
+        needed = deals * (lines * node + widest * (game.table.itemsize + game.actions))
         if needed > most:
             break
     return needed
@@ -258,7 +266,8 @@ def _enumerated(
             tables.infosets(live), return_index=True, return_inverse=True
         )
         infoset[live] += first_infoset
-        needed += len(level_keys) * game.table.itemsize  # their number is not known before
+        # Their number is not known before; legal actions are there twice while all are joined.
+        needed += len(level_keys) * (game.table.itemsize + 2 * game.actions)
         _demand(game, needed, most_bytes)
         mask = tables.legal(live)
         to_act = tables.records["to_act"][live].astype(np.int64)

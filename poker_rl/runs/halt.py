@@ -38,15 +38,27 @@ def halted_by(folder: Path) -> int | None:
 def stoppable(folder: Path) -> Iterator[None]:
     """A job is in this context; a process of its own is told of the sweep's signals.
 
-    One that comes while the job's run does not listen ends the job alone. Its process stays: a
-    launcher that loses one ends all others with it.
+    One that comes while the job's run does not listen ends the job alone, and no further one is
+    heard. Its process stays: a launcher that loses one ends all others with it. If the process
+    that began this one is killed, the job saves its work and this process ends.
     """
     ours = threading.current_thread() is threading.main_thread()
+    defaults = (signal.SIG_DFL, signal.default_int_handler)
     numbers = caught() if ours else []
-    unheard = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    before = {number: signal.getsignal(number) for number in numbers}
+    unheard = {number: handler for number, handler in before.items() if handler in defaults}
+
+    def once(number: int, frame: FrameType | None) -> None:
+        for other in unheard:
+            signal.signal(other, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
     for number in unheard:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, once)
     mark = mark_of(folder, os.getpid())
+    parent, left = multiprocessing.parent_process(), threading.Event()
+    if parent is not None:
+        threading.Thread(target=_stop_alone, args=[parent.pid, left], daemon=True).start()
     try:
         with suppress(FileNotFoundError):  # on another machine, which no signal is sent to
             mark.touch()
@@ -55,9 +67,21 @@ def stoppable(folder: Path) -> Iterator[None]:
         if not unheard:  # the sweep's own process
             raise
     finally:
+        left.set()
         mark.unlink(missing_ok=True)
-        for number in unheard:
-            signal.signal(number, signal.SIG_DFL)
+        if parent is not None and os.getppid() != parent.pid:
+            os._exit(128 + signal.SIGTERM)  # what waits in line for it is for nobody
+        for number, handler in unheard.items():
+            if signal.getsignal(number) == once:
+                signal.signal(number, handler)
+
+
+def _stop_alone(parent: int | None, left: threading.Event) -> None:
+    """Send this process SIGTERM, once, when the process that began it is no more."""
+    while not left.wait(1.0):
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
 
 
 def mark_of(folder: Path, process: int) -> Path:
@@ -70,8 +94,8 @@ def halting(folder: Path) -> Iterator[None]:
     """In this context a signal to stop ends the sweep: jobs save their work, no other begins.
 
     A job in this process has handlers of its own while it trains, and hands the signal on when its
-    work is saved. A terminal sends SIGINT to the processes of jobs side by side as well; of all
-    else they are told here. A second signal acts at once.
+    work is saved. Processes of jobs side by side are told here; from a terminal SIGINT comes to
+    them as well, and both together count as one. A second signal acts at once.
     """
     before: dict[signal.Signals, Any] = {}
 
@@ -83,8 +107,9 @@ def halting(folder: Path) -> Iterator[None]:
         if not children or mark_of(folder, os.getpid()).exists():  # nobody else to wait for
             raise KeyboardInterrupt
         for process in children:
-            if number != signal.SIGINT and mark_of(folder, process.pid or 0).exists():
-                process.terminate()
+            if process.pid is not None and mark_of(folder, process.pid).exists():
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, number)
 
     if threading.current_thread() is threading.main_thread():
         before |= {number: signal.signal(number, note) for number in caught()}

@@ -104,8 +104,8 @@ def joined(place: Place, device: torch.device, member: Member) -> Iterator[None]
     else:
         others = Others(place.workers, member)
         try:
+            others.watch()
             with reached(place, device, others.met()), sharing(others.nearby, 0, others.check):
-                others.watch()
                 yield
         except Lost:
             others.tell()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +16,7 @@ from optuna.storages import RDBStorage, fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from poker_rl.runs.trial import DATABASE, Ended, Trials
+from poker_rl.storage.disk import alone
 
 NAME = "poker-rl"  # of the one study in a database
 LOSSES = "losses"  # a trial's attribute: tries at it before this one that were lost
@@ -59,17 +56,6 @@ def open_study(
             direction=direction,
             load_if_exists=True,
         )
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Only one process at a time is in this context: two can't both begin a study."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def pruner_of(name: str, startup: int, warmup: int, every: int, steps: int) -> BasePruner:

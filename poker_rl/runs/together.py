@@ -61,9 +61,9 @@ def demand_left(folder: Path, decisions: int) -> None:
 
 
 def tidy(folder: Path, decisions: int) -> None:
-    """Remove what processes left at other checkpoints than that of so many decisions."""
-    for path in (folder / WORKERS).glob("*_*.pt"):
-        if path.stem.partition("_")[0] != str(decisions):
+    """Remove what processes left, or left half written, at other checkpoints than this one's."""
+    for path in (folder / WORKERS).glob("*_*.pt*"):
+        if path.name.partition("_")[0] != str(decisions):
             path.unlink(missing_ok=True)
 
 

@@ -14,6 +14,7 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from functools import cache, partial
@@ -36,11 +37,12 @@ from poker_rl.runs.job import prepare
 from poker_rl.runs.resume import differing
 from poker_rl.runs.stop import at_once
 from poker_rl.runs.workers import shared_out
-from poker_rl.storage.disk import demand_folder, make_folder, say
+from poker_rl.storage.disk import alone, demand_folder, make_folder, say
 from poker_rl.storage.folder import write_text
 from poker_rl.storage.progress import progress_bar
 
 PLAN = "tournament.yaml"
+PART = f"{PLAN}.part"
 TABLES = "tables"
 MAY_CHANGE = ("workers", "figure", "device")  # what does not change a result
 MOST_DEALS = 1_000_000  # a table keeps what was won in each of them
@@ -104,25 +106,16 @@ def tournament(
     else:
         plan = planned(asked, chosen, conf)
         folder = Path(asked.out) if asked.out is not None else default_folder(plan)
-        with about("out"):
-            begun = (folder / PLAN).exists()
-            if not begun and folder.is_dir() and any(folder.iterdir()):
-                raise Refused(f"{folder} is no tournament's, there is no {PLAN}; give a new folder")
-            before = read_plan(folder) if begun else asdict(plan)
-        if (names := before["players"]).keys() != plan.players.keys():
-            here = f"the tournament in {folder} is of {', '.join(names)}"
-            raise Refused(f"players: {here}; give these or a new folder")
-        if differs := differing(asdict(plan), before):
-            another = f"the tournament in {folder} has another; give a new folder"
-            raise Refused(f"{differs}: {another}")
+        demand_same(plan, folder)
     hall = Hall(plan, folder, asked.device)
     for name in plan.players:
         with about("players"):
             hall.player(name)
-    begin(hall, asked.workers)
-    with at_once():
-        play_missing(hall, asked.workers)
-        conclude(hall, asked.figure)
+    with begun(hall):
+        announce(hall, asked.workers)
+        with at_once():
+            play_missing(hall, asked.workers)
+            conclude(hall, asked.figure)
 
 
 def planned(asked: Tournament, chosen: Mapping[str, Any] | None, conf: Sequence[Path]) -> Plan:
@@ -152,6 +145,22 @@ def read_plan(folder: Path) -> dict[str, Any]:
     if not (fits and all(isinstance(group, dict) for group in groups)):
         raise Refused(f"{folder / PLAN} is not what a tournament writes there")
     return kept
+
+
+def demand_same(plan: Plan, folder: Path) -> None:
+    """Refuse a folder that holds another tournament, or anything else."""
+    with about("out"):
+        begun = (folder / PLAN).exists()
+        # A process that was killed while it wrote the plan left a part of it.
+        if not begun and folder.is_dir() and {one.name for one in folder.iterdir()} - {PART}:
+            raise Refused(f"{folder} is no tournament's, there is no {PLAN}; give a new folder")
+        before = read_plan(folder) if begun else asdict(plan)
+    if (names := before["players"]).keys() != plan.players.keys():
+        here = f"the tournament in {folder} is of {', '.join(names)}"
+        raise Refused(f"players: {here}; give these or a new folder")
+    if differs := differing(asdict(plan), before):
+        another = f"the tournament in {folder} has another; give a new folder"
+        raise Refused(f"{differs}: {another}")
 
 
 def default_folder(plan: Plan) -> Path:
@@ -224,15 +233,29 @@ class Hall:
             raise Refused(f"{self.path(table)} is damaged; delete it to play it again") from None
 
 
-def begin(hall: Hall, workers: int) -> None:
-    """Make the folder of a tournament, or see that what is there is as it has to be."""
-    with about("out"):
-        demand_folder(hall.folder / TABLES)
-        make_folder(hall.folder)
-    (hall.folder / TABLES).mkdir(exist_ok=True)
-    if not (hall.folder / PLAN).exists():
-        text = yaml.safe_dump(asdict(hall.plan), sort_keys=False, allow_unicode=True)
-        write_text(hall.folder / PLAN, text)
+@contextmanager
+def begun(hall: Hall) -> Iterator[None]:
+    """The folder of a tournament is there in this context, and no other process plays it.
+
+    Raises:
+        Refused: if one does, or what is there is not as it has to be.
+    """
+    folder = hall.folder
+    with ExitStack() as stack:
+        with about("out"):
+            demand_folder(folder / TABLES)
+            make_folder(folder)
+            stack.enter_context(alone(folder, "playing it"))
+        demand_same(hall.plan, folder)  # another process may have begun one there a moment ago
+        if not (folder / PLAN).exists():
+            text = yaml.safe_dump(asdict(hall.plan), sort_keys=False, allow_unicode=True)
+            write_text(folder / PLAN, text)
+        (folder / TABLES).mkdir(exist_ok=True)
+        yield
+
+
+def announce(hall: Hall, workers: int) -> None:
+    """Say where the tournament is and how much of it is to be played."""
     if workers > cores():
         print(
             f"poker-rl: workers: {workers} are more than the cores that may be used, {cores()}, and"

@@ -34,9 +34,9 @@ from poker_rl.runs.job import root_of
 from poker_rl.runs.launch import started
 from poker_rl.runs.resume import differing
 from poker_rl.runs.space import Space, override, samples, space_of
-from poker_rl.runs.study import alone, draw, open_study, pruner_of, search
+from poker_rl.runs.study import draw, open_study, pruner_of, search
 from poker_rl.runs.trial import DATABASE, Trials, database
-from poker_rl.storage.disk import lacking, make_folder, remove_made, say
+from poker_rl.storage.disk import alone, lacking, make_folder, remove_made, say
 from poker_rl.storage.folder import PLACE, write_text
 
 PLAN = "tune.yaml"
@@ -155,7 +155,7 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
                         " give a new folder, out=FOLDER"
                     )
                 return False
-            if any(folder.iterdir()):
+            if {path.name for path in folder.iterdir()} - {f"{PLAN}.part"}:  # of a process killed
                 raise Refused(f"{folder} is no study's folder, there is no {PLAN}; give a new one")
             text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
             write_text(folder / PLAN, text)

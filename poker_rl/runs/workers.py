@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 
 from poker_rl.config.settings import Refused
@@ -41,14 +42,15 @@ def shared_out(begin: Begin, tasks: Sequence[int], workers: int) -> Iterator[int
             assert isinstance(ready, Connection)
             process = busy[ready]
             try:
-                answer = ready.recv()
+                answer, task = ready.recv(), None
+                if not isinstance(answer, Exception):
+                    task = next(left, None)
+                    ready.send(task)
             except (EOFError, ConnectionError):
                 process.join()
                 raise ChildProcessError(died(process.exitcode or 0)) from None
             if isinstance(answer, Exception):
                 raise answer
-            task = next(left, None)
-            ready.send(task)
             if task is None:
                 busy.pop(ready).join()
             yield answer
@@ -71,7 +73,8 @@ def _serve(connection: Connection, begin: Begin) -> None:
                 work(task)
                 connection.send(task)
         except (Refused, OSError) as error:
-            connection.send(error)
+            with suppress(OSError):  # nobody is left to be told
+                connection.send(error)
 
 
 def end_with_parent() -> None:

@@ -7,6 +7,7 @@ What the machine fails to do (the disk is full, a folder is gone) is an OSError 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -97,6 +98,27 @@ def make_folder(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(path))
+
+
+@contextmanager
+def alone(folder: Path, doing: str | None = None) -> Iterator[None]:
+    """Only one process at a time is in this context of a folder.
+
+    Args:
+        doing: what another process is doing there, if it is not waited for.
+
+    Raises:
+        Refused: if another one is in it and is not waited for.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if doing else 0))
+        except BlockingIOError:
+            raise Refused(f"{folder} is in use: another process is {doing}") from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def lacking(path: Path) -> Path | None:

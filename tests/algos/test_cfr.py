@@ -11,7 +11,7 @@ import pyspiel
 import pytest
 import torch
 from random_games import game
-from toy_games import kuhn, label, leduc, leduc_8
+from toy_games import forgetful, kuhn, label, leduc, leduc_8
 from two_cores import two_cores
 
 from poker_rl.algos.cfr import CFR, discount
@@ -238,8 +238,10 @@ def test_progress_counts_everything():
 
 
 def test_faults_name_the_key():
-    with pytest.raises(Refused, match=r"algo\.gamma: -1\.0 is not in \[0, inf\)"):
+    with pytest.raises(Refused, match=r"algo\.gamma: -1\.0 is not in \[0, 10\]"):
         solver("cfr", kuhn(), gamma=-1)
+    with pytest.raises(Refused, match=r"algo\.gamma: 120\.0 is not in"):
+        solver("dcfr", kuhn(), gamma=120)
     with pytest.raises(Refused, match=r"algo\.alpha"):
         solver("cfr", kuhn(), alpha="fast")
     with pytest.raises(Refused, match="limit_holdem has 9"):
@@ -266,6 +268,12 @@ def test_the_equilibrium_of_a_small_game_is_one(name: str, most: float) -> None:
     tree = tree_of(played)
     assert exploitability(tree, player.probabilities(tree.records)) < most
     assert equilibrium(played) is player
+
+
+def test_a_small_game_that_can_not_be_enumerated_is_not_solved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert equilibrium(forgetful(monkeypatch)) is None
 
 
 @pytest.mark.parametrize("name", ["kuhn_3p", "limit_holdem", "limit_holdem_2to9", "big2"])

@@ -17,6 +17,7 @@ from poker_rl.algos.public_cfr import PublicCFR
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.exploitability import exploitability
 from poker_rl.evaluation.public_tree import AskedTree
+from poker_rl.games.sequences import mean_regret
 from poker_rl.games.tree import tree_of
 from poker_rl.players.public_table import PublicTablePlayer, places_of
 
@@ -49,6 +50,17 @@ def test_regret_is_told_as_cfr_tells_it():
         < over_deals
         == pytest.approx(PublicCFR(**settings).learn()["regret/first_street"], rel=1e-4)
     )
+
+
+@pytest.mark.parametrize("board", [[0, 1], [1, 1]])
+def test_regret_of_a_first_street_with_a_board(board):
+    definition = replace(leduc(), name="with_a_board", suits="s", ranks="9TJQK", board_cards=board)
+    settings = {**DCFR, "iterations_per_step": 20, "game": definition}
+    over_deals = CFR(**settings, predictive=False)
+    over_deals.learn()
+    first = tree_of(definition).records["street"] == 0
+    told = PublicCFR(**settings).learn()["regret/first_street"]
+    assert told == pytest.approx(mean_regret(over_deals._regrets[first]) / 20, rel=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from evaluations import (
     loader,
     random_policies,
 )
+from toy_games import forgetful
 
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation import drawing
@@ -118,6 +119,12 @@ def test_a_large_game_has_no_invented_distance():
 def test_the_tree_is_as_large_as_the_setting_allows():
     assert "nash_conv" in measured(KUHN, loader(KUHN)("call"), most_nodes=54)
     assert "nash_conv" not in measured(KUHN, loader(KUHN)("call"), most_nodes=53)
+
+
+def test_a_small_game_that_can_not_be_enumerated_is_measured_by_matches(monkeypatch):
+    game = forgetful(monkeypatch)
+    found = measured(game, loader(game)("call"), opponents=["uniform"], deals=30)
+    assert list(found) == ["against/uniform"]
 
 
 def test_evaluating_twice_gives_the_same():

@@ -10,6 +10,8 @@ from evaluations import Policies, loader, random_policies
 from random_games import game
 from toy_games import kuhn, leduc
 
+from poker_rl.config.build import build
+from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation import edges
 from poker_rl.evaluation.bounds import by_local_best_response, by_trained, judged
@@ -135,7 +137,20 @@ def expected(deal, state, seat, place):
     )
 
 
-@pytest.mark.parametrize("definition", [kuhn(), leduc()], ids=lambda one: one.name)
+# One card each and no board, and who has put in more acts first: a check leaves the other to call.
+LARGER_BLIND_OPENS = build(
+    {
+        **option("game", "nolimit_leduc"),
+        **{"name": "larger_blind_opens", "ranks": "QKA", "suits": "s", "board_cards": [0, 0]},
+        **{"ante": 0, "blinds": [2, 1], "openers": [0, 1], "stacks": [3, 7], "min_bet": 3},
+    },
+    "game",
+)
+
+
+@pytest.mark.parametrize(
+    "definition", [kuhn(), leduc(), LARGER_BLIND_OPENS], ids=lambda one: one.name
+)
 def test_a_hand_wins_on_average_what_going_through_every_deal_says(definition):
     """So the means over the player's hands, in place of its cards, leave nothing out."""
     (policy,) = random_policies(definition, seed=1)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from toy_games import kuhn, label, leduc
+from toy_games import forgetful, kuhn, label, leduc
 
 from poker_rl.config.build import build
 from poker_rl.config.options import option
@@ -71,7 +71,7 @@ def test_rows_are_told_before_building():
 
 def test_information_sets_count_in_memory_too():
     nodes = byte_count(leduc(), 10**9)
-    records = 936 * leduc().table.itemsize
+    records = 936 * (leduc().table.itemsize + 2 * leduc().actions)
     with pytest.raises(Refused, match=r"leduc has .* more than"):
         Tree(leduc(), most_bytes=nodes + records - 1)
     Tree(leduc(), most_bytes=nodes + records)
@@ -95,6 +95,17 @@ def test_memory_is_told_before_building():
     Tree(small)  # compiles the rules, which takes memory too
     told = byte_count(larger, 10**9)
     assert 0.8 < traced(lambda: Tree(larger)) / told < 1.2
+
+
+def test_memory_of_many_actions_is_told_before_building():
+    few_raises = {"ranks": "JQK", "suits": "s", "board_cards": [0], "openers": [0]}
+    few_raises |= {"stacks": 1500, "min_bet": 751}
+    wide = build({**option("game", "nolimit_leduc"), **few_raises}, "game")
+    Tree(kuhn())  # compiles the rules, which takes memory too
+    tree = Tree(wide)
+    told = byte_count(wide, 10**9) + tree.size * (wide.table.itemsize + 2 * wide.actions)
+    assert 2 * tree.legal.size > 0.15 * told  # and as much again while a level is made
+    assert 0.4 < traced(lambda: Tree(wide)) / told < 1
 
 
 def test_a_game_of_many_nodes_is_refused_before_it_takes_memory():
@@ -241,6 +252,13 @@ def test_uniform_and_names():
     assert (tree.uniform()[~tree.legal] == 0).all()
     assert len(set(tree.names)) == tree.size
     assert set(tree_of(kuhn()).names) >= {"0 J", "1 K r", "0 Q cr"}
+
+
+def test_an_information_set_after_different_numbers_of_moves_is_refused(monkeypatch):
+    """It would be two, of which players that look theirs up find one."""
+    definition = forgetful(monkeypatch)
+    with pytest.raises(Refused, match=r"^game: forgetful has an information set that is met after"):
+        Tree(definition)
 
 
 def test_a_game_with_other_lines_of_moves_with_other_cards_is_refused(monkeypatch):

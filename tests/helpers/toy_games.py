@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 from poker_rl.config.build import build
 from poker_rl.config.options import option
 from poker_rl.games.poker.limit import Poker
+from poker_rl.games.tables import Tables
 
 RANKS = "6789TJQK"
 
@@ -20,6 +24,19 @@ def leduc(seats: int = 2) -> Poker:
 def leduc_8() -> Poker:
     """Leduc with eight ranks: 152,160 leaves, some milliseconds of work for a solver."""
     return build({**option("game", "leduc"), "ranks": RANKS}, "game")
+
+
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> Poker:
+    """A small Kuhn poker whose information sets tell a seat's card alone, and no moves."""
+
+    def card(tables: Tables, rows: np.ndarray | None = None) -> np.ndarray:
+        records = tables.records if rows is None else tables.records.take(rows)
+        own = np.take_along_axis(records["deck"], records["to_act"][:, None], 1)[:, 0]
+        seen: np.ndarray = (1 + own + 16 * records["to_act"]).astype("u1").view("S1")
+        return seen
+
+    monkeypatch.setattr(Tables, "infosets", card)
+    return build({**option("game", "kuhn"), "name": "forgetful"}, "game")
 
 
 def label(parameter: object) -> str | None:

@@ -170,13 +170,11 @@ def test_a_signal_between_two_jobs(
     assert not list(Path("outputs").glob("sweeps/*.csv"))
 
 
-@pytest.mark.parametrize("at_once", [2, 4])  # 4: two processes are idle, or about to be
-def test_a_signal_to_the_parent_of_jobs_side_by_side(at_once: int) -> None:
+def side_by_side(at_once: int, seeds: str) -> subprocess.Popen[str]:
+    """A sweep whose jobs have begun in processes of their own."""
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     command = [sys.executable, "-c", "from poker_rl.cli import main; main()", *TRAIN[:2]]
-    command += ["-m", "hydra/launcher=joblib", f"hydra.launcher.n_jobs={at_once}"]
-    seeds = ["0", "1", *(["2"] if at_once == 2 else [])]
-    command += [f"seed={','.join(seeds)}"]
+    command += ["-m", "hydra/launcher=joblib", f"hydra.launcher.n_jobs={at_once}", f"seed={seeds}"]
     command += ["budget=1e9", "evaluate_every=1e6", "checkpoint_every=1e8"]
     here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
     process = subprocess.Popen(
@@ -185,9 +183,19 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side(at_once: int) -> None:
     while len(list(Path("outputs").glob("*/*/*/state.pt"))) < 2:
         assert process.poll() is None
         time.sleep(0.05)
-    process.terminate()
+    return process
+
+
+# With 4 at once two processes are idle, or about to be.
+@pytest.mark.parametrize(
+    ("number", "at_once"), [(signal.SIGTERM, 2), (signal.SIGTERM, 4), (signal.SIGINT, 2)]
+)
+def test_a_signal_to_the_parent_of_jobs_side_by_side(number: signal.Signals, at_once: int) -> None:
+    seeds = ["0", "1", *(["2"] if at_once == 2 else [])]
+    process = side_by_side(at_once, ",".join(seeds))
+    process.send_signal(number)
     _, err = process.communicate()
-    assert process.returncode == 143
+    assert process.returncode == 128 + number
     jobs = ["interrupted", "interrupted", "not run"]
     assert [row["status"] for row in summary()] == jobs[: len(seeds)]
     assert ("seed=2 budget=1e9 evaluate_every" in err) == (at_once == 2)
@@ -197,6 +205,15 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side(at_once: int) -> None:
         manifest = json.loads((folder / "manifest.json").read_text())
         assert manifest["status"] == "interrupted"
         assert manifest["checkpoint"] is not None
+
+
+def test_jobs_side_by_side_save_their_work_when_their_parent_is_killed() -> None:
+    process = side_by_side(2, "0,1,2")
+    process.kill()
+    process.communicate()  # until all who write to its standard error have ended
+    manifests = [json.loads((folder / "manifest.json").read_text()) for folder in runs()]
+    assert [manifest["status"] for manifest in manifests] == ["interrupted"] * 2
+    assert all(manifest["checkpoint"] is not None for manifest in manifests)
 
 
 def test_jobs_of_ones_own_names() -> None:
@@ -218,8 +235,8 @@ def test_settings_that_only_the_swept_algorithms_have(asked: list[dict[str, Any]
 
 def test_jobs_side_by_side() -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    side_by_side = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    assert code(*TRAIN, "-m", "seed=1,x", *side_by_side) == 2
+    joblib = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    assert code(*TRAIN, "-m", "seed=1,x", *joblib) == 2
     assert [row["status"] for row in summary()] == ["finished", "refused"]
     assert len(runs("kuhn/cfr_plus")) == 1
 

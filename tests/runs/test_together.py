@@ -24,10 +24,11 @@ from commands import code
 from test_workers import until
 from tiny import same
 
+import poker_rl
 from poker_rl.config.settings import Refused
 from poker_rl.runs import job
 from poker_rl.runs.launch import Place, place
-from poker_rl.runs.together import apart, whole
+from poker_rl.runs.together import apart, tidy, whole
 from poker_rl.storage import checkpoint
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -142,6 +143,32 @@ def test_all_end_with_the_first_process() -> None:
     until(lambda: not any(map(runs, children)), 60)
 
 
+def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, signal, torch\n"
+        "from poker_rl.runs import launch\n"
+        "def member():\n"
+        "    launch.met()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "if __name__ == '__main__':\n"
+        "    launch.PATIENCE = 0.5\n"
+        "    with launch.joined(launch.Place(2, here=2), torch.device('cpu'), member):\n"
+        "        print('joined')\n"
+    )
+    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, program],
+        env=os.environ | here,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "poker-rl: a worker process was ended by SIGKILL, as by lack of memory" in done.stderr
+
+
 def runs(process: str) -> bool:
     try:
         return Path("/proc", process, "stat").read_text().rpartition(") ")[2][0] != "Z"
@@ -199,3 +226,14 @@ def test_a_state_is_taken_apart_and_put_together() -> None:
     assert own == {"agents": {"tables": 2}, "average": {"memory": 4}}
     assert shared == {"net": {"w": 1}, "average": {"module": {"w": 3}}}
     assert whole(shared, own) == state
+
+
+def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Path) -> None:
+    (tmp_path / "workers").mkdir()
+    for name in ("100_1.pt", "100_2.pt", "150_1.pt.part", "200_1.pt", "200_2.pt"):
+        (tmp_path / "workers" / name).touch()
+    tidy(tmp_path, 200)
+    assert sorted(path.name for path in (tmp_path / "workers").iterdir()) == [
+        "200_1.pt",
+        "200_2.pt",
+    ]

@@ -12,6 +12,7 @@ from commands import TRAIN, anew, code, runs
 
 from poker_rl.config.options import option
 from poker_rl.runs import tournament
+from poker_rl.storage.disk import alone
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -124,6 +125,25 @@ def test_what_changed_is_refused_by_name(refused: Callable[..., str]) -> None:
     assert "tournament.yaml is not what a tournament writes" in refused(
         "tournament", "resume=there"
     )
+
+
+def test_one_process_at_a_time_plays_a_tournament(refused: Callable[..., str]) -> None:
+    assert code(*FAST, "out=there") == 0
+    before = tables("there")
+    with alone(Path("there"), "playing it"):
+        in_use = "out: there is in use: another process is playing it"
+        assert refused("tournament", "resume=there", "figure=false") == in_use
+        assert refused(*FAST, "out=there") == in_use
+    assert code(*FAST, "out=there") == 0
+    assert tables("there") == before
+
+
+def test_a_tournament_whose_process_was_killed_while_it_began() -> None:
+    Path("there").mkdir()
+    Path("there/tournament.yaml.part").write_text("game: {")
+    assert code(*FAST, "out=there") == 0
+    assert len(tables("there")) == 3
+    assert not Path("there/tournament.yaml.part").exists()
 
 
 @pytest.mark.parametrize("option", [["--config-dir", "mine=own"], ["--config-dir=mine=own"]])

@@ -416,6 +416,8 @@ def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
     Path("mine").mkdir()
     Path("mine/thesis.txt").touch()
     assert "out: mine is no study's folder" in refused(*anew(TUNE, "out=mine"))
+    Path("mine/thesis.txt").rename("mine/tune.yaml.part")  # of a process killed as it began
+    assert code(*anew(TUNE, "out=mine", "trials=1")) == 0
 
 
 def test_without_optuna_it_says_what_to_install(

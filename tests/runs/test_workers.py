@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -59,6 +60,16 @@ def test_what_ends_a_task_ends_all(
     with pytest.raises(error, match=says):
         list(shared_out(partial(begin, tmp_path), [0, task], 1))
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
+
+
+def test_a_process_that_is_killed_between_two_tasks(tmp_path: Path) -> None:
+    done = shared_out(partial(begin, tmp_path), range(3), 1)
+    assert next(done) == 0
+    (process,) = multiprocessing.active_children()
+    process.kill()
+    process.join()
+    with pytest.raises(ChildProcessError, match="a worker process was ended by SIGKILL"):
+        list(done)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

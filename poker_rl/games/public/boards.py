@@ -82,7 +82,19 @@ class Boards:
         left = np.setdiff1d(np.arange(self._game.cards), board.cards)
         choices = list(combinations(left.tolist(), size))
         new = np.array(choices, np.int64).reshape(len(choices), size)
-        return new, key_of(np.sort(self._ranges.cards[board.renamings][:, new]), self._game.cards)
+        renamings = self._ranges.cards[board.renamings]
+        keys = [key_of(np.sort(cards[new]), self._game.cards) for cards in renamings]
+        return new, np.stack(keys)
+
+    def byte_count(self) -> int:
+        """Bytes that the list of a street's boards takes while it is made, about, the longest."""
+        shown = most = 0
+        for size in self._game.board_cards:
+            boards = comb(self._game.cards - shown, size)
+            # their keys, and their cards as Python's numbers, in an array and in order
+            most = max(most, boards * (8 * len(self.root.renamings) + 24 * size + 80))
+            shown += size
+        return most
 
     def along(self, cards: np.ndarray) -> list[Board]:
         """The boards of all streets of a hand with these board cards [n], the last one full."""
