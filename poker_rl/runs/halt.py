@@ -39,8 +39,8 @@ def stoppable(folder: Path) -> Iterator[None]:
     """A job is in this context; a process of its own is told of the sweep's signals.
 
     One that comes while the job's run does not listen ends the job alone, and no further one is
-    heard. Its process stays: a launcher that loses one ends all others with it. If the process
-    that began this one is killed, the job saves its work and this process ends.
+    heard while the sweep ends. Its process stays: a launcher that loses one ends all others with
+    it. If the process that began this one is killed, the job saves its work and this process ends.
     """
     ours = threading.current_thread() is threading.main_thread()
     defaults = (signal.SIG_DFL, signal.default_int_handler)
@@ -72,7 +72,7 @@ def stoppable(folder: Path) -> Iterator[None]:
         if parent is not None and os.getppid() != parent.pid:
             os._exit(128 + signal.SIGTERM)  # what waits in line for it is for nobody
         for number, handler in unheard.items():
-            if signal.getsignal(number) == once:
+            if signal.getsignal(number) == once or halted_by(folder) is None:
                 signal.signal(number, handler)
 
 
