@@ -41,8 +41,8 @@ from poker_rl.algos.algorithm import Progress
 from poker_rl.config.settings import Range, Sweeps
 from poker_rl.games.game import Game, rule
 from poker_rl.games.sequences import collect, mean_regret, multiply_out, shares
-from poker_rl.games.tree import Tree, tree_of
-from poker_rl.learning.room import demand
+from poker_rl.games.tree import tree_of
+from poker_rl.learning.room import demand_tables
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
 
@@ -124,16 +124,6 @@ class CFR:
         """The reach of all edges under the present policy, which each sweep keeps up to date."""
         for part in range(len(self._tree.sequences.parts) - 1):
             multiply_out(self._tree.sequences, part, self._policy, self._reach)
-
-
-def demand_tables(tree: Tree, count: int) -> None:
-    """See to it that there is room for so many tables of all actions at information sets.
-
-    Raises:
-        Refused: if there is not.
-    """
-    what = f"game: {tree.size:,} information sets of {tree.game.actions:,} actions"
-    demand(what, count * 8 * tree.legal.size, torch.device("cpu"))
 
 
 @rule

@@ -29,11 +29,11 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.algos.cfr import demand_tables
 from poker_rl.config.settings import Count, Sweeps
 from poker_rl.games.game import Game, random, rule
 from poker_rl.games.sequences import mean_regret
 from poker_rl.games.tree import tree_of
+from poker_rl.learning.room import demand_tables
 from poker_rl.players.player import Player
 from poker_rl.players.table import TablePlayer
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from poker_rl.config.settings import Refused
+from poker_rl.games.tree import Tree
 
 GIB = 2**30
 
@@ -36,6 +37,16 @@ def demand(what: str, needed: int, device: torch.device) -> None:
             f"{what} need about {needed / GIB:,.1f} GiB of memory; there are {there / GIB:,.1f}"
             + (f" for each of {_sharing} processes" if _sharing > 1 else "")
         )
+
+
+def demand_tables(tree: Tree, count: int) -> None:
+    """See to it that there is room for so many tables of all actions at information sets.
+
+    Raises:
+        Refused: if there is not.
+    """
+    what = f"game: {tree.size:,} information sets of {tree.game.actions:,} actions"
+    demand(what, count * 8 * tree.legal.size, torch.device("cpu"))
 
 
 def _room(device: torch.device) -> int:
