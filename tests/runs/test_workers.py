@@ -62,10 +62,13 @@ def test_what_ends_a_task_ends_all(
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
 
 
-def test_a_process_that_is_killed_between_two_tasks(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_between_its_answer_and_the_next_task(tmp_path: Path) -> None:
+    others = set(multiprocessing.active_children())
     done = shared_out(partial(begin, tmp_path), range(3), 1)
     assert next(done) == 0
-    (process,) = multiprocessing.active_children()
+    (process,) = set(multiprocessing.active_children()) - others
+    until(lambda: any(tmp_path.glob("1_*")))
+    time.sleep(0.5)  # its answer follows at once
     process.kill()
     process.join()
     with pytest.raises(ChildProcessError, match="a worker process was ended by SIGKILL"):
