@@ -145,6 +145,8 @@ class NetworkLearner(ABC):
     def take_over(self, state: dict[str, Any]) -> None:
         """Begin with what the learner that `state_dict` was taken of has learnt.
 
+        Its earlier selves are met again, where both learners have some.
+
         Raises:
             Refused, RuntimeError: if a part does not fit.
         """
@@ -153,7 +155,8 @@ class NetworkLearner(ABC):
             if (name in parts) != (name in state):
                 has, lacks = ("this", "that") if name in parts else ("that", "this")
                 raise Refused(f"{name}: {has} learner has one, {lacks} has none")
-            if name in parts:
+        for name in (*self.learnt, "selves"):
+            if name in parts and name in state:
                 # Of a network all is learnt; a part with more to it says what of it is.
                 take_over = getattr(parts[name], "take_over", parts[name].load_state_dict)
                 take_over(state[name])

@@ -226,7 +226,7 @@ class APU(NetworkLearner):
         """
         learnt = {name: state[name] for name in self.learnt if name in state}
         copies = self._agents.copies
-        super().take_over({name: repeated(one, copies) for name, one in learnt.items()})
+        super().take_over(state | {name: repeated(one, copies) for name, one in learnt.items()})
         if self._others is not None:
             self._renew_others(self._others)
 

@@ -17,6 +17,7 @@ from torch import nn
 
 from poker_rl.config.settings import Count, Probability
 from poker_rl.learning.agents import Agents
+from poker_rl.nets.copies import copies_of, repeated
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -72,6 +73,12 @@ class EarlierSelves:
         elif (place := self._generator.integers(self._met)) < self.settings.keep:
             self._pool[place] = now
         self.module.load_state_dict(self._pool[self._generator.integers(len(self._pool))])
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Begin with another run's pool, so that what it had left is not forgotten now."""
+        pool = state["pool"][: self.settings.keep]
+        self._pool = [repeated(one, copies_of(self._actor)) for one in pool]
+        self._met = state["met"]
 
     def state_dict(self) -> dict[str, Any]:
         """The pool, the one that plays, and how many were offered to the pool."""

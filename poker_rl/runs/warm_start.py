@@ -1,7 +1,7 @@
 """A new run that begins with what another one has learnt: its networks and its averages.
 
-Everything else begins afresh: the optimiser, the counters, the schedules, the tables and what is
-drawn by chance.
+It meets the earlier selves of that run again, where both have some. Everything else begins afresh:
+the optimiser, the counters, the schedules, the tables and what is drawn by chance.
 """
 
 from __future__ import annotations

@@ -621,6 +621,40 @@ def same_as_one(six: APU, learnt: dict[str, Any]) -> np.ndarray:
     )
 
 
+@pytest.mark.parametrize("keep", [2, 8])
+def test_agents_meet_the_earlier_selves_of_the_run_they_begin_with_again(keep: int) -> None:
+    game = kuhn(3)
+    settings: dict[str, Any] = {"earlier": EarlierSettings(share=1.0, every=1, keep=keep)}
+    one = apu(game, update="dual_apu_ctrl", **settings)
+    for _ in range(5):
+        one.learn()
+    learnt = copied(one.state_dict())
+    pool = learnt["selves"]["pool"]
+    assert len(pool) == min(keep, 5)
+    begun = apu(game, seed=1, **settings)
+    begun.take_over(learnt)
+    again = apu(game, seed=2, **settings)
+    again.load_state_dict(copied(begun.state_dict()))  # as from a checkpoint
+    for six in begun, again:
+        kept = six.state_dict()["selves"]["pool"]
+        assert len(kept) == len(pool)
+        for met, copies in zip(pool, kept, strict=True):
+            for name, weight in copies.items():
+                assert torch.equal(weight, met[name].expand(3, *met[name].shape[1:]))
+        six.learn()
+        state = six.state_dict()["selves"]
+        assert state["met"] == 6
+        assert len(state["pool"]) == min(keep, 6)
+    fewer = apu(game, seed=3, earlier=EarlierSettings(share=1.0, every=1, keep=1))
+    fewer.take_over(learnt)
+    assert len(fewer.state_dict()["selves"]["pool"]) == 1
+    without = apu(game, seed=4)
+    without.take_over(learnt)
+    assert "selves" not in without.state_dict()
+    begun.take_over(copied(without.state_dict()))
+    assert len(begun.state_dict()["selves"]["pool"]) == min(keep, 6)  # it keeps its own
+
+
 @pytest.mark.parametrize("update", WAYS)
 def test_each_actor_is_a_player_for_every_seat(update: str) -> None:
     game = kuhn(3)
