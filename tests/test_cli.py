@@ -134,8 +134,10 @@ def test_comments_of_nested_keys(tmp_path: Path) -> None:
 )
 def test_every_option_builds(choice: str, asked: list[dict[str, Any]]) -> None:
     group, _, name = choice.partition("=")
-    with_any_net = ["algo=reinforce"] if group == "net" else []
-    assert code("train", choice, *with_any_net) == 0
+    beside = ["algo=reinforce"] if group == "net" else []  # any with networks
+    if name.endswith("_from_one"):  # begins with a run, which has to be named
+        beside = ["warm_start=null"]
+    assert code("train", choice, *beside) == 0
     (cfg,) = asked
     if group != "evaluation":
         assert cfg["names"][group] == name
@@ -733,6 +735,10 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train experiment=k1_ppo algo=ppo", "algo."),
         ("train algo=cfr net=mlp_small", "net: algo=cfr has no networks"),
         ("train experiment=cfr_fhp net=lstm", "net: experiment=cfr_fhp has no networks"),
+        (
+            "train experiment=apu_linear_from_one",
+            "warm_start: <a run of dual_apu_ctrl_linear> is no run folder",
+        ),
         ("train player=call", "player: nothing that was chosen takes one"),
         ("train algo=cfr +net=mlp_small", "net: CFR takes none"),
         ("train net=k2", "net: "),
