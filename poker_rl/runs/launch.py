@@ -205,12 +205,14 @@ class Others:
         running = [process for process, _ in self.processes.values()]
         while running:
             wait([process.sentinel for process in running])
-            killed = [process for process in running if (process.exitcode or 0) < 0]
+            # Asked once: a process that ends closes its sentinel a little before it has a code.
+            codes = [process.exitcode for process in running]
+            killed = [code for code in codes if code is not None and code < 0]
             if killed and not self._ended.wait(PATIENCE):
                 with suppress(OSError):
-                    os.write(2, f"\npoker-rl: {died(killed[0].exitcode or 0)}\n".encode())
+                    os.write(2, f"\npoker-rl: {died(killed[0])}\n".encode())
                 os._exit(1)
-            running = [process for process in running if process.exitcode is None]
+            running = [one for one, code in zip(running, codes, strict=True) if code is None]
 
     def tell(self) -> None:
         """Say why another process has ended, which this one has noticed.

@@ -26,7 +26,7 @@ from tiny import same
 
 import poker_rl
 from poker_rl.config.settings import Refused
-from poker_rl.runs import job
+from poker_rl.runs import job, launch
 from poker_rl.runs.launch import Place, place
 from poker_rl.runs.together import apart, tidy, whole
 from poker_rl.storage import checkpoint
@@ -167,6 +167,31 @@ def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert "poker-rl: a worker process was ended by SIGKILL, as by lack of memory" in done.stderr
+
+
+def test_one_is_killed_whose_code_is_told_a_little_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.pipe()
+    os.close(theirs)
+
+    class Ends:
+        sentinel = ours  # has ended
+
+        def __init__(self) -> None:
+            self.codes = [None, -signal.SIGKILL]  # as it is while the system clears it away
+
+        @property
+        def exitcode(self) -> int | None:
+            return self.codes.pop(0) if len(self.codes) > 1 else self.codes[0]
+
+    others = object.__new__(launch.Others)
+    others.processes = {1: (Ends(), None)}  # type: ignore[dict-item]
+    others._ended = threading.Event()
+    ended: list[int] = []
+    monkeypatch.setattr(launch, "PATIENCE", 0.01)
+    monkeypatch.setattr(os, "_exit", ended.append)
+    others._watch()
+    os.close(ours)
+    assert ended == [1]
 
 
 def runs(process: str) -> bool:
