@@ -62,14 +62,17 @@ class Legal:
 
 def few(mask: np.ndarray, device: torch.device) -> Legal | None:
     """The legal actions of decisions [N, A], or None if so many are that all may as well stay."""
-    if mask.shape[1] < MANY:
+    if mask.shape[1] < MANY or FEW * mask.sum() > mask.size:
         return None
+    return listed(mask, device)
+
+
+def listed(mask: np.ndarray, device: torch.device) -> Legal:
+    """The legal actions of decisions [N, A]."""
     count = mask.sum(1)
-    if FEW * count.sum() > mask.size:
-        return None
     action = np.zeros((len(mask), count.max(initial=1)), np.int64)
-    listed, _, _ = _loops()
-    listed(np.ascontiguousarray(mask), action)
+    fill, _, _ = _loops()
+    fill(np.ascontiguousarray(mask), action)
     return Legal(torch.from_numpy(action).to(device), torch.from_numpy(count).to(device))
 
 

@@ -31,6 +31,7 @@ from poker_rl.games.hashing import hashed
 from poker_rl.games.tables import Tables
 from poker_rl.players.bots import Bot
 from poker_rl.players.load import bot_of, bot_settings, load_player
+from poker_rl.players.onward import outcome
 from poker_rl.players.player import policy_at
 from poker_rl.players.sampling import draw
 
@@ -95,31 +96,20 @@ class Lookahead(Bot):
         tables.use(records.take(np.repeat(np.arange(len(records)), self.worlds)))
         seed_worlds(keys, np.uint64(self.seed), self.worlds, tables.records)
         tables.redeal()
-        seat = tables.records["to_act"].copy()
-        tables.step(np.repeat(actions, self.worlds))
-        won = np.empty(len(seat))
-        rows = np.flatnonzero(tables.records["over"] == 0)
-        while len(rows):
-            legal = tables.legal(rows)
-            free = legal.sum(1) > 1
-            again = free & (tables.records["to_act"][rows] == seat[rows])
-            if again.any():
-                values = self._player.values(tables.records.take(rows[again]))
-                assert values is not None  # as it has had values from the start
-                won[rows[again]] = values
-            moves = legal.argmax(1)  # of the only one there is, where there is one
-            answers = free & ~again
-            if answers.any():
-                asked = tables.records.take(rows[answers])
-                chances = policy_at(self._game, self._player, asked, legal[answers])
-                uniform = np.empty(len(chances))
-                draw_uniform(tables.records, rows[answers], uniform)
-                moves[answers] = draw(chances, uniform)
-            tables.step(moves[~again], rows[~again])
-            rows = rows[~again]
-            rows = rows[tables.records["over"][rows] == 0]
-        ended = np.flatnonzero(tables.records["over"])
-        won[ended] = tables.payoffs(ended)[np.arange(len(ended)), seat[ended]]
+
+        def answer(rows: np.ndarray, legal: np.ndarray) -> np.ndarray:
+            asked = tables.records.take(rows)
+            chances = policy_at(self._game, self._player, asked, legal)
+            uniform = np.empty(len(chances))
+            draw_uniform(tables.records, rows, uniform)
+            return draw(chances, uniform)
+
+        def value(rows: np.ndarray) -> np.ndarray:
+            values = self._player.values(tables.records.take(rows))
+            assert values is not None  # as it has had values from the start
+            return values
+
+        won = outcome(tables, np.repeat(actions, self.worlds), answer, value)
         chips: np.ndarray = won.reshape(-1, self.worlds).mean(1)
         return chips / self._game.unit_chips
 

@@ -10,6 +10,7 @@ import torch
 from givens import given
 from resuming import demand_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
+from tree_values import counterfactual
 
 from poker_rl.algos.sd_cfr import SDCFR
 from poker_rl.config.build import build
@@ -61,30 +62,6 @@ def any_policy(tree: Tree, seed: int) -> np.ndarray:
     return tree.normalise(np.random.default_rng(seed).random(tree.legal.shape) * tree.legal)
 
 
-def exact(tree: Tree, policy: np.ndarray, traverser: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of a hand: counterfactual regrets [I, A], chips; how often each infoset is met [I]."""
-    actions = tree.legal.shape[1]
-    edge = tree.edge.astype(np.int64)
-    reach = np.full(len(tree.parent), 1 / tree.deals)  # without the traverser's own chances
-    worth = tree.payoffs[:, traverser].copy()
-    q = np.zeros((len(worth), actions))
-    for node in range(tree.deals, len(worth)):
-        above = tree.parent[node]
-        chance = 1.0 if tree.seat[above] == traverser else policy.flat[edge[node]]
-        reach[node] = reach[above] * chance
-    for node in reversed(range(tree.deals, len(worth))):
-        above, action = tree.parent[node], edge[node] % actions
-        q[above, action] = worth[node]
-        worth[above] += policy.flat[edge[node]] * worth[node]
-    regrets, met = np.zeros(tree.legal.shape), np.zeros(tree.size)
-    for node in np.flatnonzero(tree.seat >= 0):
-        i = tree.infoset[node]
-        if tree.seat[node] == traverser:
-            regrets[i] += reach[node] * (q[node] - worth[node]) * tree.legal[i]
-        met[i] += reach[node]
-    return regrets, met
-
-
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
 def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: Poker) -> None:
     """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
@@ -97,7 +74,7 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: Poker) -> None:
         return np.array([place[row.tobytes()] for row in seen], np.int64)
 
     for traverser in range(game.seats):
-        regrets, met = exact(tree, policy, traverser)
+        regrets, met, _ = counterfactual(tree, policy, traverser)
         theirs = tree.owner != traverser
         sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
         counts = np.zeros((times, tree.size))

@@ -39,6 +39,10 @@ LEARNERS: dict[str, tuple[tuple[str, ...], Networks]] = {
         (),
         {"lr": lambda one: one._both, "average.lr": lambda one: one._averages.play.module},
     ),
+    "vine": (
+        ("algo.batch=16",),
+        {"actor_lr": lambda one: one._actor, "critic_lr": lambda one: one._critic},
+    ),
     "sd_cfr": (
         ("algo.hands=100",),
         {"lr": lambda one: one._regrets, "average_lr": lambda one: one._average},

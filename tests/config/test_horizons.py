@@ -34,6 +34,7 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "algo=nfsp_ppo": {"lr": 4e6, "entropy": 4e6},
     "algo=ppo": {"lr": 4e6, "entropy": 3.2e6},
     "algo=sd_cfr": {"lr": 2e6, "average_lr": 2e6},
+    "algo=vine": {"actor_lr": 4e6, "critic_lr": 4e6, "entropy": 3.2e6},
     "algo=vpg": {"entropy": 1.6e6, "actor_lr": 2e6},
     "experiment=ac_fhp": {
         "alpha": 80e6,
@@ -93,6 +94,7 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "experiment=ppo_lhe_6p": {"lr": 100e6, "entropy": 100e6},
     "experiment=ppo_lhe_6p_fc": {"lr": 100e6, "entropy": 100e6},
     "experiment=ppo_lhe_6p_none": {"lr": 100e6, "entropy": 100e6},
+    "experiment=big2_vine": {"actor_lr": 240e6, "critic_lr": 240e6, "entropy": 240e6},
     "experiment=sd_cfr_kuhn": {"lr": 8e6, "average_lr": 8e6},
     "experiment=sd_cfr_leduc": {"lr": 16e6, "average_lr": 16e6},
 }

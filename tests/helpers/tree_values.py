@@ -71,6 +71,38 @@ def expected(tree: Tree, policy: np.ndarray) -> np.ndarray:
     return worth
 
 
+def counterfactual(
+    tree: Tree, policy: np.ndarray, traverser: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of a hand in which all play `policy` [I, A], without the chances of the traverser's actions.
+
+    Returns:
+        the regrets of his actions [I, A], how often each infoset is met [I], and what he wins from
+        his own on, times how often they are met [I]; in chips.
+    """
+    actions = tree.legal.shape[1]
+    edge = tree.edge.astype(np.int64)
+    reach = np.full(len(tree.parent), 1 / tree.deals)
+    worth = tree.payoffs[:, traverser].copy()
+    q = np.zeros((len(worth), actions))
+    for node in range(tree.deals, len(worth)):
+        above = tree.parent[node]
+        chance = 1.0 if tree.seat[above] == traverser else policy.flat[edge[node]]
+        reach[node] = reach[above] * chance
+    for node in reversed(range(tree.deals, len(worth))):
+        above, action = tree.parent[node], edge[node] % actions
+        q[above, action] = worth[node]
+        worth[above] += policy.flat[edge[node]] * worth[node]
+    regrets, met, won = np.zeros(tree.legal.shape), np.zeros(tree.size), np.zeros(tree.size)
+    for node in np.flatnonzero(tree.seat >= 0):
+        i = tree.infoset[node]
+        if tree.seat[node] == traverser:
+            regrets[i] += reach[node] * (q[node] - worth[node]) * tree.legal[i]
+            won[i] += reach[node] * worth[node]
+        met[i] += reach[node]
+    return regrets, met, won
+
+
 def _lines(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     """The actions that lead to each node, -1 from its last one on, [N, L]; and its deal [N]."""
     lines = np.full((len(tree.parent), max(len(tree.levels) - 2, 1)), -1, np.int16)

@@ -123,15 +123,16 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
         played.clear()
         for half in halves:
             half.progress = one.progress
-            for name in ("_actor", "_q", "_other"):
+            for name in ("_actor", "_q", "_other", "_player", "_judge"):
                 if hasattr(one, name):
                     setattr(half, name, getattr(one, name))
-            half._epsilon = getattr(one, "_epsilon", None)
+            half._epsilon, half._answers = getattr(one, "_epsilon", None), 0
             for gathered in ("_policies", "_seen"):
                 getattr(half, gathered, []).clear()
             played.append(getattr(half._agents.rollout, way)(half._act, *arguments))
         one._agents.rollout.hands = sum(rollout.hands for rollout in rollouts)
         one._policies = [policy for half in halves for policy in getattr(half, "_policies", [])]
+        one._answers = sum(half._answers for half in halves)
         tables = len(rollouts[0].agent)
         return joined([played[0], shifted(played[1], tables)])
 
@@ -211,6 +212,11 @@ def shifted(batch: Any, tables: int) -> Any:
             "apu",
             ["algo.update=dual_apu_ctrl", "algo.episodes=8", "algo.batch=16", *ONE_STEP],
             ["algo.episodes=16", "algo.batch=32"],
+        ),
+        (
+            "vine",
+            ["algo.tables=16", "algo.steps=6", "algo.batch=16", "algo.updates=1"],
+            ["algo.tables=32", "algo.batch=32"],
         ),
     ],
 )
