@@ -135,7 +135,7 @@ def test_comments_of_nested_keys(tmp_path: Path) -> None:
 def test_every_option_builds(choice: str, asked: list[dict[str, Any]]) -> None:
     group, _, name = choice.partition("=")
     beside = ["algo=reinforce"] if group == "net" else []  # any with networks
-    if name.endswith("_from_one"):  # begins with a run, which has to be named
+    if "\nwarm_start: <" in (CONF / group / f"{name}.yaml").read_text():  # a run, to be named
         beside = ["warm_start=null"]
     assert code("train", choice, *beside) == 0
     (cfg,) = asked
@@ -739,6 +739,8 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             "train experiment=apu_linear_from_one",
             "warm_start: <a run of dual_apu_ctrl_linear> is no run folder",
         ),
+        ("train experiment=big2_vine", "warm_start: <a run of big2_ppo_long> is no run folder"),
+        ("train algo=vine opponent=call", "opponent: vine plays itself, and takes none"),
         ("train player=call", "player: nothing that was chosen takes one"),
         ("train algo=cfr +net=mlp_small", "net: CFR takes none"),
         ("train net=k2", "net: "),

@@ -25,6 +25,7 @@ LEARNERS = {
     "ppo": PPO,
     "vpg": ["train", "algo=vpg", "algo.hands=8", "budget=60", *QUICK],
     "actor_critic": ["train", "algo=actor_critic", "algo.hands=8", "budget=60", *QUICK],
+    "vine": ["train", "algo=vine", "algo.tables=8", "algo.batch=8", "budget=250", *QUICK],
     "reinforce": ["train", "algo=reinforce", "algo.hands=8", "budget=3", *QUICK],
     "nfsp": [
         *("train", "algo=nfsp", "algo.tables=8", "algo.learn_from=8", "algo.batch=8", "algo.eta=1"),
@@ -93,6 +94,7 @@ def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name: s
     cold = at_the_start(*learner, "seed=2")
     warm = at_the_start(*learner, "seed=2", f"warm_start={folder}")
     taken = {"networks", "actor", "critic", "policy", "q", "target", "weight_average", "magnet"}
+    taken |= {"value_average"}
     for part in warm.keys() - {"average", "earlier"}:
         expected = learnt if part in taken else cold
         assert same(warm[part], expected[part]), part
@@ -167,6 +169,7 @@ def test_a_run_that_went_on_meanwhile_is_another_start(refused: Callable[..., st
         ("game=leduc", "has game.name kuhn, and this run leduc"),
         ("game.ranks=TJQK", "has game.ranks JQK, and this run TJQK"),
         ("algo=mmd algo.last=null", ""),  # the same learner, with other settings
+        ("algo=vine algo.tables=8 algo.batch=8", ""),  # which may begin with networks of PPO
         ("algo=vpg", "has algo._target_ poker_rl.algos.ppo.PPO, and this run poker_rl.algos.vpg"),
         ("algo.shared=1", "has algo.shared 0, and this run 1"),  # one would overwrite the other
         ("algo.reward_scale=4.5", "has algo.reward_scale 2.0, and this run 4.5"),
