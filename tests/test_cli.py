@@ -150,6 +150,7 @@ def test_every_player_can_be_the_opponent(name: str, asked: list[dict[str, Any]]
     only = {  # these play nothing else
         "big2_lookahead": "big2",
         "big2_ppo": "big2",
+        "big2_vine": "big2",
         "equilibrium": "kuhn",
         "leduc_ac": "leduc",
         "lhe_6p_ppo": "limit_holdem_6p",

@@ -101,7 +101,7 @@ def test_it_knows_no_hidden_card_and_gives_the_same_answer_in_any_order():
 def test_unlikely_actions_stay_as_unlikely_beside_each_other():
     _, moves = play(BIG2, 12, seed=4)
     records = np.concatenate([move.records for move in moves[::5]])
-    policy = loader(BIG2)("big2_ppo").probabilities(records)
+    policy = loader(BIG2)("big2_vine").probabilities(records)
     found = looking(worlds=8, least=0.1).probabilities(records)
     tried = (policy >= 0.1).sum(1) > 1
     assert 0.05 < tried.mean() < 0.5

@@ -78,5 +78,5 @@ def test_the_one_of_limit_holdem_beats_one_who_always_calls_and_values_its_hands
 
 def test_the_one_of_big2_beats_players_who_choose_at_random_by_ten_points() -> None:
     load = loader(BIG2)
-    won = against(BIG2, load("big2_ppo"), load("uniform"), "uniform", 100, 0)
+    won = against(BIG2, load("big2_vine"), load("uniform"), "uniform", 100, 0)
     assert won.value - (won.half_width or 0) > 10
