@@ -135,7 +135,7 @@ def test_comments_of_nested_keys(tmp_path: Path) -> None:
 def test_every_option_builds(choice: str, asked: list[dict[str, Any]]) -> None:
     group, _, name = choice.partition("=")
     beside = ["algo=reinforce"] if group == "net" else []  # any with networks
-    if "\nwarm_start: <" in (CONF / group / f"{name}.yaml").read_text():  # a run, to be named
+    if name.endswith("_from_one") or name == "big2_vine":  # begins with a run, to be named
         beside = ["warm_start=null"]
     assert code("train", choice, *beside) == 0
     (cfg,) = asked

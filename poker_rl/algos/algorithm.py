@@ -90,8 +90,8 @@ class NetworkLearner(ABC):
     # these over from another run and begins all others afresh.
     learnt: ClassVar[tuple[str, ...]]
 
-    # Other learners whose parts of these names a warm start may take over as well.
-    begins_with: ClassVar[tuple[type, ...]] = ()
+    # Other learners, by `_target_`, whose parts of these names a warm start may take over as well.
+    begins_with: ClassVar[tuple[str, ...]] = ()
 
     # The names of the parts, and of parts of those, that each process of a run has of its own:
     # tables, memories. All else is the same in all of them. None: it learns in one process.

@@ -55,8 +55,8 @@ from poker_rl.config.settings import (
     Passes,
     Positive,
     Probability,
-    Range,
     Refused,
+    Share,
 )
 from poker_rl.games.poker.hands import Hands
 from poker_rl.learning.agents import Agents, Given, Seats
@@ -69,8 +69,6 @@ from poker_rl.nets.copies import part, repeated
 from poker_rl.nets.weight_average import WeightAverage
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import mixed
-
-Share = Annotated[float, Range(0, 1, open_low=True)]
 
 
 @dataclass(kw_only=True)

@@ -26,14 +26,13 @@ bootstrap, the replay with a KL penalty in its place, and the constants are our 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.algos.ppo import PPO
 from poker_rl.config.schedules import OverDecisions
 from poker_rl.config.settings import (
     Count,
@@ -41,8 +40,8 @@ from poker_rl.config.settings import (
     Passes,
     Positive,
     Probability,
-    Range,
     Refused,
+    Share,
 )
 from poker_rl.games.tables import Tables
 from poker_rl.learning.agents import Agents, Given, Seats
@@ -58,7 +57,7 @@ from poker_rl.players.onward import outcome
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import draw, sample
 
-Share = Annotated[float, Range(0, 1, open_low=True)]
+MOST_TABLES = 2**15  # played on at once, where there is more than one action to try
 METRICS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl")
 
 
@@ -92,7 +91,7 @@ class Vine(NetworkLearner):
 
     learnt: ClassVar = ("networks", "weight_average")
     own: ClassVar = ("agents", "memory")
-    begins_with: ClassVar = (PPO,)
+    begins_with: ClassVar = ("poker_rl.algos.ppo.PPO",)
 
     def __post_init__(self, given: Given) -> None:
         if given.opponent is not None:
@@ -145,10 +144,7 @@ class Vine(NetworkLearner):
             told += self._update(last, entropy)
         # at first iteration t weighs as t^2, so that the averages soon forget where they began
         t = self.progress.iterations + 1
-        for average, module in (
-            (self._player, self._actor),
-            (self._judge, self._critic),
-        ):
+        for average, module in ((self._player, self._actor), (self._judge, self._critic)):
             average.decay = min(self.weight_average, t / (t + 3))
             average.update(module)
         self.progress.updates += updates
@@ -195,9 +191,10 @@ class Vine(NetworkLearner):
         kept = (count > 1) | (self._agents.generator.random(len(count)) < self.lone)
         decision, column = np.nonzero(tried & kept[:, None])
         worth = np.zeros(policy.shape)  # in reward scales
-        worth[decision, column] = self._worth(
-            rows.records.take(decision), rows.table[decision], action[decision, column]
-        )
+        records = rows.records
+        for first in range(0, len(decision), MOST_TABLES):
+            part = decision[first : first + MOST_TABLES], column[first : first + MOST_TABLES]
+            worth[part] = self._worth(records.take(part[0]), rows.table[part[0]], action[part])
         policy = np.where(tried, policy, 0.0)
         policy /= policy.sum(1, keepdims=True)
         value = (policy * worth).sum(1)

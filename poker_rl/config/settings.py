@@ -72,6 +72,7 @@ class Range(NamedTuple):
 LARGEST = 10**18  # of all that is counted: an int64 holds it
 
 Probability = Annotated[float, Range(0, 1)]
+Share = Annotated[float, Range(0, 1, open_low=True)]  # more than nothing
 Positive = Annotated[float, Range(0, open_low=True)]
 NonNegative = Annotated[float, Range(0)]
 Count = Annotated[int, Range(1)]

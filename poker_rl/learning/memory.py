@@ -13,18 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-from poker_rl.config.settings import Range, Refused
+from poker_rl.config.settings import Refused, Share
 from poker_rl.learning import processes
 from poker_rl.learning.room import demand
 
-Chance = Annotated[float, Range(0, 1, open_low=True)]
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # of each byte, [256, 8]
 
 
@@ -67,7 +66,7 @@ class Uniform:
 class Floored:
     """Item i enters with chance max(capacity / i, `chance`)."""
 
-    chance: Chance
+    chance: Share
 
     def slots(
         self, number: np.ndarray, capacity: int, generator: np.random.Generator
@@ -81,7 +80,7 @@ class Floored:
 class Exponential:
     """Once full, every item enters with chance p: ages are geometric with mean capacity / p."""
 
-    chance: Chance
+    chance: Share
 
     def slots(
         self, number: np.ndarray, capacity: int, generator: np.random.Generator

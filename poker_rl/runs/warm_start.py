@@ -53,9 +53,9 @@ def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: G
                 " checkpoint holds all there is to begin with"
             )
         for part in ("algo", "net"):
-            theirs_of, ours_of = (class_of(one[part]["_target_"]) for one in (theirs, cfg))
-            if theirs_of is not ours_of and theirs_of not in algorithm.begins_with:
-                names = theirs[part]["_target_"], cfg[part]["_target_"]
+            names = theirs[part]["_target_"], cfg[part]["_target_"]
+            alike = class_of(names[0]) is class_of(names[1])
+            if not alike and names[0] not in algorithm.begins_with:
                 demand_equal(folder, f"{part}._target_", *names)
         for name in state["game"] | game.state():
             demand_equal(folder, f"game.{name}", state["game"].get(name), game.state().get(name))
