@@ -53,11 +53,10 @@ from poker_rl.nets.chances import masked_log_softmax, masked_softmax, mean_over
 from poker_rl.nets.dense import Together
 from poker_rl.nets.legal import Legal, listed
 from poker_rl.nets.weight_average import WeightAverage
-from poker_rl.players.onward import outcome
+from poker_rl.players.onward import MOST_TABLES, outcome
 from poker_rl.players.player import Player
 from poker_rl.players.sampling import draw, sample
 
-MOST_TABLES = 2**15  # played on at once, where there is more than one action to try
 METRICS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl")
 
 
@@ -129,7 +128,8 @@ class Vine(NetworkLearner):
         )
         self._memory.demand_batch("batch", self.batch)
         self._memory.demand_full("batch", self.batch)
-        self._width, self._answers = width, 0
+        self._width = width
+        self._answers = 0  # decisions of this iteration that others made in rollouts
 
     def _iterate(self) -> dict[str, float]:
         """Play `steps` actions at every table, try others there, and learn from the memory."""
@@ -173,8 +173,7 @@ class Vine(NetworkLearner):
             policy = masked_softmax(said, legal.mask).double().cpu().numpy()  # [B, L]
         self._remember(rows, legal.action.cpu().numpy(), policy)
         column = draw(policy, agents.generator.random(len(policy)))
-        at = np.arange(len(column))
-        return legal.action.cpu().numpy()[at, column], np.log(policy[at, column])
+        return legal.taken(column), np.log(policy[np.arange(len(column)), column])
 
     def _remember(self, rows: Rows, action: np.ndarray, policy: np.ndarray) -> None:
         """Value the likely actions of some decisions, and put these into the memory.
@@ -234,8 +233,7 @@ class Vine(NetworkLearner):
             legal = listed(mask, agents.device)
             said = asked(self._player.module, rows, legal)
             column, _ = sample(said, legal.mask.cpu().numpy(), agents.generator)
-            action: np.ndarray = legal.action.cpu().numpy()[np.arange(len(column)), column]
-            return action
+            return legal.taken(column)
 
         def value(rows: np.ndarray) -> np.ndarray:
             values = asked(self._judge.module, rows)[:, 0].double().cpu().numpy()

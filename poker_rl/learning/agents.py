@@ -245,7 +245,7 @@ class Agents:
         if legal is None:
             return sample(logits, rows.mask, self.generator)
         column, log_prob = sample(logits, legal.mask.cpu().numpy(), self.generator)
-        return legal.action.cpu().numpy()[np.arange(len(column)), column], log_prob
+        return legal.taken(column), log_prob
 
     def drawn(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Actions drawn from probabilities [B, A], and their log-probabilities, [B] each."""

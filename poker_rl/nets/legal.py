@@ -59,6 +59,11 @@ class Legal:
         """The columns of some actions that are legal, [...]."""
         return (self.mask & (self.action == action[..., None])).byte().argmax(-1)
 
+    def taken(self, column: np.ndarray) -> np.ndarray:
+        """The action in a column of each decision, [B] to [B]; the other way round of `column`."""
+        action: np.ndarray = self.action.cpu().numpy()[np.arange(len(column)), column]
+        return action
+
 
 def few(mask: np.ndarray, device: torch.device) -> Legal | None:
     """The legal actions of decisions [N, A], or None if so many are that all may as well stay."""

@@ -31,13 +31,12 @@ from poker_rl.games.hashing import hashed
 from poker_rl.games.tables import Tables
 from poker_rl.players.bots import Bot
 from poker_rl.players.load import bot_of, bot_settings, load_player
-from poker_rl.players.onward import outcome
+from poker_rl.players.onward import MOST_TABLES, outcome
 from poker_rl.players.player import policy_at
 from poker_rl.players.sampling import draw
 
 Worlds = Annotated[int, Range(1, 1e4)]
 Temperature = Annotated[float, Range(0, 1e9, open_low=True)]
-MOST_TABLES = 2**15  # played on at once, where there is more than one action to try
 MOST_CHANCES = 2**24  # of all actions at those tables: 128 MB
 NAME = f"{__name__}.Lookahead"
 

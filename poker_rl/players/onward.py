@@ -8,6 +8,8 @@ import numpy as np
 
 from poker_rl.games.tables import Tables
 
+MOST_TABLES = 2**15  # to be played on at once, for the memory that legal actions take
+
 Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """What is played at some rows of the tables [n], of legal actions [n, A]: an action each [n]."""
 Value = Callable[[np.ndarray], np.ndarray]
