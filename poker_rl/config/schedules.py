@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Annotated, NamedTuple, Protocol
 
-from poker_rl.config.settings import NonNegative, Positive, Range
+from poker_rl.config.settings import NonNegative, Positive, Range, Share
 
 Steps = Annotated[float, Range(1)]
 
@@ -60,6 +60,23 @@ class Linear:
     def value(self, step: int) -> float:
         done = min(step / self.horizon, 1.0)
         return (1 - done) * self.start + done * self.end
+
+
+@dataclass(kw_only=True, frozen=True)
+class StableDecay:
+    """start, then in the last part of the horizon a straight line to end, then end.
+
+    The warmup-stable-decay schedule of MiniCPM (arXiv:2404.06395), without the warmup.
+    """
+
+    start: NonNegative
+    end: NonNegative
+    decay: Share  # of the horizon, its last part
+    horizon: Steps
+
+    def value(self, step: int) -> float:
+        left = (1 - min(step / self.horizon, 1.0)) / self.decay  # of the fall
+        return self.end + min(left, 1.0) * (self.start - self.end)
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -94,7 +94,7 @@ HORIZONS: Mapping[str, Mapping[str, float]] = {
     "experiment=ppo_lhe_6p": {"lr": 100e6, "entropy": 100e6},
     "experiment=ppo_lhe_6p_fc": {"lr": 100e6, "entropy": 100e6},
     "experiment=ppo_lhe_6p_none": {"lr": 100e6, "entropy": 100e6},
-    "experiment=big2_vine": {"actor_lr": 200e6, "critic_lr": 200e6, "entropy": 200e6},
+    "experiment=big2_vine": {"actor_lr": 330e6, "critic_lr": 330e6, "entropy": 330e6},
     "experiment=sd_cfr_kuhn": {"lr": 8e6, "average_lr": 8e6},
     "experiment=sd_cfr_leduc": {"lr": 16e6, "average_lr": 16e6},
 }
