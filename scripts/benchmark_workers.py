@@ -9,6 +9,7 @@ meanwhile: a process that has to wait for its core keeps all the others waiting.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -39,10 +40,19 @@ def measured(experiment: str, workers: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    workers = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("workers", type=int, nargs="?", default=2)
+    parser.add_argument("experiments", nargs="*", metavar="experiment", help=", ".join(BUDGETS))
+    given = parser.parse_args()
+    workers = given.workers
+    if workers < 1:
+        parser.error(f"{workers} workers: at least 1")
+    for experiment in given.experiments:
+        if experiment not in BUDGETS:
+            parser.error(f"{experiment}: allowed: {', '.join(BUDGETS)}")
     print(f"decisions a second; load of the machine before: {os.getloadavg()[0]:.1f}")
     print(f"{'':16}{'1 process':>12}{f'{workers} processes':>14}{'ratio':>8}{'exchanging':>12}")
-    for experiment in sys.argv[2:] or BUDGETS:
+    for experiment in given.experiments or BUDGETS:
         runs = [[measured(experiment, count) for count in (1, workers)] for _ in range(RUNS)]
         (alone, _), (together, exchange) = (max(one) for one in zip(*runs, strict=True))
         rates = f"{alone:>12,.0f}{together:>14,.0f}{together / alone:>7.2f}x"

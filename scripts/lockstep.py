@@ -477,17 +477,37 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("games", nargs="*", default=GAMES, metavar="game")
     given = parser.parse_args()
-    for name in given.games:
+    if given.hands < (least := HANDS_OF_STACKS * len(given.games)):
+        parser.error(f"--hands {given.hands}: at least {least} for so many games")
+    if given.seed < 0:
+        parser.error(f"--seed {given.seed}: at least 0")
+    try:
+        built = [None if name == STACKS else holdem(name) for name in given.games]
+    except Refused as error:
+        parser.error(str(error))
+    for name, game in zip(given.games, built, strict=True):
         hands = given.hands // len(given.games)
-        if name == STACKS:
+        if game is None:
             games: list[Any] = list(games_of_stacks(hands // HANDS_OF_STACKS, given.seed))
             report(name, "PokerKit", games, pokerkit, HANDS_OF_STACKS, given.seed)
             continue
-        game = build(option("game", name), "game")
         report(name, "PokerKit", [game], pokerkit, hands, given.seed)
         if game.seats == 2 and isinstance(game, Poker) and not in_three_cards(game):
             engine = open_spiel(universal_poker(game))
             report(name, "OpenSpiel", [game], engine, given.hands, given.seed)
+
+
+def holdem(name: str) -> PokerGame | DrawnSeats:
+    """A game that PokerKit plays too.
+
+    Raises:
+        Refused: if there is no such game, or it is not played with 52 cards and a board.
+    """
+    game = build(option("game", name), "game")
+    each = game.games[0] if isinstance(game, DrawnSeats) else game
+    if isinstance(each, PokerGame) and each.cards == 52 and sum(each.board_cards):
+        return game
+    raise Refused(f"{name}: allowed: {STACKS} and the games of hold'em with 52 cards")
 
 
 def report(name: str, other: str, games: list[Any], engine: Engine, hands: int, seed: int) -> None:

@@ -36,6 +36,7 @@ RUNS = (
     " algo.critic=perfect_information",
     "game=leduc algo=mmd budget=60000",
     "game=leduc algo=actor_critic budget=40000",
+    "game=leduc algo=vine budget=40000",
     "game=leduc algo=sd_cfr algo.hands=100 budget=20000",
     "game=leduc algo=dqn budget=20000",
     "game=leduc algo=nfsp budget=20000",
@@ -93,6 +94,15 @@ def differences(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> Iterat
         yield f"{what}: {run}"
 
 
+def recorded(path: str) -> dict[str, Rows]:
+    """What `record` wrote there; the program ends if there is no such file."""
+    try:
+        found: dict[str, Rows] = json.loads(Path(path).read_text())
+    except (OSError, ValueError):
+        sys.exit(f"{path}: no file that `record` wrote")
+    return found
+
+
 def main() -> None:
     """Record, or compare; exit code 1 where anything differs."""
     match sys.argv[1:]:
@@ -103,9 +113,7 @@ def main() -> None:
                 print(run, flush=True)
             Path(path).write_text(json.dumps(found, indent=1))
         case ["compare", before, after]:
-            lines = list(
-                differences(*(json.loads(Path(path).read_text()) for path in (before, after)))
-            )
+            lines = list(differences(recorded(before), recorded(after)))
             print("\n".join(lines))
             sys.exit(any(line.startswith("DIFFERENT") for line in lines))
         case _:
