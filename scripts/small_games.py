@@ -7,21 +7,21 @@
 
 Each row is a sweep over seeds of `poker-rl train -m`, whose command the page repeats. What has
 finished is not trained again, and what was broken off goes on where it stood, so the script can be
-stopped at any time. The page has the rows of which at least one seed has finished, and beside it,
-in docs/benchmark/<game>.csv, every measurement of every run. The part of a game with a row of which
-no run is here, because another machine trained it, stays as it is.
+stopped at any time. The page has the rows of which at least one seed has finished. It is made from
+docs/benchmark/: rows.csv has what each row's runs took, <game>.csv every measurement of every run.
+A row of which no run is here, because another machine trained it, stays as it is there.
 """
 
 from __future__ import annotations
 
 import csv
-import re
 import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +29,7 @@ import numpy as np
 from poker_rl.evaluation.columns import number
 from poker_rl.evaluation.drawing import Line, canvas, draw, footnote, label, short
 from poker_rl.reports.groups import Group, grouped
-from poker_rl.reports.means import Mean
-from poker_rl.reports.picture import line_of
+from poker_rl.reports.means import Mean, on_common_axis
 from poker_rl.reports.table import Figures, machine
 from poker_rl.reports.trained import SECONDS, read_run, runs_at
 from poker_rl.storage.disk import replaced
@@ -39,7 +38,10 @@ from poker_rl.storage.folder import write_text
 OUTPUTS, PAGE, IMAGES = Path("outputs/small_games"), Path("docs/benchmark.md"), Path("docs/images")
 POINTS = Path("docs/benchmark")
 SOLVERS = ("cfr", "cfr_plus", "cfr_linear", "dcfr", "pcfr_plus", "pdcfr_plus", "mccfr")
-LEARNERS = ("reinforce", "vpg", "ppo", "mmd", "actor_critic", "dqn", "nfsp", "nfsp_ppo", "sd_cfr")
+LEARNERS = (
+    *("reinforce", "vpg", "ppo", "mmd", "actor_critic", "vine"),
+    *("dqn", "nfsp", "nfsp_ppo", "sd_cfr"),
+)
 GAMES = {
     "kuhn": "Kuhn poker",
     "leduc": "Leduc hold'em",
@@ -131,6 +133,9 @@ learner came by the command beside it, not which one is best.
 """
 
 
+Told = dict[str, str]  # a row of a file of docs/benchmark/, by the heads of its columns
+
+
 @dataclass(frozen=True)
 class Row:
     """A learner on a game."""
@@ -174,19 +179,56 @@ class Row:
         if code:
             print(f"{self.name}: not all of its runs have finished")
 
-    def group(self) -> Group:
+    def finished(self) -> Group | None:
         """Its finished runs that have the settings of the latest, in the order of their seeds."""
         runs = [read_run(folder) for folder in runs_at(self.folder)] if self.folder.exists() else []
         finished = [run for run in runs if run.finished]
         if not finished:
-            return Group(self.algo, {}, [], [])
+            return None
         latest = max(finished, key=lambda run: str(run.manifest["start"]))
         (group,) = [one for one in grouped(finished) if latest in one.runs]
         return Group(self.algo, {}, group.runs, [])
 
 
+def told(row: Row, group: Group) -> Told:
+    """What the page tells of a row, by its runs."""
+    table = figures(group, row.game)
+    seeds = ",".join(str(run.cfg["seed"]) for run in group.runs)
+    many = "-m " if len(group.runs) > 1 else ""
+    return {
+        "game": row.game,
+        "learner": row.algo,
+        "player": table.player(group),
+        "decisions": f"{table.progress(group) or 0:.0f}",
+        "seconds": f"{60 * (table.minutes(group) or 0):.2f}",
+        "MiB": str(max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)),
+        "command": f"poker-rl train {many}{row.words} seed={seeds}",
+        "machines": "; ".join(sorted({machine(run) for run in group.runs})),
+        "commits": "; ".join(sorted({str(run.manifest["commit"])[:7] for run in group.runs})),
+    }
+
+
+def measured(row: Row, group: Group) -> Iterator[Told]:
+    """Every measurement of a row's runs."""
+    (name,) = figures(group, row.game).names
+    for run in group.runs:
+        places, antes = run.points(run.tag_of(name), "decisions")
+        if not len(places):
+            raise ValueError(f"{run.folder} has measured nothing")
+        seconds = np.interp(places, *run.points(SECONDS, "decisions"))
+        for place, second, ante in zip(places, seconds, antes, strict=True):
+            yield {
+                "learner": row.algo,
+                "player": run.headline,
+                "seed": str(run.cfg["seed"]),
+                "decisions": f"{place:.0f}",
+                "seconds": f"{second:.1f}",
+                "antes": f"{ante:.5g}",
+            }
+
+
 def figures(group: Group, game: str) -> Figures:
-    """What the project's tables and pictures know of a row."""
+    """What the project's tables know of a row."""
     return Figures(game, [group], [measure(game)], "decisions", None, False)
 
 
@@ -195,62 +237,78 @@ def measure(game: str) -> str:
     return "nash_conv" if game == "kuhn_3p" else "exploitability"
 
 
-def cells(row: Row, group: Group) -> list[str]:
-    """A line of the table."""
-    table = figures(group, row.game)
-    mean = table.mean(group, table.names[0])
-    if mean is None:
-        raise ValueError(f"{row.folder} has measured nothing")
-    memory = max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)
-    seeds = ",".join(str(run.cfg["seed"]) for run in group.runs)
-    many = "-m " if len(group.runs) > 1 else ""
-    seconds = 60 * (table.minutes(group) or 0)
-    return [
-        row.algo,
-        f"`{table.player(group)}`",
-        f"**{figure_of(mean)}**",
-        str(len(group.runs)),
-        short(table.progress(group) or 0),
-        f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}",
-        str(memory) if memory else "-",
-        f"`poker-rl train {many}{row.words} seed={seeds}`",
-    ]
+@dataclass(frozen=True)
+class Kept:
+    """What docs/benchmark/ has of a row, of whichever machine: all that the page is made of."""
+
+    about: Told
+    points: list[Told]  # every measurement, seed by seed
+
+    @property
+    def learner(self) -> str:
+        """Its algorithm."""
+        return self.about["learner"]
+
+    @cached_property
+    def curves(self) -> list[np.ndarray]:
+        """Decisions, seconds and antes of each seed, [3, measurements]."""
+        columns: dict[str, list[list[float]]] = {}
+        for point in self.points:
+            values = [float(point[column]) for column in ("decisions", "seconds", "antes")]
+            columns.setdefault(point["seed"], []).append(values)
+        return [np.array(values).T for values in columns.values()]
+
+    @property
+    def mean(self) -> Mean:
+        """Of the final checkpoints."""
+        return Mean(tuple(float(antes[-1]) for _, _, antes in self.curves))
+
+    def cells(self) -> list[str]:
+        """A line of the table."""
+        mean, seconds = self.mean, float(self.about["seconds"])
+        width = mean.half_width
+        figure = f"{mean.mean:.2g}" if width is None else number(mean.mean, width)
+        return [
+            self.learner,
+            f"`{self.about['player']}`",
+            f"**{figure}**",
+            str(len(self.curves)),
+            short(float(self.about["decisions"])),
+            f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}",
+            self.about["MiB"],
+            f"`{self.about['command']}`",
+        ]
+
+    def line(self, x: str) -> Line:
+        """Its curve: over seeds at equal decisions, which they reach after so many seconds."""
+        places, antes = on_common_axis([(decisions, antes) for decisions, _, antes in self.curves])
+        band = (("lowest to highest run", antes.min(0), antes.max(0)),) if len(antes) > 1 else ()
+        if x == "seconds":
+            own = [np.interp(places, decisions, seconds) for decisions, seconds, _ in self.curves]
+            return Line(self.learner, np.mean(own, axis=0), antes.mean(0), band)
+        return Line(self.learner, places, antes.mean(0), band)
 
 
-def figure_of(mean: Mean) -> str:
-    """A figure and its interval."""
-    if mean.half_width is None:
-        return f"{mean.mean:.2g}"
-    return number(mean.mean, mean.half_width)
-
-
-def section(game: str, groups: dict[Row, Group]) -> Iterator[str]:
+def section(game: str, rows: list[Kept]) -> Iterator[str]:
     """The part of the page about a game."""
     heads = ["learner", "player", "antes", "seeds", "decisions", "seconds", "MiB", "command"]
-    lines = [(cells(row, group), last(group, row.game)) for row, group in groups.items()]
-    lines.sort(key=lambda line: line[1])
-    runs = [run for group in groups.values() for run in group.runs]
+    lines = [row.cells() for row in sorted(rows, key=lambda row: row.mean.mean)]
     yield f"## {GAMES[game]}"
-    table = [heads, ["---"] * len(heads), *(line for line, _ in lines)]
-    yield "\n".join(f"| {' | '.join(line)} |" for line in table)
-    missing = [algo for algo in (*SOLVERS, *LEARNERS) if Row(game, algo) not in groups]
+    yield "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *lines])
+    missing = [algo for algo in SOLVERS + LEARNERS if algo not in {row.learner for row in rows}]
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
-    commits = sorted({str(run.manifest["commit"])[:7] for run in runs})
-    machines = dict.fromkeys(machine(run) for run in runs)
-    yield (
-        f"Machine: {', '.join(machines)}. Commits: {', '.join(commits)}. Every measurement of every"
-        f" run: [{game}.csv](benchmark/{game}.csv)."
+    machines, commits = (
+        sorted({one for row in rows for one in row.about[column].split("; ")})
+        for column in ("machines", "commits")
     )
-    if drawn(groups):
+    yield (
+        f"Machine: {'; '.join(machines)}. Commits: {', '.join(commits)}; those of each row stand in"
+        f" [rows.csv](benchmark/rows.csv). Every measurement of every run:"
+        f" [{game}.csv](benchmark/{game}.csv)."
+    )
+    if drawn(rows):
         yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
-
-
-def last(group: Group, game: str) -> float:
-    """The mean of a row's figure."""
-    table = figures(group, game)
-    mean = table.mean(group, table.names[0])
-    return float("inf") if mean is None else mean.mean
 
 
 def published() -> Iterator[str]:
@@ -263,79 +321,76 @@ def published() -> Iterator[str]:
     yield f"Knight's figures stand in that repository's `{KNIGHT_FIGURES}`; the means are ours."
 
 
-def drawn(groups: dict[Row, Group]) -> list[Group]:
+def drawn(rows: list[Kept]) -> list[Kept]:
     """The rows that have a curve: learners with networks, and MCCFR."""
-    return [group for row, group in groups.items() if row.algo in (*LEARNERS, "mccfr")]
+    return [row for row in rows if row.learner in (*LEARNERS, "mccfr")]
 
 
-def curve(group: Group, game: str, x: str) -> Line:
-    """A row's curve: over seeds at equal decisions, which they reach after so many seconds."""
-    table = figures(group, game)
-    line = line_of(table, group, table.names[0], group.label)
-    if line is None:
-        raise ValueError(f"{group.runs[0].folder} has measured nothing")
-    if x == "decisions":
-        return line
-    seconds = [np.interp(line.x, *run.points(SECONDS, "decisions")) for run in group.runs]
-    return replace(line, x=np.mean(seconds, axis=0))
-
-
-def picture(game: str, groups: dict[Row, Group]) -> None:
+def picture(game: str, rows: list[Kept]) -> None:
     """Draw the curves of a game."""
     figure, axes = canvas(12, 5.5, 1, 2)
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
-        draw(ax, [curve(group, game, x) for group in drawn(groups)], log=True)
-        told = "NashConv" if measure(game) == "nash_conv" else "exploitability"
-        label(ax, GAMES[game], x, f"{told} (antes)")
+        draw(ax, [row.line(x) for row in drawn(rows)], log=True)
+        distance = "NashConv" if measure(game) == "nash_conv" else "exploitability"
+        label(ax, GAMES[game], x, f"{distance} (antes)")
     footnote(figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py")
     with replaced(IMAGES / f"small_{game}.png") as beside:
         figure.savefig(beside, format="png", dpi=110)
 
 
-def write_points(game: str, groups: dict[Row, Group]) -> None:
-    """Write every measurement of a game's runs as CSV: what the pictures are drawn from."""
+def read(name: str) -> list[Told]:
+    """The rows of a file of docs/benchmark/, none if it is not there yet."""
+    path = POINTS / name
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(name: str, rows: Sequence[Told]) -> None:
+    """Replace a file of docs/benchmark/."""
     POINTS.mkdir(parents=True, exist_ok=True)
-    with replaced(POINTS / f"{game}.csv") as beside, beside.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["learner", "player", "seed", "decisions", "seconds", "antes"])
-        for row, group in groups.items():
-            (name,) = figures(group, game).names
-            for run in group.runs:
-                places, antes = run.points(run.tag_of(name), "decisions")
-                seconds = np.interp(places, *run.points(SECONDS, "decisions"))
-                for place, second, ante in zip(places, seconds, antes, strict=True):
-                    told = [f"{place:.0f}", f"{second:.1f}", f"{ante:.5g}"]
-                    writer.writerow([row.algo, run.headline, run.cfg["seed"], *told])
+    with replaced(POINTS / name) as beside, beside.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
-def standing() -> dict[str, str]:
-    """The parts of the page as it is now, by their headings."""
-    page = PAGE.read_text() if PAGE.exists() else ""
-    parts = [f"## {part}".strip() for part in page.split("\n## ")[1:]]
-    return {part.partition("\n")[0]: part for part in parts}
+def keep(rows: Sequence[Row]) -> dict[str, list[Kept]]:
+    """Write what was run here into docs/benchmark/; what is there now, game by game.
+
+    A row of which no run is here, because another machine trained it, stays as it was.
+    """
+    about = {(row["game"], row["learner"]): row for row in read("rows.csv")}
+    kept: dict[str, list[Kept]] = {}
+    for game in GAMES:
+        points: dict[str, list[Told]] = {}
+        for point in read(f"{game}.csv"):
+            points.setdefault(point["learner"], []).append(point)
+        for row in rows:
+            group = row.finished() if row.game == game else None
+            if group:
+                about[game, row.algo] = told(row, group)
+                points[row.algo] = list(measured(row, group))
+        order = [row.algo for row in rows if row.game == game and row.algo in points]
+        kept[game] = [Kept(about[game, algo], points[algo]) for algo in order]
+        if order:
+            write(f"{game}.csv", [point for algo in order for point in points[algo]])
+    if any(kept.values()):
+        write("rows.csv", [row.about for rows in kept.values() for row in rows])
+    return kept
 
 
 def write_page(rows: Sequence[Row]) -> None:
-    """Write the page, its pictures and its points from the runs that there are."""
-    parts, before = [HEAD], standing()
-    for game, title in GAMES.items():
-        groups = {row: row.group() for row in rows if row.game == game}
-        groups = {row: group for row, group in groups.items() if group.runs}
-        part = before.get(f"## {title}", "")
-        told = re.findall(r"^\| (\w+) \| ", part, re.MULTILINE)
-        elsewhere = set(told) - {"learner", *(row.algo for row in groups)}
-        if groups and elsewhere:
-            lacking = ", ".join(sorted(elsewhere))
-            print(f"{title}: its part of the page stays, no run of {lacking} is here")
-        if groups and not elsewhere:
-            parts += section(game, groups)
-            write_points(game, groups)
-            if drawn(groups):
-                picture(game, groups)
-        else:
-            parts.append(part)
+    """Write the page and its pictures."""
+    parts = [HEAD]
+    for game, those in keep(rows).items():
+        if those:
+            parts += section(game, those)
+        if drawn(those):
+            picture(game, those)
     parts += published()
-    write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts if part) + "\n")
+    write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     print(f"\nwritten: {PAGE}")
 
 
