@@ -114,10 +114,13 @@ Figures are means over seeds ± half of Student's 95 % interval; a solver that d
 same for every seed and needs one. The player is the headline player of the run: what its algorithm
 is to be judged by, chosen beforehand. Seconds are of one core, measurements included, while the
 other core of the machine was busy too. What a machine runs first compiles rules, which takes some
-seconds: those of `cfr`, and of the first seed of `mccfr`, are mostly these. Memory is the largest
-that the process had, of which Python and its libraries are about 400 MiB.
+seconds: those of `cfr` on Leduc and on Kuhn for three are mostly these. Memory is the largest
+that the process had, of which Python and its libraries are about 400 MiB. A decision is one move of
+a policy that learns; `cfr` and the other solvers count the decisions of the tree that they walk.
 
-**Budgets differ, and so does the care that settings got.** Where settings were tuned:
+**Budgets differ, and so does the care that settings got.** A run may take ten minutes at most, and
+most take far less: where more of the same brought nothing, or nobody looked. Where settings were
+tuned:
 
 - On Kuhn, those of `ppo` and `sd_cfr`.
 - On Leduc, those of `ppo`, `actor_critic`, `nfsp` and `sd_cfr`.
