@@ -9,7 +9,8 @@ Each row is a sweep over seeds of `poker-rl train -m`, whose command the page re
 finished is not trained again, and what was broken off goes on where it stood, so the script can be
 stopped at any time. The page has the rows of which at least one seed has finished. It is made from
 docs/benchmark/: rows.csv has what each row's runs took, <game>.csv every measurement of every run.
-A row of which no run is here, because another machine trained it, stays as it is there.
+A row that was trained here takes the place of the one that is there; all others, which another
+machine trained, stay.
 """
 
 from __future__ import annotations
