@@ -135,10 +135,10 @@ tuned:
 
 For `vpg`, `mmd` and `vine` on Leduc a single setting was chosen, the strength of the entropy bonus,
 after runs in which play drifted away at the end. `vine` is made for large games with many actions,
-where its rollouts at the true deal pay; these four games are not of that kind. For `actor_critic` on Kuhn the same was done with
-its `alpha`, and the default was kept. Where a command names only game, algorithm, network and
-budget, the settings are the algorithm's defaults, made on Kuhn. So the table tells how far each
-learner came by the command beside it, not which one is best.
+where its rollouts at the true deal pay; these four games are not of that kind. For `actor_critic`
+on Kuhn the same was done with its `alpha`, and the default was kept. Where a command names only
+game, algorithm, network and budget, the settings are the algorithm's defaults, made on Kuhn. So the
+table tells how far each learner came by the command beside it, not which one is best.
 """
 
 
