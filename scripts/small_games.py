@@ -62,8 +62,8 @@ EXPERIMENTS = {
     ("leduc", "actor_critic"): "experiment=ac_leduc",
     ("leduc", "vine"): "game=leduc algo=vine net=mlp_relu algo.entropy.start=0.6"
     " algo.entropy.end=0.4",
-    ("leduc", "nfsp"): "experiment=nfsp_leduc_tuned budget=11e6 algo.lr.horizon=1.7e5"
-    " algo.average.lr.horizon=1.7e5",
+    ("leduc", "nfsp"): "experiment=nfsp_leduc_tuned budget=8e6 algo.lr.horizon=1.25e5"
+    " algo.average.lr.horizon=1.25e5",
     ("leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc game=leduc net=mlp_relu",
     ("nolimit_leduc", "vpg"): "game=nolimit_leduc algo=vpg net=amounts algo.entropy.end=0.1"
     " budget=5e6",
