@@ -21,7 +21,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -30,7 +30,8 @@ import numpy as np
 from poker_rl.evaluation.columns import number
 from poker_rl.evaluation.drawing import Line, canvas, draw, footnote, label, short
 from poker_rl.reports.groups import Group, grouped
-from poker_rl.reports.means import Mean, on_common_axis
+from poker_rl.reports.means import Mean
+from poker_rl.reports.picture import over_runs
 from poker_rl.reports.table import Figures, machine
 from poker_rl.reports.trained import SECONDS, read_run, runs_at
 from poker_rl.storage.disk import replaced
@@ -290,12 +291,11 @@ class Kept:
 
     def line(self, x: str) -> Line:
         """Its curve: over seeds at equal decisions, which they reach after so many seconds."""
-        places, antes = on_common_axis([(decisions, antes) for decisions, _, antes in self.curves])
-        band = (("lowest to highest run", antes.min(0), antes.max(0)),) if len(antes) > 1 else ()
-        if x == "seconds":
-            own = [np.interp(places, decisions, seconds) for decisions, seconds, _ in self.curves]
-            return Line(self.learner, np.mean(own, axis=0), antes.mean(0), band)
-        return Line(self.learner, places, antes.mean(0), band)
+        line = over_runs(self.learner, [(places, antes) for places, _, antes in self.curves])
+        if x == "decisions":
+            return line
+        own = [np.interp(line.x, places, seconds) for places, seconds, _ in self.curves]
+        return replace(line, x=np.mean(own, axis=0))
 
 
 def section(game: str, rows: list[Kept]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
@@ -81,8 +82,16 @@ def line_of(table: Figures, group: Group, name: str, called: str) -> Line | None
     """
     curves = [run.points(run.tag_of(name), table.x) for run in table.counted(group)]
     curves = [(places, values) for places, values in curves if len(places)]
-    if not curves:
-        return None
+    return over_runs(called, curves) if curves else None
+
+
+def over_runs(called: str, curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> Line:
+    """The mean of curves and, of several, their range.
+
+    Args:
+        called: what the legend calls them.
+        curves: places, rising, and values there of each run, one of them at least.
+    """
     places, values = on_common_axis(curves)
     band = (("lowest to highest run", values.min(0), values.max(0)),) if len(curves) > 1 else ()
     return Line(called, places, values.mean(0), band)
