@@ -1,16 +1,35 @@
-"""Fixtures of the tests of the command line."""
+"""Fixtures of the tests of the command line, and one of all tests."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import code
 
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.runs import job
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _strict_where() -> Iterator[None]:
+    """Let `np.where` refuse integers outside an array's type, as NumPy 2.5 does; 2.4 wraps them."""
+    where = np.where
+
+    def strict(condition: Any, *values: Any) -> Any:
+        numbers = [value for value in values if type(value) is int]
+        for other in values:
+            if isinstance(other, np.ndarray | np.generic) and other.dtype.kind in "iu":
+                np.array(numbers, other.dtype)  # raises OverflowError
+        return where(condition, *values)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "where", strict)
+        yield
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ class Tree:
         order = np.argsort(owner, kind="stable")
         rank = np.argsort(order).astype(np.int32)  # new place of each information set
         self.parent = joined["parent"].astype(np.int32)
-        self.seat = joined["seat"].astype(np.int8)
+        self.seat: np.ndarray = joined["seat"]
         live = np.flatnonzero(self.seat >= 0)
         self.infoset = np.full(len(self.seat), -1, np.int32)
         self.infoset[live] = rank[joined["infoset"][live]]
@@ -277,7 +277,7 @@ def _enumerated(
         for name, part in {
             "parent": parent,
             "edge": edge,
-            "seat": np.where(over, -1, tables.records["to_act"]),
+            "seat": np.where(over, -1, tables.records["to_act"].astype(np.int8)),
             "infoset": infoset,
             "payoffs": won,
             "records": tables.records.take(live[sample]),
