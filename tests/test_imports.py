@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 from architecture import GROUND, arrows, floors, imports, modules, room_of
@@ -79,6 +80,8 @@ def test_imports_what_it_may(module: str) -> None:
         library = name.partition(".")[0]
         assert module in ONLY_IN.get(library, {module}), f"{module} imports {library}"
         assert library not in NEVER_IN.get(room_of(module), set()), f"{module} imports {library}"
+        private = library != "poker_rl" and re.search(r"\._[a-z]", name)
+        assert not private, f"{module} imports {name}, which any new version may change"
         ours = name.removeprefix("poker_rl.")
         # The room itself, unlike a learner in it, makes all of them importable from one place.
         if module.startswith("algos.") and ours.startswith("algos."):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import hydra
-from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra._internal.sources_registry import SourcesRegistry
-from hydra.core.global_hydra import GlobalHydra
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.object_type import ObjectType
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
-from hydra.plugins.config_source import ConfigResult
+from hydra.plugins.config_source import ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
@@ -33,6 +35,9 @@ LIST = re.compile(r"Error merging override ([^=]+)=.*Cannot merge DictConfig wit
 
 OPTION = re.compile(r"[\w-]+")
 
+# Hydra 1.3 warns where version_base is missing, Hydra 1.4 where it is given.
+warnings.filterwarnings("ignore", message="The version_base parameter is deprecated")
+
 
 @dataclass(frozen=True)
 class Composed:
@@ -43,22 +48,65 @@ class Composed:
     choices: Mapping[str, str | None]  # the option chosen of each group
 
 
-class Options(FileConfigSource):
-    """A folder of options from elsewhere, whose files are looked at before Hydra builds them."""
+class Options(ConfigSource):
+    """Folder of options from elsewhere, whose files are checked before Hydra reads them."""
 
     @staticmethod
     def scheme() -> str:
-        """What the folder's address begins with."""
+        """Return the first part of the folder's address."""
         return "options"
 
+    def available(self) -> bool:
+        """Return True if the folder exists."""
+        return self.is_group("")
+
+    def is_group(self, config_path: str) -> bool:
+        """Return True if it is a folder of options."""
+        return Path(self.path, config_path).is_dir()
+
+    def is_config(self, config_path: str) -> bool:
+        """Return True if it is an option, with or without the ending of its file."""
+        return self._file(config_path).is_file()
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """Return the names of the options and groups in a group."""
+        names: list[str] = []
+        for path in Path(self.path, config_path).iterdir():
+            inner = str(Path(config_path, path.name))
+            self._list_add_result(names, inner, path.name, results_filter)
+        return sorted(set(names))
+
     def load_config(self, config_path: str) -> ConfigResult:
-        """What an option says.
+        """Return the settings of an option.
 
         Raises:
             Refused: if it can't be read.
         """
-        load(Path(self.path, self._normalize_file_name(config_path)))
-        return super().load_config(config_path)
+        path = self._file(config_path)
+        config = load(path)
+        header = self._get_header_dict(path.read_text(encoding="utf-8"))
+        return ConfigResult(self.provider, self.full_path(), config, header)
+
+    def _file(self, config_path: str) -> Path:
+        return Path(self.path, config_path.removesuffix(".yaml") + ".yaml")
+
+
+class Folders(SearchPathPlugin):
+    """Search path of Hydra: options of the user, of the program, of plug-ins."""
+
+    conf: ClassVar[Sequence[Path]] = (CONF,)  # Hydra makes the instance, without arguments
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Add the folders of the user and of the plug-ins to the program's own."""
+        shipped = self.conf.index(CONF)
+        for folder in self.conf[:shipped]:  # Hydra's own `searchpath` would look there last
+            search_path.prepend("--config-dir", self._address(folder), "main")
+        for folder in self.conf[shipped + 1 :]:
+            search_path.append("plug-in", self._address(folder))
+
+    @staticmethod
+    def _address(folder: Path) -> str:
+        return f"{Options.scheme()}://{folder.resolve()}"
 
 
 @contextmanager
@@ -68,17 +116,14 @@ def opened(conf: Sequence[Path]) -> Iterator[None]:
     Args:
         conf: what `folders` returned.
     """
-    shipped = conf.index(CONF)
-    with hydra.initialize_config_dir(str(CONF), job_name="train", version_base="1.3"):
-        SourcesRegistry.instance().register(Options)
-        loader: Any = GlobalHydra.instance().config_loader()
-        path = loader.get_search_path()
-        for folder in conf[:shipped]:  # Hydra's own `searchpath` would look there last
-            path.prepend("--config-dir", f"{Options.scheme()}://{folder.resolve()}", "main")
-        for folder in conf[shipped + 1 :]:
-            path.prepend("plug-in", f"{Options.scheme()}://{folder.resolve()}", "schema")
-        loader.repository.initialize_sources(path)
-        yield
+    for plugin in (Options, Folders):
+        Plugins.instance().register(plugin)
+    Folders.conf = conf
+    try:
+        with hydra.initialize_config_dir(str(CONF), job_name="train", version_base="1.3"):
+            yield
+    finally:
+        Folders.conf = (CONF,)
 
 
 def compose(overrides: Sequence[str], launcher: Sequence[str] = ()) -> Composed:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
@@ -27,10 +28,10 @@ def loader() -> ConfigLoader:
 def options_of(group: str) -> list[str]:
     """The names of a group's options; none if there is no such group.
 
-    Hydra's loader itself would copy all that it has read before it answers, each time.
+    Hydra's own `get_group_options` would copy all that it has read before it answers, each time.
     """
-    options: list[str] = loader().repository.get_group_options(group)  # type: ignore[attr-defined]
-    return options
+    sources = [source for source in loader().get_sources() if source.is_group(group)]
+    return sorted({name for one in sources for name in one.list(group, ObjectType.CONFIG)})
 
 
 def parsed(overrides: Sequence[str]) -> list[Override]:

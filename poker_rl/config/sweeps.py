@@ -11,10 +11,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.callbacks import Callbacks
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Override, RangeSweep
 from hydra.core.plugins import Plugins
+from hydra.experimental.callback import Callback
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
@@ -122,8 +122,9 @@ def launch(
     quoted = str(folder.absolute()).replace("'", "\\'")
     inside = [f"hydra.sweep.dir='{quoted}'", "hydra.sweep.subdir=."]
     config = composed_by_hydra(first, [*launcher, *inside])
+    none: Any = Callback()  # does nothing, as there are none to call
     one = Plugins.instance().instantiate_launcher(
-        hydra_context=HydraContext(loader(), Callbacks()),
+        hydra_context=HydraContext(loader(), none),
         task_function=Task(task, list(numbers)),
         config=config,
     )

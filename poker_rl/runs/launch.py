@@ -16,7 +16,7 @@ from multiprocessing.context import SpawnProcess
 
 import torch
 from torch import distributed as dist
-from torch._C._distributed_c10d import Store, TCPStore
+from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]  # its __all__ lacks them
 from torch.distributed.rendezvous import rendezvous
 
 from poker_rl.config.settings import Refused
