@@ -2,8 +2,8 @@
 # again until pyproject.toml or constraints.txt changes.
 
 # The newest Python of those supported that runs here; another one: make PYTHON=/path/to/python test
-SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
+SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3 python; do \
 	$$python -c "$(SUPPORTED)" 2>/dev/null && echo $$python && break; done)
 
 BIN = .venv/bin
@@ -31,7 +31,7 @@ bench: .venv/.bench
 	$(BIN)/python scripts/benchmark_workers.py
 
 .venv/.python:
-	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed, none was found" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12, 3.13 or 3.14 is needed, none was found" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	touch $@
 

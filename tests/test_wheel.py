@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, requires
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -71,17 +73,39 @@ def needs(name: str) -> list[str]:
         return []
 
 
+def pins(**environment: str) -> dict[str, str]:
+    """Return the version in constraints.txt of each package, for this Python or another one."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    found = [Requirement(line) for line in lines if not line.startswith("#")]
+    chosen = [one for one in found if one.marker is None or one.marker.evaluate(environment)]
+    versions = {canonicalize_name(one.name): str(one.specifier)[2:] for one in chosen}
+    assert len(versions) == len(chosen), "a package has two pins"
+    return versions
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+def test_pins_fit_every_python(python: str) -> None:
+    """Each package that pyproject.toml names has one pin there, and it is one of those allowed."""
+    environment = {"python_version": python, "python_full_version": f"{python}.1"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == ">=3.11,<3.15"
+    assert f"Programming Language :: Python :: {python}" in project["classifiers"]
+    pinned = pins(**environment)
+    for line in chain(project["dependencies"], *project["optional-dependencies"].values()):
+        one = Requirement(line)
+        if one.marker is None or one.marker.evaluate(environment):
+            assert one.specifier.contains(pinned[canonicalize_name(one.name)], prereleases=True), (
+                one
+            )
+
+
 def test_all_that_make_installs_is_pinned() -> None:
     """Of torch's build for CUDA the libraries are left out: their versions are torch's matter.
 
     `make test` does not install the packages of `bench`. Where they are not there, the test looks
     for their own pins only, and not for those of what they need.
     """
-    pinned = {
-        canonicalize_name(line.partition("==")[0])
-        for line in (ROOT / "constraints.txt").read_text().splitlines()
-        if not line.startswith("#")
-    }
+    pinned = pins().keys()
     extras_of_make = ("", "bench", "dev", "joblib", "play", "ray", "slurm", "tune")
     wanted, seen = [("poker-rl", extras_of_make)], set()
     while wanted:

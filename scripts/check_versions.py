@@ -1,0 +1,55 @@
+"""Run the tests with other versions of what the program depends on.
+
+    python scripts/check_versions.py lowest --python 3.11 -n auto
+
+`pinned` installs the versions of constraints.txt; `newest` the newest that pyproject.toml allows;
+`lowest` the lowest that it allows of each package that it names, with the newest tools of `dev`.
+The packages go into .venv-VERSIONS-PYTHON. All other arguments are pytest's. It needs uv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTRAS = ("joblib", "play", "ray", "slurm", "tune")
+
+
+def run(*command: str | Path) -> None:
+    """Run a command in the repository.
+
+    Raises:
+        SystemExit: with its exit code, if it fails.
+    """
+    print("+", *command, flush=True)
+    if code := subprocess.run(command, cwd=ROOT).returncode:
+        sys.exit(code)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("versions", choices=["pinned", "newest", "lowest"])
+    parser.add_argument("--python", default="{}.{}".format(*sys.version_info), metavar="VERSION")
+    given, for_pytest = parser.parse_known_args()
+    folder = ROOT / f".venv-{given.versions}-{given.python}"
+    python = folder / "bin" / "python"
+    run("uv", "venv", "--clear", "--python", given.python, folder)
+    bounds: list[str | Path] = []
+    if given.versions == "pinned":
+        bounds = ["--constraints", ROOT / "constraints.txt"]
+    if given.versions == "lowest":
+        lowest = folder / "lowest.txt"
+        extras = [f"--extra={extra}" for extra in EXTRAS]
+        chosen = ["--resolution=lowest-direct", "--quiet", "--python", python]
+        run("uv", "pip", "compile", "pyproject.toml", *extras, *chosen, "--output-file", lowest)
+        bounds = ["--constraints", lowest]
+    everything = f".[{','.join(['dev', *EXTRAS])}]"
+    run("uv", "pip", "install", "--python", python, *bounds, "--editable", everything)
+    run(python, "-m", "pytest", *for_pytest)
+
+
+if __name__ == "__main__":
+    main()
