@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import InitVar, asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
+import torch
+
 from poker_rl.config.settings import Refused
 from poker_rl.learning import processes
 from poker_rl.learning.agents import Agents, Given
 from poker_rl.learning.average import AveragePolicy
+from poker_rl.learning.state_checks import load_optimiser
 from poker_rl.players.player import Player
 
 
@@ -34,7 +37,7 @@ class Progress:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on counting from these."""
-        vars(self).update(state)
+        vars(self).update({name: state[name] for name in vars(self)})
 
 
 class Stateful(Protocol):
@@ -143,7 +146,10 @@ class NetworkLearner(ABC):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on exactly where `state_dict` was taken."""
         for name, part in self._all_parts().items():
-            part.load_state_dict(state[name])
+            if isinstance(part, torch.optim.Optimizer):
+                load_optimiser(part, state[name])
+            else:
+                part.load_state_dict(state[name])
 
     def take_over(self, state: dict[str, Any]) -> None:
         """Begin with what the learner that `state_dict` was taken of has learnt.

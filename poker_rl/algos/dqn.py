@@ -77,7 +77,9 @@ class DQN(NetworkLearner):
             Circular(),
             {
                 "observation": self._agents.column,
-                "action": Column(torch.uint8 if game.actions <= 256 else torch.int16),
+                "action": Column(
+                    torch.uint8 if game.actions <= 256 else torch.int16, below=game.actions
+                ),
                 "reward": Column(torch.float32),
                 "next": self._agents.column,
                 "legal": Column(torch.bool, game.actions),  # next; none if the hand ended

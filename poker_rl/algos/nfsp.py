@@ -82,7 +82,7 @@ class NFSP(DQN):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         super().load_state_dict(state)
-        self._responds.hands = state["responds"].numpy().copy()
+        self._responds.hands[:] = state["responds"].numpy()
 
     def _parts(self) -> dict[str, Stateful | None]:
         return super()._parts() | {"average": self._average}

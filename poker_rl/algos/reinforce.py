@@ -126,7 +126,7 @@ class Reinforce(NetworkLearner, Seats):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         super().load_state_dict(state)
-        self._baseline = state["baseline"].numpy().copy()
+        self._baseline[:] = state["baseline"].numpy()
 
     def _parts(self) -> dict[str, Stateful | None]:
         return {

@@ -111,8 +111,9 @@ class Vine(NetworkLearner):
         width = min(self.most, given.game.actions)
         columns = {
             "observation": agents.column,
-            "action": Column(torch.int32, width),  # the likeliest first
-            "count": Column(torch.int32),  # how many of them were tried
+            # the likeliest first
+            "action": Column(torch.int32, width, below=given.game.actions),
+            "count": Column(torch.int32, below=width + 1),  # how many of them were tried
             "policy": Column(torch.float32, width),
             "advantage": Column(torch.float32, width),
             "value": Column(torch.float32),

@@ -75,8 +75,8 @@ class Game(Protocol):
 
     @property
     def record(self) -> np.ndarray:
-        """The definitions the rules read, usually an array of one record; `seats` and `dealt`,
-        the seats and cards of a hand, are among the fields."""
+        """The definitions the rules read, usually an array of one record; among the fields are
+        `seats`, `cards` of the deck and `dealt`, those of a hand."""
 
     @property
     def table(self) -> np.dtype[np.void]:
@@ -122,6 +122,13 @@ class Game(Protocol):
 
     def move_name(self, record: np.void, action: int) -> str:
         """What the seat to act at a table calls this action, which it may take."""
+
+    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the actions so far of tables [B], [B, L] integers, and how many there are [B].
+
+        The decks hold cards of the game, all other fields may be damaged: `check_tables` plays the
+        actions again and compares.
+        """
 
     def infoset_name(self, record: np.void) -> str:
         """What the seat to act knows, for people: itself, the cards it sees, the actions so far.

@@ -17,6 +17,7 @@ from poker_rl.learning.memory import Column
 from poker_rl.learning.minibatches import Inputs, minibatches
 from poker_rl.learning.rollout import Batch, Rollout, Rows, Seating
 from poker_rl.learning.room import demand
+from poker_rl.learning.state_checks import check_range
 from poker_rl.nets.chances import masked_softmax
 from poker_rl.nets.dense import Net, Size
 from poker_rl.nets.legal import Legal, few
@@ -322,10 +323,12 @@ class Agents:
         """Go on where `state_dict` was taken.
 
         Raises:
-            ValueError: if the networks were shown other features.
+            ValueError: if the networks were shown other features, or it does not fit otherwise.
         """
         carried = state["rollout"]["carried"]
         if carried and carried["observation"].shape[1] != self._features.size:
             raise ValueError("open decisions have other features than the networks are shown now")
         self.rollout.load_state_dict(state["rollout"])
+        if self.rollout.carried is not None:
+            check_range("carried.copy", self.rollout.carried.copy, 0, self.copies)
         self.generator.bit_generator.state = state["generator"]

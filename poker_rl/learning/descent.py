@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from poker_rl.config.schedules import Schedule
 from poker_rl.learning import processes
 from poker_rl.learning.clock import Clock
+from poker_rl.learning.state_checks import load_optimiser
 from poker_rl.nets.copies import copies_of
 from poker_rl.nets.dense import clip_gradients
 
@@ -143,8 +144,5 @@ class Descent:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         self.updates = state["updates"]
-        group = self._optimiser.param_groups[0]
-        here: dict[str, Any] = {key: group[key] for key in ("lr", "capturable") if key in group}
-        self._optimiser.load_state_dict(state["optimiser"])
-        self._optimiser.param_groups[0].update(here)  # of this device, and not of the state's
+        load_optimiser(self._optimiser, state["optimiser"])
         self._warm, self._graph = 0, None  # a graph writes to the tensors it was recorded with

@@ -17,6 +17,7 @@ from torch import nn
 
 from poker_rl.config.settings import Count, Probability
 from poker_rl.learning.agents import Agents
+from poker_rl.learning.state_checks import MOST_ITEMS, check_range
 from poker_rl.nets.copies import copies_of, repeated
 
 
@@ -85,6 +86,13 @@ class EarlierSelves:
         return {"pool": self._pool, "plays": self.module.state_dict(), "met": self._met}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Go on where `state_dict` was taken.
+
+        Raises:
+            ValueError, RuntimeError: if it does not fit.
+        """
         self._pool, self._met = list(state["pool"]), state["met"]
-        self.module.load_state_dict(state["plays"])
+        check_range("met", np.array(self._met), len(self._pool), MOST_ITEMS)
+        check_range("pool", np.array(len(self._pool)), 0, self.settings.keep + 1)
+        for weights in (*self._pool, state["plays"]):  # each has to fit; the last one plays
+            self.module.load_state_dict(weights)

@@ -6,7 +6,7 @@ actions. So an item is those, and how many of the actions came before the decisi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,9 @@ from torch import Tensor
 from poker_rl.games.poker.hands import Hands
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.memory import Circular, Column, Memory
+
+CHECKED = ("hand", "moves", "next")  # columns that the rules play again
+CHECKED_AT_ONCE = 65_536  # hands, of which each takes a table
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,15 @@ class HandMemory(Memory):
             key, capacity, Circular(), columns, rules, seed, copies=copies, beside=beside
         )
         self._hands, self._agents = hands, agents
+
+    def _check(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
+        super()._check(added, items)
+        for hand, moves, then in zip(*(items[name] for name in CHECKED), strict=True):
+            if bool((moves >= then).any()):
+                raise ValueError("items.next: no later decision than the one before")
+            for first in range(0, len(hand), CHECKED_AT_ONCE):
+                some = slice(first, first + CHECKED_AT_ONCE)
+                self._hands.check(hand[some].numpy(), then[some].numpy())
 
     def transitions(self, count: int) -> Transitions:
         """Some of them, drawn with replacement: `count` of each copy, where the networks are."""

@@ -27,6 +27,7 @@ from poker_rl.learning.agents import Agents
 from poker_rl.learning.branching import Decisions
 from poker_rl.learning.minibatches import distinct
 from poker_rl.learning.room import demand
+from poker_rl.learning.state_checks import check_range
 
 FEW = 100_000  # rows, which are merged at every addition
 NEW = 1 / 8  # share of more rows at which they are merged
@@ -190,8 +191,14 @@ class Means:
 
         Raises:
             Refused: if that memory holds more than this one may.
+            ValueError: if its rows do not fit otherwise.
         """
-        rows = {name: part.numpy().copy() for name, part in state["rows"].items()}
+        rows = {name: state["rows"][name].numpy().copy() for name in self._rows}
+        for name, part in rows.items():
+            own = self._rows[name]
+            if (part.dtype, part.shape) != (own.dtype, (len(rows["copy"]), *own.shape[1:])):
+                raise ValueError(f"rows.{name}: of another shape or kind")
+        check_range("rows.copy", rows["copy"], 0, self._agents.copies)
         new = state.get("new", 0)  # a checkpoint without it has none
         if len(rows["copy"]) - new > self._capacity:
             raise Refused(

@@ -23,6 +23,7 @@ from torch.nn.functional import embedding
 from poker_rl.config.settings import Refused, Share
 from poker_rl.learning import processes
 from poker_rl.learning.room import demand
+from poker_rl.learning.state_checks import MOST_ITEMS, check_range
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # of each byte, [256, 8]
 
@@ -99,10 +100,14 @@ def _replacing(
 
 
 class Column(NamedTuple):
-    """One part of an item: `width` values, or a single one; bools are packed."""
+    """One part of an item: `width` values, or a single one; bools are packed.
+
+    `below` is a bound of integers that index something: they are in [0, below).
+    """
 
     dtype: torch.dtype
     width: int | None = None
+    below: int | None = None
 
     def shape(self) -> tuple[int, ...]:
         """Of an item's part as it is stored."""
@@ -275,18 +280,21 @@ class Memory:
 
         A generator of another kind of device has a state of another size. Draws from the memory
         then begin anew, by this device's own numbers for the seed.
+
+        Raises:
+            ValueError: if its items do not fit.
         """
-        self.added = np.array(state["added"])
+        self._fill(state)
         self._entering.bit_generator.state = state["entering"]
         if state["drawing"].shape == self.drawing.get_state().shape:
             self.drawing.set_state(state["drawing"])
-        self._fill(state)
 
     def take_over(self, state: dict[str, Any]) -> None:
         """Hold the items of another memory, as if they had been offered to this one.
 
         Raises:
             Refused: if that memory has another capacity or other columns.
+            ValueError: if its items do not fit otherwise.
         """
         if state["items"].keys() != self._parts.keys():
             theirs, ours = (", ".join(columns) for columns in (state["items"], self._parts))
@@ -296,15 +304,30 @@ class Memory:
             raise Refused(
                 f"{self._key}: {self.capacity:,} items, the other memory has {max(sizes):,}"
             )
-        self.added = np.array(state["added"])
         self._fill(state)
 
     def _fill(self, state: dict[str, Any]) -> None:
+        self._check(state["added"], state["items"])
+        self.added = np.array(state["added"], np.int64)
         self._fewest, self._begun = None, False
-        for name, copies in state["items"].items():
-            for first, items in zip(self._first[:, 0].tolist(), copies, strict=True):
-                self._parts[name][first : first + len(items)] = items.to(self._device)
+        for name, part in self._parts.items():
+            for first, items in zip(self._first[:, 0].tolist(), state["items"][name], strict=True):
+                part[first : first + len(items)] = items.to(self._device)
         self._measure()
+
+    def _check(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
+        """Check the items of a state, raising ValueError if they are none of this memory's."""
+        check_range("added", np.array(added, np.int64), 0, MOST_ITEMS)
+        sizes = [min(count, self.capacity) for count in added]
+        if len(sizes) != self.copies:
+            raise ValueError(f"added: {len(sizes)} copies, not {self.copies}")
+        for name, column in self._columns.items():
+            expected = [(column.stored(), (size, *column.shape())) for size in sizes]
+            if [(one.dtype, tuple(one.shape)) for one in items[name]] != expected:
+                raise ValueError(f"items.{name}: of another shape or kind")
+            if column.below is not None:
+                for one in items[name]:
+                    check_range(f"items.{name}", one, 0, column.below)
 
 
 def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:

@@ -31,7 +31,8 @@ class Responses:
         self.hands: np.ndarray = np.zeros(agents.rollout.agent.shape, bool)
         self._draw = draw
         self._rows = [np.zeros(0, bool)]  # of rows that were asked about, [B] bool each
-        agents.rollout.dealt = self._dealt
+        self._rollout = agents.rollout
+        self._rollout.dealt = self._dealt
 
     def _dealt(self, tables: np.ndarray) -> None:
         self.hands[tables] = self._draw(tables)
@@ -58,9 +59,16 @@ class Responses:
         return {name: torch.from_numpy(part.copy()) for name, part in parts.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
-        self.hands = state["hands"].numpy().copy()
-        self.put_back(state["rows"].numpy().copy())
+        """Go on where `state_dict` was taken, which the agents have done already.
+
+        Raises:
+            ValueError: if it does not fit them.
+        """
+        self.hands[:] = state["hands"].numpy()
+        carried = self._rollout.carried
+        if state["rows"].shape != (0 if carried is None else len(carried),):
+            raise ValueError("rows: not one for each decision that is carried over")
+        self.put_back(state["rows"].numpy().astype(bool))
 
 
 def by_chance(agents: Agents, eta: float) -> Callable[[np.ndarray], np.ndarray]:

@@ -15,7 +15,9 @@ import numpy as np
 import torch
 
 from poker_rl.games.game import Game
+from poker_rl.games.table_checks import check_tables
 from poker_rl.games.tables import Tables
+from poker_rl.learning.state_checks import check_range
 from poker_rl.players.player import Player, policy_at
 from poker_rl.players.sampling import draw
 
@@ -280,19 +282,36 @@ class Rollout:
         """Go on where `state_dict` was taken.
 
         Raises:
-            ValueError: if the parts are not of one size.
+            ValueError: if it holds what no play of these settings leads to.
         """
-        for name in ("agent", "open"):
-            if state[name].shape != getattr(self, name).shape:
-                raise ValueError(f"{name} is not [tables, seats]")
-        if len({len(part) for part in state["carried"].values()}) > 1:
-            raise ValueError("carried decisions have parts of different lengths")
-        if state["carried"] and int(state["open"].max()) >= len(state["carried"]["action"]):
-            raise ValueError("open decisions are not carried")
-        self.tables.use(state["tables"].numpy().view(self.game.table).copy())
-        self.agent = state["agent"].numpy().copy()
-        self.open = state["open"].numpy().copy()
-        carried = {name: part.numpy().copy() for name, part in state["carried"].items()}
-        self.carried = Batch(**carried) if carried else None
+        records = state["tables"].numpy().copy().view(self.game.table)
+        if len(records) != len(self.agent):
+            raise ValueError(f"tables: {len(records)}, not {len(self.agent)}")
+        check_tables(self.game, records)
+        self.tables.use(records)
+        self.agent[:] = state["agent"].numpy()
+        if (np.sort(self.agent, axis=1) != np.arange(self.game.seats)).any():
+            raise ValueError("agent: not every agent has one seat")
+        self.carried = self._carried_from(state["carried"]) if state["carried"] else None
+        self.open[:] = state["open"].numpy()
+        check_range("open", self.open, NONE, 0 if self.carried is None else len(self.carried))
         self.generator.bit_generator.state = state["generator"]
         self.hands = state["hands"]
+
+    def _carried_from(self, parts: dict[str, torch.Tensor]) -> Batch:
+        """Return carried decisions as a batch, the tables being loaded already."""
+        if self.tables.records["over"].any():
+            raise ValueError("tables: a hand is over, and there are carried decisions")
+        like = vars(self._turn(lambda rows: (rows.table, rows.table), np.zeros(0, np.int64)))
+        carried = Batch(**{name: parts[name].numpy().copy() for name in like})
+        for name, part in vars(carried).items():
+            expected = (len(carried), *like[name].shape[1:])
+            if (part.dtype, part.shape) != (like[name].dtype, expected):
+                raise ValueError(f"carried.{name}: {part.dtype} of another shape or kind")
+        count, seats = self.agent.shape
+        check_range("carried.table", carried.table, 0, count)
+        check_range("carried.seat", carried.seat, 0, seats)
+        check_range("carried.agent", carried.agent, 0, seats)
+        check_range("carried.action", carried.action, 0, self.game.actions)
+        check_range("carried.next", carried.next, OPEN, OPEN + 1)
+        return carried

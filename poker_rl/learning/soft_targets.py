@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from poker_rl.learning.descent import descend, set_rates
 from poker_rl.learning.hand_memory import HandMemory
+from poker_rl.learning.state_checks import load_optimiser
 
 
 class Learner:
@@ -63,5 +64,5 @@ class Learner:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         self.updates = state["updates"]
-        self._optimiser.load_state_dict(state["optimiser"])
+        load_optimiser(self._optimiser, state["optimiser"])
         self.memory.load_state_dict(state["memory"])

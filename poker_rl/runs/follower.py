@@ -9,6 +9,7 @@ from typing import Any
 
 from poker_rl.config.settings import Refused
 from poker_rl.learning import processes
+from poker_rl.runs.resume import demand_fit
 from poker_rl.runs.run import crossed
 from poker_rl.runs.stop import Interrupted, Stop
 from poker_rl.runs.together import agree, apart, left_at
@@ -35,11 +36,15 @@ class Follower:
         self.folder = Path(folder)
         left = None
         if self.saved is not None:
-            left = checkpoint.load(left_at(self.folder, self.saved["decisions"], processes.rank()))
+            path = left_at(self.folder, self.saved["decisions"], processes.rank())
+            left = checkpoint.load(path)
+            own, _ = apart(algorithm.state_dict(), algorithm.own)
+            demand_fit({"algorithm": left}, {"algorithm": own}, path)
         try:
             agree(algorithm, left)
         except checkpoint.MISFITS as error:
-            raise Refused(f"{self.folder} does not fit the settings of this run") from error
+            why = str(error).partition("\n")[0]
+            raise Refused(f"{self.folder} does not fit the settings of this run: {why}") from error
         processes.meet()
 
     @property

@@ -25,6 +25,7 @@ MAY_CHANGE = {
     "threads",
     "precision",
 }
+LARGEST = 2**64  # that a counter can't reach
 KEEPS = f"a resumed run keeps its settings, only {', '.join(sorted(MAY_CHANGE))} may change"
 
 
@@ -71,7 +72,7 @@ def differing(one: Any, other: Any, key: str = "") -> str | None:
 
 
 def demand_fit(state: Mapping[str, Any], expected: Mapping[str, Any], path: Path) -> None:
-    """Refuse a part of a checkpoint that lacks a value or holds one of another kind.
+    """Refuse a part of a checkpoint that lacks a value or holds one of another kind or range.
 
     Args:
         expected: parts as a run that has just begun would save them.
@@ -83,7 +84,7 @@ def demand_fit(state: Mapping[str, Any], expected: Mapping[str, Any], path: Path
         lacking = [f"{part}.{key}" for key in values if key not in state[part]]
         wrong = lacking[0] if lacking else misfit(state[part], values, part)
         if wrong is not None:
-            what = "is missing" if lacking else "is of another kind"
+            what = "is missing" if lacking else "is of another kind, or out of range"
             raise Refused(f"{path} does not fit the settings of this run: {wrong} {what}")
 
 
@@ -91,7 +92,8 @@ def misfit(found: Any, expected: Any, key: str) -> str | None:
     """The dotted path of the first value of another kind than expected, None if all fit.
 
     A kind is that of a plain value, or a tensor's data type. What only one side holds is not
-    compared: it may have come later, as the moments of an optimiser do.
+    compared: it may have come later, as the moments of an optimiser do. Integers count something,
+    and are not below 0; generators, whose numbers are larger, check their own.
     """
     if expected is None:
         return None
@@ -103,6 +105,8 @@ def misfit(found: Any, expected: Any, key: str) -> str | None:
         return None if found.dtype == expected.dtype else key
     elif isinstance(expected, float) and type(found) is int:
         return None
+    elif type(found) is type(expected) is int:
+        return None if 0 <= found < LARGEST or found == expected or expected >= LARGEST else key
     else:
         return None if type(found) is type(expected) else key
     for name, one, other in pairs:

@@ -6,23 +6,27 @@ import sys
 import time
 import warnings
 from collections import Counter
+from math import isfinite
 from pathlib import Path
 from typing import Literal
 
 import optuna
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
-from optuna.storages import RDBStorage, fail_stale_trials
+from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback, fail_stale_trials
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from poker_rl.runs.trial import DATABASE, Ended, Trials
 from poker_rl.storage.disk import alone
 
 NAME = "poker-rl"  # of the one study in a database
-LOSSES = "losses"  # a trial's attribute: tries at it before this one that were lost
 TRIES = 3  # at a trial whose process was lost or whose machine failed
 MISSED = 3  # signs of life, after which a trial counts as lost
 WAIT = 60.0  # seconds for another process to let go of the database
+HISTORY = "retry_history"  # of a trial: those before it that were lost
+OPTUNAS = ("failed_trial", HISTORY, "completed_rung_")  # attributes that Optuna sets
+RUN = Path("game", "algo", "trial-0_seed-0")  # where a run is in the study's folder
 FEWEST = 2  # trials that came to their end, for pictures
 
 
@@ -32,8 +36,8 @@ def open_study(
     startup: int,
     pruner: BasePruner,
     heartbeat: int,
-) -> optuna.Study:
-    """The study in a folder, begun if there is none.
+) -> tuple[optuna.Study, RDBStorage]:
+    """The study in a folder, begun if there is none, and the database that it is in.
 
     Args:
         startup: trials that are drawn by chance.
@@ -48,7 +52,7 @@ def open_study(
             grace_period=MISSED * heartbeat,
             heartbeat_stale_trial_callback=put_back_lost,
         )
-        return optuna.create_study(
+        study = optuna.create_study(
             study_name=NAME,
             storage=storage,
             sampler=TPESampler(n_startup_trials=startup),
@@ -56,6 +60,47 @@ def open_study(
             direction=direction,
             load_if_exists=True,
         )
+        return study, storage
+
+
+def check_study(study: optuna.Study, trials: Trials, direction: str) -> None:
+    """Check a study that others may have written to, once, before any of it is used.
+
+    Raises:
+        ValueError: saying what a study with this space, seeds and direction does not hold.
+    """
+    if study.directions != [StudyDirection[direction.upper()]]:
+        raise ValueError(f"its direction is not {direction}")
+    for number, trial in enumerate(study.get_trials(deepcopy=False)):
+        if trial.number != number:
+            raise ValueError(f"trial {number} is missing")
+        create_trial(  # refuses what does not fit together
+            state=trial.state,
+            values=trial.values,
+            params=trial.params,
+            distributions=trial.distributions,
+        )
+        if any(trials.space.get(key) != one for key, one in trial.distributions.items()):
+            raise ValueError(f"trial {number} is of another space")
+        if not all(map(isfinite, [*(trial.values or ()), *trial.intermediate_values.values()])):
+            raise ValueError(f"trial {number} has a value that is not finite")
+        for key, value in trial.system_attrs.items():
+            known = key.startswith(OPTUNAS) and isinstance(value, int | float | list)
+            if known and isinstance(value, list) == (key == HISTORY):
+                continue
+            raise ValueError(f"trial {number} has attributes that no trial is given")
+        for seed in trials.seeds:
+            run = trial.user_attrs.get(f"run of seed {seed}")
+            begun = run is not None or trial.state == TrialState.COMPLETE
+            if begun and not (isinstance(run, str) and is_own_run(trials.folder, run)):
+                raise ValueError(f"trial {number} names a run that is not in the study's folder")
+
+
+def is_own_run(folder: Path, run: str) -> bool:
+    """Return whether a path leads to where a study has its runs, and over no link."""
+    path = folder.resolve() / run
+    within = path.is_relative_to(folder.resolve()) and len(Path(run).parts) == len(RUN.parts)
+    return within and path.resolve() == path
 
 
 def pruner_of(name: str, startup: int, warmup: int, every: int, steps: int) -> BasePruner:
@@ -74,12 +119,15 @@ def pruner_of(name: str, startup: int, warmup: int, every: int, steps: int) -> B
     return NopPruner()
 
 
-def search(study: optuna.Study, trials: Trials, count: int, heartbeat: int) -> int:
+def search(
+    study: optuna.Study, storage: RDBStorage, trials: Trials, count: int, heartbeat: int
+) -> int:
     """Take trials until the study has so many that came to an end; the exit code.
 
     Other processes may take trials of it too. Those that they are at are waited for, and begun
     again here if they give no more signs of life.
     """
+    waits: Counter[int] = Counter()  # for each trial of another process
     while True:
         states = Counter(trial.state for trial in study.get_trials(deepcopy=False))
         ended = states[TrialState.COMPLETE] + states[TrialState.PRUNED]
@@ -88,6 +136,12 @@ def search(study: optuna.Study, trials: Trials, count: int, heartbeat: int) -> i
         if ended + states[TrialState.RUNNING] >= count:
             time.sleep(heartbeat)
             fail_stale_trials(study)
+            for trial in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
+                waits[trial.number] += 1
+                if waits[trial.number] == 2:
+                    # Optuna never takes a trial for lost that has given no sign of life yet, or
+                    # whose last one is in the future. From this one on it does.
+                    storage.record_heartbeat(trial._trial_id)
             continue
         try:
             study.optimize(trials, n_trials=1)
@@ -125,29 +179,24 @@ def begun_last(study: optuna.Study, trials: Trials) -> FrozenTrial | None:
     return trial if trial.state == TrialState.FAIL else None
 
 
-def put_back(study: optuna.Study, trial: FrozenTrial, losses: int | None = None) -> None:
-    """Have a trial tried again by whoever goes on with the study.
-
-    Args:
-        losses: tries at it that were lost; None: as many as before.
-    """
-    attributes = trial.user_attrs | ({} if losses is None else {LOSSES: losses})
+def put_back(study: optuna.Study, trial: FrozenTrial) -> None:
+    """Have a trial tried again by whoever goes on with the study."""
     study.add_trial(
         create_trial(
             state=TrialState.WAITING,
             params=trial.params,
             distributions=trial.distributions,
-            user_attrs=attributes,
+            user_attrs=trial.user_attrs,
+            system_attrs=trial.system_attrs,
         )
     )
 
 
 def put_back_lost(study: optuna.Study, trial: FrozenTrial) -> None:
     """The same for a trial whose process was lost or whose machine failed, unless too often."""
-    losses = int(trial.user_attrs.get(LOSSES, 0)) + 1
-    if losses < TRIES:
-        put_back(study, trial, losses)
-    else:
+    losses = len(RetryHeartbeatStaleTrialCallback.retry_history(trial)) + 1
+    RetryHeartbeatStaleTrialCallback(max_retry=TRIES - 1)(study, trial)
+    if losses >= TRIES:
         what = f"trial {trial.number}: given up, as it was lost or failed {losses} times"
         print(f"poker-rl: {what}", file=sys.stderr)
 

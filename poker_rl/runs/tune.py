@@ -12,8 +12,8 @@ from __future__ import annotations
 import shlex
 import shutil
 import warnings
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,11 +21,13 @@ from typing import Annotated, Any, Literal
 import optuna
 import torch
 import yaml  # type: ignore[import-untyped]
-from optuna.exceptions import ExperimentalWarning
+from optuna.exceptions import ExperimentalWarning, OptunaError, StorageInternalError
+from optuna.storages import fail_stale_trials
 
 from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import build_as, convert_fields
 from poker_rl.config.horizons import resolved
+from poker_rl.config.messages import shown
 from poker_rl.config.options import demand_once, key_of, of_the_user, option, plain, read
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Count, Natural, Probability, Range, Refused, Seed, about
@@ -34,9 +36,10 @@ from poker_rl.runs.job import root_of
 from poker_rl.runs.launch import started
 from poker_rl.runs.resume import differing
 from poker_rl.runs.space import Space, override, samples, space_of
-from poker_rl.runs.study import draw, open_study, pruner_of, search
+from poker_rl.runs.study import check_study, draw, open_study, pruner_of, search
 from poker_rl.runs.trial import DATABASE, Trials, database
-from poker_rl.storage.disk import alone, lacking, make_folder, remove_made, say
+from poker_rl.storage.checkpoint import MISFITS
+from poker_rl.storage.disk import alone, demand_file, lacking, make_folder, remove_made, say
 from poker_rl.storage.folder import PLACE, write_text
 
 PLAN = "tune.yaml"
@@ -109,10 +112,15 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
     )
     with warnings.catch_warnings(), database(folder):
         warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats and figures of Optuna's
-        study = open_study(folder, asked.direction, asked.startup, pruner, asked.heartbeat)
         trials = Trials(folder, asked.train, space, asked.seeds, asked.metric, root, conf)
+        with reading(folder):
+            study, storage = open_study(
+                folder, asked.direction, asked.startup, pruner, asked.heartbeat
+            )
+            check_study(study, trials, asked.direction)
+            fail_stale_trials(study)
         try:
-            code = search(study, trials, asked.trials, asked.heartbeat)
+            code = search(study, storage, trials, asked.trials, asked.heartbeat)
         except Refused:
             if begun:
                 take_back(study, trials, new)
@@ -120,6 +128,22 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
         conclude(study, asked, folder, conf)
         draw(study, folder, asked.metric)
     return code
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """What is raised in this context of a damaged database is refused, in a line.
+
+    Raises:
+        Refused: in its place.
+    """
+    try:
+        yield
+    except (*MISFITS, AssertionError, OptunaError) as error:
+        if isinstance(error, StorageInternalError):
+            raise  # the database itself, which `database` tells
+        why = str(error).partition("\n")[0] or type(error).__name__
+        raise Refused(f"{folder / DATABASE} is damaged or no study of poker-rl: {why}") from error
 
 
 def folder_of(asked: Tune) -> Path:
@@ -147,9 +171,14 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
         make_folder(folder)
         with alone(folder):  # another process may begin the same study at this moment
             if (folder / PLAN).exists():
+                demand_file(folder / DATABASE)
+                for path in folder.rglob("*"):
+                    if path.is_symlink():
+                        raise Refused(f"{path} is a link, and a study's folder holds none")
                 before = read(folder / PLAN)
                 if differs := differing(plan, before):
-                    known = ", ".join(before.get("space") or ())
+                    space = before.get("space")
+                    known = shown(list(space) if isinstance(space, Mapping) else space)
                     raise Refused(
                         f"{folder} holds a study with another {differs} (its space: {known});"
                         " give a new folder, out=FOLDER"

@@ -72,7 +72,7 @@ def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: G
             raise Refused(what) from error
         except Refused as error:
             raise Refused(f"{folder} does not fit this run: algo.{error}") from None
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except checkpoint.MISFITS as error:
         raise Refused(f"{folder} does not hold what a run leaves: {error}") from error
     return f"{folder}@{reached}"
 

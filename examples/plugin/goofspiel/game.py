@@ -70,6 +70,11 @@ class Goofspiel:
         """Every order of the prizes once, [deals, N] int8."""
         return np.array(list(permutations(range(self.cards))), np.int8)
 
+    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bids so far of tables [B], [B, 2 N], and how many there are [B]."""
+        bids = records["bid"].transpose(0, 2, 1).reshape(len(records), -1)  # seat 0 bids first
+        return bids, records["round"].astype(np.int64) * self.seats + records["to_act"]
+
     def action_name(self, action: int) -> str:
         """The value of the card: `bid_1`."""
         return f"bid_{action + 1}"

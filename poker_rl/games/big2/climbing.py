@@ -66,7 +66,7 @@ PREVIOUS = HIGH + 16
 OBSERVATION = PREVIOUS + RANKS + SUITS + 1 + KIND_COUNT + 3
 QUEENS, ACES = 9 * SUITS, 11 * SUITS  # the first card of each
 
-GAME = np.dtype([("seats", "i1"), ("dealt", "i1")])
+GAME = np.dtype([("seats", "i1"), ("dealt", "i1"), ("cards", "i1")])
 
 TABLE = np.dtype(
     [

@@ -17,6 +17,10 @@ from poker_rl.games.cards import card_name
 from poker_rl.games.scene import Amounts, Move, Place, Scene
 from poker_rl.games.tables import Tables
 
+LAST_TURN = 255  # that a table can count to
+ACTION_OF = np.full(1 << HAND, -1)  # by the positions played, a bit for each; -1: there is none
+ACTION_OF[[sum(1 << i for i in choice) for choice in CHOICES]] = np.arange(ACTIONS)
+
 KINDS = {  # what a hand is called, by its number of cards and category
     1: ["single"],
     2: ["pair"],
@@ -55,7 +59,7 @@ class Big2:
     @property
     def record(self) -> np.ndarray:
         """The definition as the rules read it, an array of one record."""
-        return np.array([(climbing.SEATS, CARDS)], climbing.GAME)
+        return np.array([(climbing.SEATS, CARDS, CARDS)], climbing.GAME)
 
     def deal_count(self) -> int:
         """Number of different deals, 5.4e28."""
@@ -156,6 +160,24 @@ class Big2:
     def amounts(self, record: np.void) -> Amounts | None:
         """None: no chips are bet."""
         return None
+
+    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the actions so far of tables [B], [B, turns], and how many there are [B].
+
+        A card's place in the hand that it was played from is the number of lower cards of the same
+        seat that were played no earlier, or not at all.
+        """
+        turn, deck = records["turn"], records["deck"].astype(np.int64)
+        held = np.sort(deck.reshape(-1, self.seats, HAND), axis=2)  # [B, seats, 13]
+        rows = np.arange(len(records))[:, None, None]
+        played = turn[rows, held].astype(np.int64)  # at which turn, [B, seats, 13]
+        positions = np.zeros((len(records), LAST_TURN + 1), np.int64)  # a bit for each
+        for i in range(HAND):
+            at = played[:, :, i, None]
+            place = ((played[:, :, :i] >= at) | (played[:, :, :i] == 0)).sum(2)
+            np.bitwise_or.at(positions, (rows[:, :, 0], at[:, :, 0]), 1 << place)
+        # the first turn is the three of diamonds, which nobody decides to play
+        return ACTION_OF[positions[:, 2:]], records["turns"].astype(np.int64) - 1
 
     def _names(self, cards: np.ndarray) -> tuple[str, ...]:
         return tuple(card_name(int(card), self.ranks, self.suits) for card in cards)

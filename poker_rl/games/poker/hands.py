@@ -10,6 +10,7 @@ import numpy as np
 
 from poker_rl.config.settings import Refused
 from poker_rl.games.game import Game
+from poker_rl.games.table_checks import check_decks
 from poker_rl.games.tables import Tables
 
 
@@ -49,6 +50,18 @@ class Hands:
         self._tables.deal(decks=hands["deck"], variants=hands["variant"])
         self._tables.replay(hands["line"], moves)
         return self._tables
+
+    def check(self, rows: np.ndarray, moves: np.ndarray) -> None:
+        """Check rows from a file: whether so many of their actions [B] can be played.
+
+        Raises:
+            ValueError: if they can't.
+        """
+        hands = np.ascontiguousarray(rows).view(self._row)[:, 0]
+        check_decks(self._tables.game, hands["deck"], hands["variant"])
+        if int(moves.max(initial=0)) > hands["line"].shape[1]:
+            raise ValueError(f"{moves.max()} actions of a hand, at most {hands['line'].shape[1]}")
+        self.tables(rows, moves)
 
     def action(self, rows: np.ndarray, moves: np.ndarray) -> np.ndarray:
         """The action taken after so many [B], [B] int64."""

@@ -49,6 +49,10 @@ class Shown:
         """What the seat to act may bet or raise to, where any amount is legal."""
         return amounts(self, self.played(record), record)
 
+    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the actions so far of tables [B], [B, L], and how many there are [B]."""
+        return records["line"], records["moves"]
+
 
 def scene(game: Game, played: PokerGame, record: np.void, viewer: int | None) -> Scene:
     """A table for one of its seats, or with all hole cards face up."""

@@ -1,0 +1,104 @@
+"""States from a file, each with one value changed: refused in a line, or harmless."""
+
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from poker_rl.algos.load import load_algorithm
+from poker_rl.config.settings import Refused
+from poker_rl.games.load import load_game
+from poker_rl.players.player import NotNumbers
+from poker_rl.runs.resume import demand_fit
+from poker_rl.storage.checkpoint import MISFITS
+
+REFUSED = re.compile(r"(\w+): (\d+) of (\d+) damaged states refused")
+LEARNERS = {
+    "ppo": ("kuhn", ["algo.tables=4", "algo.steps=8", "algo.minibatches=2"]),
+    "nfsp_ppo": ("kuhn", ["algo.tables=4", "algo.steps=8", "algo.minibatches=2"]),
+    "reinforce": ("kuhn", ["algo.hands=4"]),
+    "dqn": ("kuhn", ["algo.tables=4", "algo.learn_from=10", "algo.batch=8", "algo.replay=50"]),
+    "nfsp": ("kuhn", ["algo.tables=4", "algo.learn_from=10", "algo.batch=8", "algo.replay=50"]),
+    "vine": ("kuhn", ["algo.tables=4", "algo.steps=8", "algo.batch=8", "algo.replay=50"]),
+    "sd_cfr": ("kuhn", ["algo.hands=8"]),
+    "apu": ("kuhn", ["algo.update=dual_apu", "algo.batch=8"]),
+    "mccfr": ("kuhn", []),
+    "cfr": ("kuhn", []),
+    "public_cfr": ("leduc", []),
+}
+
+
+def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The values in a state, each with the keys that lead to it."""
+    if isinstance(tree, dict | list):
+        for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from leaves(value, (*path, key))
+    else:
+        yield path, tree
+
+
+def damages(leaf: Any) -> Iterator[Any]:
+    """What may stand in the place of a value."""
+    yield "x"
+    if isinstance(leaf, int):
+        yield from (-1, 2**40, 2**63 - 1, 2**200)
+    if isinstance(leaf, torch.Tensor):
+        yield from (leaf.flatten()[:1], leaf.flatten()[:3], torch.zeros(3, 5), leaf.double())
+        if not leaf.is_floating_point() and leaf.dtype != torch.bool and leaf.numel():
+            bounds = torch.iinfo(leaf.dtype)
+            for value in (bounds.min, bounds.max, 127):
+                for place in (0, leaf.numel() // 2, -1):
+                    changed = leaf.clone(memory_format=torch.contiguous_format)
+                    changed.view(-1)[place] = value
+                    yield changed
+
+
+def learn_from_damaged(name: str) -> None:
+    """Learn on from all damaged states that are accepted; a process that survives this says so."""
+    game, overrides = LEARNERS[name]
+
+    learner = load_algorithm(name, load_game(game), *overrides)
+    fresh = copy.deepcopy(learner.state_dict())
+    for _ in range(3):
+        learner.learn()
+    whole, refused, count = copy.deepcopy(learner.state_dict()), 0, 0
+    for path, leaf in leaves(whole):
+        for value in damages(leaf) if path else ():
+            state = copy.deepcopy(whole)
+            inner = state
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = value
+            count += 1
+            try:
+                demand_fit({"algorithm": state}, {"algorithm": fresh}, Path("state.pt"))
+                learner.load_state_dict(state)
+            except (*MISFITS, Refused):
+                refused += 1
+                continue
+            try:
+                learner.learn()
+            except (Refused, NotNumbers):
+                pass
+            except Exception:
+                print(name, path, str(value)[:60], file=sys.stderr)
+                raise
+    print(f"{name}: {refused} of {count} damaged states refused", flush=True)
+
+
+def test_no_damaged_state_ends_the_process() -> None:
+    """In a process of its own, as compiled loops and kernels check no bounds and may kill it."""
+    program = f"import test_damaged_states as t; [t.learn_from_damaged(n) for n in {[*LEARNERS]}]"
+    paths = f"import sys; sys.path[:0] = {sys.path}; "
+    done = subprocess.run(
+        [sys.executable, "-c", paths + program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert [name for name, _, _ in REFUSED.findall(done.stdout)] == [*LEARNERS]

@@ -1,0 +1,94 @@
+"""Tables from a file: what play leads to is accepted, and nothing else reaches the rules."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from random_games import NAMES, game, play
+
+from poker_rl.games.game import Game
+from poker_rl.games.table_checks import check_decks, check_tables
+from poker_rl.games.tables import Tables, copied, tables_of
+
+ACCEPTED = re.compile(r"(\S+): (\d+) of (\d+) damaged tables accepted")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_play_leads_to_is_accepted(name: str) -> None:
+    definition = game(name)
+    check_tables(definition, Tables(definition, 3, 0).records)  # before the first hand
+    tables, moves = play(definition, 40, 1)
+    for move in moves:
+        check_tables(definition, move.records)
+    check_tables(definition, tables.records)  # hands that are over
+    tables.deal()  # what is left of them lies beyond the new ones
+    check_tables(definition, tables.records)
+
+
+@pytest.mark.parametrize(
+    ("deck", "variant", "message"),
+    [
+        ([0, 1, 1, 3, 4, 5, 6, 7, 8], 0, "not different cards"),
+        ([0, 1, 2, 3, 4, 5, 6, 7, 52], 0, "not different cards"),
+        ([0, 1, 2, 3, 4, 5, 6, 7, -1], 0, "not different cards"),
+        ([0, 1, 2, 3, 4, 5, 6, 7, 8], 8, "variant 8: .* has 8"),
+    ],
+)
+def test_what_is_no_deal_is_refused(deck: list[int], variant: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_decks(game("limit_holdem_2to9"), np.array([deck]), np.array([variant]))
+
+
+def damaged(game: Game, record: np.ndarray) -> np.ndarray:
+    """Copies of a table [1], in each of which one integer of one field is an extreme one."""
+    whole = []
+    for name in game.table.names or ():
+        kind = np.iinfo(game.table[name].base)
+        for place in range(record[name].size):
+            for value in (kind.min, kind.max, kind.max // 2, -1 if kind.min else 60, 1, 0):
+                one = copied(record)
+                one[name].reshape(-1)[place] = value
+                whole.append(one)
+    return np.concatenate(whole)
+
+
+def play_damaged(name: str) -> None:
+    """Play on from all damaged tables that are accepted; a process that survives this says so."""
+    definition, generator = game(name), np.random.default_rng(0)
+    moves = play(definition, 8, 3)[1]
+    tables = np.concatenate([damaged(definition, move.records[:1]) for move in moves[:9:4]])
+    accepted, messages = [], []
+    for i in range(len(tables)):
+        try:
+            check_tables(definition, tables[i : i + 1])
+        except ValueError as error:
+            messages.append(str(error))
+        else:
+            accepted.append(i)
+    assert messages
+    assert "\n" not in "".join(messages)
+    used = tables_of(definition, tables[accepted])
+    while len(rows := np.flatnonzero(used.records["over"] == 0)):
+        used.observe(rows), used.reveal(rows), used.infosets(rows)
+        if definition.history_size:
+            used.history(rows)
+        tables_of(definition, used.records[rows]).redeal()
+        legal = used.legal(rows)
+        used.step((generator.random(legal.shape) * legal).argmax(1), rows)
+    assert (used.payoffs().sum(1) == 0).all()
+    print(f"{name}: {len(accepted)} of {len(tables)} damaged tables accepted", flush=True)
+
+
+def test_no_damaged_table_ends_the_process() -> None:
+    """In a process of its own, as compiled rules that index out of bounds may kill it."""
+    program = f"import test_table_checks as t; [t.play_damaged(name) for name in {NAMES}]"
+    paths = f"import sys; sys.path[:0] = {sys.path}; "
+    done = subprocess.run(
+        [sys.executable, "-c", paths + program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert [name for name, _, _ in ACCEPTED.findall(done.stdout)] == NAMES
