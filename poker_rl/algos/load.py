@@ -11,6 +11,7 @@ from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.build import build_as, class_and_settings, takes
 from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused
+from poker_rl.config.threads import set_default_threads
 from poker_rl.games.game import Game
 from poker_rl.learning.agents import Given
 from poker_rl.nets.dense import Net
@@ -28,6 +29,8 @@ def load_algorithm(
     device: torch.device = CPU,
 ) -> Algorithm:
     """The learner in self-play that `poker-rl train algo=NAME` begins with, of a plug-in too.
+
+    As there, this process computes on one thread, unless `poker_rl.config.set_threads` was called.
 
     Args:
         overrides: settings of one's own as the command line takes them, such as `algo.gamma=0.9`,
@@ -66,6 +69,7 @@ def build_algorithm(
         Refused: if a setting can't be accepted, there is no net where one is needed, there is one,
             or an opponent, where none is taken, or several processes can't learn so together.
     """
+    set_default_threads()
     target, _ = class_and_settings(settings["algo"], "algo")
     if workers > 1 and getattr(target, "own", None) is None:
         raise Refused(f"workers: {target.__name__} learns in one process; allowed: 1")

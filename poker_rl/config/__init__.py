@@ -16,6 +16,7 @@ from poker_rl.config.settings import (
     Seed,
     Sweeps,
 )
+from poker_rl.config.threads import set_threads
 
 __all__ = [
     "Count",
@@ -28,4 +29,5 @@ __all__ = [
     "Refused",
     "Seed",
     "Sweeps",
+    "set_threads",
 ]

@@ -231,12 +231,12 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
     Args:
         prefix: of all addresses, which others have to know.
     """
-    import uvicorn
-
+    from poker_rl.play.connections import PageServer, share_files
     from poker_rl.play.server import Server, Sittings, application
     from poker_rl.play.session import Session
 
     demand_folder(folder)
+    sessions, connections = share_files(asked.sessions)
     port = listener.getsockname()[1]
     resumed = None if asked.session is None else Session.resumed(Path(asked.session), table)
 
@@ -248,7 +248,7 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
 
     # Who plays another game or others in between finds the session of each table again.
     digest = sha256(json.dumps(table.state(), sort_keys=True).encode()).hexdigest()[:8]
-    sittings = Sittings(new, back, asked.sessions)
+    sittings = Sittings(new, back, sessions)
     if resumed is not None:
         sittings.offer(resumed)
     server = Server(
@@ -259,21 +259,12 @@ def serve(asked: Play, listener: socket, prefix: str, table: Table, folder: Path
         prefix,
     )
     app = application(server, known_names(asked.host, asked.names, asked.public))
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_keep_alive=75,  # seconds; people think for longer than the default of 5
-    )
     say(
         f"{table.game.name} against {', '.join(table.names()[1:])}\n"
         f"Open the address in a browser; Ctrl-C ends it. Finished hands are kept in {folder}"
     )
     with suppress(KeyboardInterrupt), warming_up(table):
-        uvicorn.Server(config).run(sockets=[listener])
+        PageServer(app, connections).run([listener])
 
 
 @contextmanager

@@ -150,7 +150,7 @@ class Server:
     def routes(self) -> list[Route | Mount]:
         return [
             Route("/", self._index),
-            Route("/view", self._get(lambda session, _: session.view())),
+            Route("/view", self._view),
             Route("/review/{hand}", self._get(lambda session, hand: session.review(hand))),
             Route("/text/{hand}", self._get(lambda session, hand: session.text(hand))),
             Route("/phh/{hand}", self._get(lambda session, hand: session.phh(hand))),
@@ -166,6 +166,12 @@ class Server:
 
     async def _index(self, request: Request) -> Response:
         return HTMLResponse(self._page)
+
+    async def _view(self, request: Request) -> Response:
+        """The visitor's table; nothing (204) to a visitor who has none yet."""
+        if self._visitor(request) is None:
+            return Response(status_code=204)
+        return await self._answered(request, Session.view)
 
     async def _begin(self, request: Request) -> Response:
         await _body(request)
@@ -190,7 +196,7 @@ class Server:
         """An endpoint that reads from the visitor's session."""
 
         async def endpoint(request: Request) -> Response:
-            hand = _hand(request.path_params.get("hand", "0"))
+            hand = _hand(request.path_params["hand"])
             return await self._answered(request, lambda session: answer(session, hand))
 
         return endpoint
@@ -206,6 +212,8 @@ class Server:
 
     async def _answered(self, request: Request, answer: Callable[[Session], Any]) -> Response:
         name = self._visitor(request)
+        if name is None:
+            raise HTTPException(404, "You have no table yet; a POST to begin opens one.")
 
         def work() -> Response:
             with self.sittings.at(name) as session:
@@ -219,12 +227,12 @@ class Server:
 
         return await run_in_threadpool(work)
 
-    def _visitor(self, request: Request) -> str:
-        """The id of the visitor's session, from the cookie."""
+    def _visitor(self, request: Request) -> str | None:
+        """Return the id of the visitor's session, from the cookie; None without a valid one."""
         try:
             return str(self._signer.loads(request.cookies.get(self.cookie, "")))
         except BadSignature:
-            raise HTTPException(404, "You have no table yet; a POST to begin opens one.") from None
+            return None
 
 
 def application(server: Server, hosts: frozenset[str]) -> Guard:

@@ -28,6 +28,7 @@ from poker_rl.config.build import build_as
 from poker_rl.config.classes import class_of
 from poker_rl.config.options import folders, option, read
 from poker_rl.config.settings import Refused
+from poker_rl.config.threads import set_default_threads
 from poker_rl.games.game import Game
 from poker_rl.players.greedy import Greedy
 from poker_rl.players.player import Player
@@ -59,6 +60,9 @@ def load_player(
 ) -> Player:
     """The player that a user named.
 
+    As on the command line, this process computes on one thread, unless
+    `poker_rl.config.set_threads` was called.
+
     Args:
         spec: as on the command line: a bot such as `uniform`, a YAML file of a bot's settings, or
             a run folder, with `@DECISIONS` for an earlier snapshot, `:PLAYER` for one of its
@@ -70,6 +74,7 @@ def load_player(
     Raises:
         Refused: if there is none, its file is damaged, or it plays another game.
     """
+    set_default_threads()
     if (bot := bot_of(spec)) is not None:
         settings = bot_settings(bot, folders(None) if conf is None else conf)
         return load_bot(spec, settings, game, device)

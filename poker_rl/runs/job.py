@@ -21,6 +21,7 @@ from poker_rl.config.horizons import resolved
 from poker_rl.config.options import key_of, of_the_user, option_files, plain
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Refused, about, ran_out
+from poker_rl.config.threads import set_threads
 from poker_rl.evaluation.measurement import Evaluator
 from poker_rl.games.game import Game
 from poker_rl.learning import room
@@ -293,9 +294,7 @@ def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch
     """
     if threads > cores():
         raise Refused(f"threads: {threads} are more than the cores that may be used, {cores()}")
-    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-    if threads > most:
-        raise Refused(f"threads: {threads} are more than NUMBA_NUM_THREADS allows, {most}")
+    set_threads(threads)
     if where.workers > 1 and where.rank == 0 and threads * where.here > cores():
         each = f"{threads} thread{'s' * (threads > 1)}"
         say(
@@ -303,8 +302,6 @@ def prepare(device: str, threads: int, seed: int, where: Place = ALONE) -> torch
             f" may be used, {cores()}, and will wait for each other"
         )
     room.share(where.here)
-    torch.set_num_threads(threads)
-    numba.set_num_threads(threads)
     torch.manual_seed(seed)  # what is drawn has generators of its own; this is for what has none
     there = torch.cuda.is_available()
     if there and where.workers > 1:

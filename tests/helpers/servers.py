@@ -7,15 +7,20 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 from commands import anew
+from starlette.types import ASGIApp
 
 from poker_rl.games.load import load_game
+from poker_rl.play.address import listening
+from poker_rl.play.connections import PageServer
 from poker_rl.play.table import Seated, Table
 from poker_rl.players.load import load_player
 
@@ -51,13 +56,30 @@ class Started:
         )
 
 
-def started(folder: Path, *arguments: str) -> Started:
-    """`poker-rl play` in this folder, once it has printed its address."""
+@contextmanager
+def serving(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
+    """A server with at most so many connections in a thread of its own, and its port."""
+    listener = listening("127.0.0.1", 0, False)
+    server = PageServer(app, most)
+    thread = threading.Thread(target=server.run, args=[[listener]], daemon=True)
+    port = listener.getsockname()[1]
+    thread.start()
+    yield server, port
+    server.should_exit = True
+    thread.join(20)
+
+
+def started(folder: Path, *arguments: str, first: str = "") -> Started:
+    """`poker-rl play` in this folder, once it has printed its address.
+
+    Args:
+        first: Python that its process runs before.
+    """
     process = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            "from poker_rl import cli; cli.main()",
+            f"{first}\nfrom poker_rl import cli; cli.main()",
             "play",
             *anew(["port=0"], *arguments),
         ],

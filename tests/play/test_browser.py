@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -14,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from servers import against
+from servers import against, serving
 
-from poker_rl.play.address import known_names, listening
+from poker_rl.play.address import known_names
 from poker_rl.play.server import Server, Sittings, application
 from poker_rl.play.session import Session
 
@@ -58,7 +55,7 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def serving(game: str, folder: Path) -> Iterator[str]:
+def playing(game: str, folder: Path) -> Iterator[str]:
     """The address of a page on which this game is played."""
     table = against(game, *TABLES[game])
     sittings = Sittings(
@@ -67,13 +64,8 @@ def serving(game: str, folder: Path) -> Iterator[str]:
         most=100,
     )
     app = application(Server(game, sittings, "key", game, ""), known_names("127.0.0.1", [], False))
-    listener: socket.socket = listening("127.0.0.1", 0, False)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    server.should_exit = True
-    thread.join(20)
+    with serving(app) as (_, port):
+        yield f"http://127.0.0.1:{port}/"
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +75,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 
         @cache
         def of(game: str) -> str:
-            return servers.enter_context(serving(game, tmp_path_factory.mktemp(game)))
+            return servers.enter_context(playing(game, tmp_path_factory.mktemp(game)))
 
         yield of
 
@@ -273,6 +265,18 @@ def test_a_hint_has_a_grid(sit: Any) -> None:
     )
     assert not page.evaluate(sticking_out)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_a_fresh_page_logs_nothing(browser: Browser, address: Callable[[str], str]) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    logged: list[str] = []
+    page.on("console", lambda message: logged.append(message.text))
+    for _ in range(2):  # without a cookie, and with one
+        page.goto(address("kuhn"))
+        expect(page.locator("#moves button").first).to_be_visible()
+    context.close()
+    assert not logged
 
 
 def test_a_table_that_cant_be_read_is_left_alone(sit: Any) -> None:

@@ -129,7 +129,9 @@ def test_the_cookie_is_signed_and_holds_an_id_alone(visit: Any) -> None:
     assert name_of(client) == name
     client.cookies.clear()
     for forged in ("", name, content, f"{value}x"):
-        answer = client.get("view", headers={"cookie": f"table={forged}"})
+        headers = {"cookie": f"table={forged}"}
+        assert client.get("view", headers=headers).status_code == 204
+        answer = client.get("review/1", headers=headers)
         assert (answer.status_code, list(answer.json())) == (404, ["error"])
 
 
@@ -421,7 +423,7 @@ def test_a_session_open_elsewhere_is_said_to_be(visit: Any, tmp_path: Path, kuhn
     assert len([visit(), visit()]) == 2  # its session makes room for theirs
     elsewhere = Session.resumed(tmp_path / f"{name_of(client)}.jsonl", kuhn)
     answer = client.get("view")
-    assert answer.status_code == 410  # and no 404, at which the page would begin another session
+    assert answer.status_code == 410  # and no 204, at which the page would begin another session
     assert "is in use" in answer.json()["error"]
     elsewhere.close()
     assert client.get("view").status_code == 200
@@ -434,7 +436,7 @@ def test_a_session_with_a_damaged_file_is_left_alone(visit: Any, tmp_path: Path)
         path.write_text("damaged\n")
     answer = client.get("view")
     assert len(others) == 2
-    assert answer.status_code == 410  # and no 404, at which the page would begin another session
+    assert answer.status_code == 410  # and no 204, at which the page would begin another session
     assert "line 1 is no line of a session" in answer.json()["error"]
 
 

@@ -584,8 +584,8 @@ $("fresh").addEventListener("click", () => {
 /** Come back to one's table, or to a new one. One that can't be read just now is left alone. */
 async function open() {
   const { ok, status, answer } = await ask("view");
-  if (ok) await unfold(answer, false);
-  else if (status === 404) await send("begin");
+  if (status === 204) await send("begin");
+  else if (ok) await unfold(answer, false);
   else $("wait").textContent = status ? `${answer.error} “New session” begins another one.` : answer.error;
 }
 
