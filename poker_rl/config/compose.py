@@ -12,6 +12,7 @@ from typing import Any
 import hydra
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException, MissingConfigException
 from hydra.plugins.config_source import ConfigResult
@@ -20,7 +21,15 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.messages import allowed, shortened
-from poker_rl.config.options import CONF, folders, key_of, load, plain
+from poker_rl.config.options import (
+    CONF,
+    check_references,
+    folders,
+    key_of,
+    load,
+    option_files,
+    plain,
+)
 from poker_rl.config.overrides import accepted, no_option, parsed
 from poker_rl.config.settings import Refused
 
@@ -30,6 +39,10 @@ NO_MATCH = re.compile(r"Could not (?:override|delete) '([^']+)'\.\s+No match in 
 SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'")
 # What it says of a list for a schedule and the like.
 LIST = re.compile(r"Error merging override ([^=]+)=.*Cannot merge DictConfig with ListConfig", re.S)
+
+LAUNCHERS = "hydra/launcher"  # the group of them
+# Of Hydra's own settings when a sweep is launched: it writes nothing itself.
+QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
 
 OPTION = re.compile(r"[\w-]+")
 
@@ -55,10 +68,28 @@ class Options(FileConfigSource):
         """What an option says.
 
         Raises:
-            Refused: if it can't be read.
+            Refused: if it can't be read, or is of Hydra's own settings.
         """
-        load(Path(self.path, self._normalize_file_name(config_path)))
+        path = Path(self.path, self._normalize_file_name(config_path))
+        said: Any = OmegaConf.to_container(load(path))
+        if "hydra" in said or "hydra/" in str(said.get("defaults")):
+            where = "a launcher is named on the command line"
+            raise Refused(f"{path}: hydra: has no effect in a file of options; {where}")
         return super().load_config(config_path)
+
+    def is_config(self, config_path: str) -> bool:
+        """Whether there is such an option.
+
+        What is Hydra's own comes from Hydra and this program alone; but a launcher may be a preset
+        of a folder's, if its name means nothing else.
+        """
+        group, _, name = config_path.removesuffix(".yaml").rpartition("/")
+        if group.partition("/")[0] == "hydra":
+            shipped = [path.name for path in option_files(CONF, LAUNCHERS)]
+            known = [*shipped, *ConfigStore.instance().list(LAUNCHERS)]
+            if group != LAUNCHERS or f"{name}.yaml" in known:
+                return False
+        return super().is_config(config_path)
 
 
 @contextmanager
@@ -81,17 +112,16 @@ def opened(conf: Sequence[Path]) -> Iterator[None]:
         yield
 
 
-def compose(overrides: Sequence[str], launcher: Sequence[str] = ()) -> Composed:
+def compose(overrides: Sequence[str]) -> Composed:
     """What the overrides lead to.
-
-    Args:
-        launcher: those of a sweep's launcher, which only have to be right.
 
     Raises:
         Refused: if they can't be read or are of nothing that there is.
     """
-    config: Any = OmegaConf.to_container(composed_by_hydra(overrides, launcher))
+    given = [accepted(override) for override in parsed(overrides)]
+    config: Any = OmegaConf.to_container(composed_by_hydra("config", given))
     choices = config.pop("hydra")["runtime"]["choices"]
+    check_references(config)
     for group, option in choices.items():
         if option is not None and not OPTION.fullmatch(str(option)):
             raise Refused(f"{group}: {option} is not the name of an option")
@@ -135,10 +165,24 @@ def place(asked: Composed) -> tuple[str, str | None, Path]:
     return outputs, name, Path(outputs, *group, str(name))
 
 
-def composed_by_hydra(overrides: Sequence[str], launcher: Sequence[str] = ()) -> DictConfig:
-    given = [accepted(override) for override in parsed(overrides)]
+def launch_settings(launcher: Sequence[str], folder: Path) -> DictConfig:
+    """Return Hydra's own settings for a sweep, in which no file of options has a say.
+
+    Args:
+        launcher: overrides that choose and set the launcher.
+        folder: what Hydra and the launcher may write to.
+
+    Raises:
+        Refused: if they can't be read or are of nothing that there is.
+    """
+    quoted = str(folder.absolute()).replace("'", "'")
+    inside = [f"hydra.sweep.dir='{quoted}'", "hydra.sweep.subdir=."]
+    return composed_by_hydra(None, [*QUIET, *launcher, *inside])
+
+
+def composed_by_hydra(name: str | None, overrides: Sequence[str]) -> DictConfig:
     try:
-        return hydra.compose("config", [*launcher, *given], return_hydra_config=True)
+        return hydra.compose(name, list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
         raise _refusal(error, overrides) from None
     except RecursionError:
