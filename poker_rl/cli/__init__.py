@@ -16,9 +16,8 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from poker_rl import __version__
-from poker_rl.cli.arguments import tell
 from poker_rl.config.settings import Refused
-from poker_rl.storage.disk import at, error_line, say
+from poker_rl.storage.disk import at, error_line, say, tell
 
 HELP = """\
 poker-rl: reinforcement learning for poker, measured by the exact distance to Nash

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from poker_rl.config.settings import Refused
-from poker_rl.storage.disk import say
+from poker_rl.storage.disk import say, tell
 
 SETTING = re.compile(r"\w+=")  # how key=value begins, and a path hardly does
 SETTING_AS_OPTION = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
@@ -56,11 +54,6 @@ def options(own: str | None) -> list[Path]:
     for complaint in broken():
         tell(complaint)
     return folders(own)
-
-
-def tell(what: str) -> None:
-    with suppress(OSError):  # a terminal that was closed, or an error log that is full
-        print(f"poker-rl: {what}", file=sys.stderr, flush=True)
 
 
 def words_of(arguments: list[str]) -> argparse.Namespace:

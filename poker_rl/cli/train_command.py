@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from poker_rl.cli.arguments import Arguments, options, tell
+from poker_rl.cli.arguments import Arguments, options
 from poker_rl.config.settings import Refused, about
-from poker_rl.storage.disk import error_line, say
+from poker_rl.storage.disk import error_line, say, tell
 
 if TYPE_CHECKING:
     from poker_rl.config.compose import Composed
@@ -44,7 +44,7 @@ def run(arguments: list[str]) -> int:
     conf = options(given.config_dir)
     with opened(conf):
         launcher, jobs = split(given.overrides) if given.multirun else ([], [given.overrides])
-        asked = compose(jobs[0], launcher)  # before anything is begun
+        asked = compose(jobs[0])  # before anything is begun
         if given.help or given.cfg:
             if given.multirun:
                 from poker_rl.runs.sweep import jobs_in_words
@@ -78,6 +78,7 @@ def print_settings(asked: Composed, conf: list[Path], explain: bool) -> None:
 def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: list[Path]) -> int:
     """Run every job of a sweep that is not finished, and tell in the end how each went."""
     from poker_rl.config.compose import compose, place
+    from poker_rl.config.files import read_text
     from poker_rl.config.options import option_files
     from poker_rl.config.sweeps import demand_installed, launch
     from poker_rl.runs.halt import halt, halted_by, halting
@@ -88,14 +89,14 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
 
     if started() > 1:
         raise Refused("-m: torchrun starts the processes of one run; in a sweep give workers=K")
-    demand_installed(jobs[0], launcher, conf)
+    demand_installed(launcher, conf)
     outputs, name, _ = place(compose(jobs[0]))
     if name is not None:
         demand_names(jobs)
     swept = [one for one in given if one not in launcher]
     # Where a YAML was edited, the same words ask for something else.
     paths = [path for one in conf for path in option_files(one)]
-    digest = digest_of([jobs, [path.read_bytes().hex() for path in paths]])
+    digest = digest_of([jobs, [read_text(path, errors="replace") for path in paths]])
     folder = Path(outputs, "sweeps", f"{label_of(swept, PLACE)}_{digest}".lstrip("_"))
     with about("outputs"):
         made = begin(folder, jobs)
@@ -109,7 +110,7 @@ def sweep(given: list[str], jobs: list[list[str]], launcher: list[str], conf: li
         with halting(halts):
             try:
                 if left:
-                    launch(jobs[0], left, task, launcher, folder)
+                    launch(left, task, launcher, folder)
             except (KeyboardInterrupt, BrokenPipeError):
                 halt(halts, signal.SIGINT)
             except OSError as error:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import hydra
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
 from hydra.core.object_type import ObjectType
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
@@ -22,7 +23,15 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.messages import allowed, shortened
-from poker_rl.config.options import CONF, folders, key_of, load, plain
+from poker_rl.config.options import (
+    CONF,
+    check_references,
+    folders,
+    key_of,
+    load,
+    option_files,
+    plain,
+)
 from poker_rl.config.overrides import accepted, no_option, parsed
 from poker_rl.config.settings import Refused
 
@@ -32,6 +41,10 @@ NO_MATCH = re.compile(r"Could not (?:override|delete) '([^']+)'\.\s+No match in 
 SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'")
 # What it says of a list for a schedule and the like.
 LIST = re.compile(r"Error merging override ([^=]+)=.*Cannot merge DictConfig with ListConfig", re.S)
+
+LAUNCHERS = "hydra/launcher"  # the group of them
+# Of Hydra's own settings when a sweep is launched: it writes nothing itself.
+QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
 
 OPTION = re.compile(r"[\w-]+")
 
@@ -65,7 +78,17 @@ class Options(ConfigSource):
         return Path(self.path, config_path).is_dir()
 
     def is_config(self, config_path: str) -> bool:
-        """Return True if it is an option, with or without the ending of its file."""
+        """Return True if it is an option, with or without the ending of its file.
+
+        Hydra's own settings come from Hydra and this program alone, but a folder may have a preset
+        of a launcher, unless its name already means another one.
+        """
+        group, _, name = config_path.removesuffix(".yaml").rpartition("/")
+        if group.partition("/")[0] == "hydra":
+            shipped = [path.name for path in option_files(CONF, LAUNCHERS)]
+            known = [*shipped, *ConfigStore.instance().list(LAUNCHERS)]
+            if group != LAUNCHERS or f"{name}.yaml" in known:
+                return False
         return self._file(config_path).is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
@@ -80,10 +103,14 @@ class Options(ConfigSource):
         """Return the settings of an option.
 
         Raises:
-            Refused: if it can't be read.
+            Refused: if it can't be read, or is of Hydra's own settings.
         """
         path = self._file(config_path)
         config = load(path)
+        content: Any = OmegaConf.to_container(config)
+        if "hydra" in content or "hydra/" in str(content.get("defaults")):
+            where = "a launcher is named on the command line"
+            raise Refused(f"{path}: hydra: has no effect in a file of options; {where}")
         header = self._get_header_dict(path.read_text(encoding="utf-8"))
         return ConfigResult(self.provider, self.full_path(), config, header)
 
@@ -126,17 +153,16 @@ def opened(conf: Sequence[Path]) -> Iterator[None]:
         Folders.conf = (CONF,)
 
 
-def compose(overrides: Sequence[str], launcher: Sequence[str] = ()) -> Composed:
+def compose(overrides: Sequence[str]) -> Composed:
     """What the overrides lead to.
-
-    Args:
-        launcher: those of a sweep's launcher, which only have to be right.
 
     Raises:
         Refused: if they can't be read or are of nothing that there is.
     """
-    config: Any = OmegaConf.to_container(composed_by_hydra(overrides, launcher))
+    given = [accepted(override) for override in parsed(overrides)]
+    config: Any = OmegaConf.to_container(composed_by_hydra("config", given))
     choices = config.pop("hydra")["runtime"]["choices"]
+    check_references(config)
     for group, option in choices.items():
         if option is not None and not OPTION.fullmatch(str(option)):
             raise Refused(f"{group}: {option} is not the name of an option")
@@ -180,10 +206,24 @@ def place(asked: Composed) -> tuple[str, str | None, Path]:
     return outputs, name, Path(outputs, *group, str(name))
 
 
-def composed_by_hydra(overrides: Sequence[str], launcher: Sequence[str] = ()) -> DictConfig:
-    given = [accepted(override) for override in parsed(overrides)]
+def launch_settings(launcher: Sequence[str], folder: Path) -> DictConfig:
+    """Return Hydra's own settings for a sweep, in which no file of options has a say.
+
+    Args:
+        launcher: overrides that choose and set the launcher.
+        folder: what Hydra and the launcher may write to.
+
+    Raises:
+        Refused: if they can't be read or are of nothing that there is.
+    """
+    quoted = str(folder.absolute()).replace("'", "'")
+    inside = [f"hydra.sweep.dir='{quoted}'", "hydra.sweep.subdir=."]
+    return composed_by_hydra(None, [*QUIET, *launcher, *inside])
+
+
+def composed_by_hydra(name: str | None, overrides: Sequence[str]) -> DictConfig:
     try:
-        return hydra.compose("config", [*launcher, *given], return_hydra_config=True)
+        return hydra.compose(name, list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
         raise _refusal(error, overrides) from None
     except RecursionError:

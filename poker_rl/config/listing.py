@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
+from poker_rl.config.files import read_text
 from poker_rl.config.options import CONF, of_the_user, option_files
 from poker_rl.config.plugins import plugins
 
@@ -62,7 +63,7 @@ def origins(conf: Sequence[Path]) -> Iterator[str]:
 
 def about(path: Path) -> str:
     """The comment a file begins with."""
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in read_text(path, errors="replace").splitlines():
         if not line.startswith("#"):
             break
         if line != GLOBAL:
@@ -97,7 +98,7 @@ def annotated(settings: object, conf: Sequence[Path], choices: Mapping[str, str 
     # An experiment speaks last, as it does when settings are merged.
     for group in sorted(choices, key=lambda group: group == "experiment"):
         for path in sources(conf, group, choices[group]):
-            package = "" if GLOBAL in path.read_text() else group
+            package = "" if GLOBAL in read_text(path) else group
             notes |= comments(path, package)
     text = yaml.dump(settings, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000)
     lines = text.splitlines()
@@ -111,7 +112,7 @@ def sources(conf: Sequence[Path], group: str, name: str | None) -> Iterator[Path
     """The files an option is made of: those of its group that it starts from, then its own."""
     path = next((p for c in conf if (p := c / group / f"{name}.yaml").is_file()), None)
     if path is not None:
-        for base in DEFAULT.findall(path.read_text()):
+        for base in DEFAULT.findall(read_text(path)):
             if base != "_self_":
                 yield from sources(conf, group, base)
         yield path
@@ -120,7 +121,7 @@ def sources(conf: Sequence[Path], group: str, name: str | None) -> Iterator[Path
 def comments(path: Path, package: str) -> dict[str, str]:
     """The comments behind the keys of a file, by dotted key."""
     prefix = f"{package}." if package else ""
-    return {f"{prefix}{key}": note for _, key, note in keys(path.read_text()) if note}
+    return {f"{prefix}{key}": note for _, key, note in keys(read_text(path)) if note}
 
 
 def keys(text: str) -> Iterator[tuple[int, str, str | None]]:

@@ -30,6 +30,18 @@ def elsewhere(group: str) -> str:
     return f"--config-dir FOLDER adds those in FOLDER/{group}"
 
 
+def printable(text: str) -> str:
+    """Return a stranger's text so that a terminal shows it and does nothing else.
+
+    Control characters could move the cursor, rename the window or hide what stands there, and marks
+    of writing direction swap it: each becomes an escape such as `\\x1b`. Line breaks stay.
+    """
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
 def shown(value: object) -> str:
     """A value as one would write it in YAML, shortened."""
     return shortened(json.dumps(value, ensure_ascii=False, default=str))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 from yaml import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
 
+from poker_rl.config.files import read_text
 from poker_rl.config.messages import allowed, elsewhere, unreadable
 from poker_rl.config.plugins import plugins
-from poker_rl.config.settings import Refused
+from poker_rl.config.settings import Refused, about
 from poker_rl.config.yaml_text import demand_readable
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -26,13 +28,28 @@ CONF = next(path for path in (PACKAGE / "conf", PACKAGE.parent / "conf") if path
 MAPPING = "is not a file of settings, key: value"
 
 
+# The settings of a run have two. Each may double what another one stands for.
+MOST_REFERENCES = 20
+
+
+def check_references(settings: object) -> None:
+    """Check that there are few `${…}` in settings, before they are resolved.
+
+    Raises:
+        Refused: if there are too many.
+    """
+    if (count := str(settings).count("${")) > MOST_REFERENCES:
+        raise Refused(f"{count} references ${{…}}; allowed: up to {MOST_REFERENCES}")
+
+
 def plain(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
     """A config as plain values, interpolations resolved.
 
     Raises:
-        Refused: if an interpolation leads nowhere.
+        Refused: if an interpolation leads nowhere, or there are too many.
     """
     node: Any = config
+    check_references(node)
     try:
         settings: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
     except InterpolationToMissingValueError as error:  # the key is the one that refers to it
@@ -67,12 +84,10 @@ def load(path: Path) -> DictConfig:
         Refused: if it is missing or is not a YAML mapping of a sensible size.
     """
     try:
-        demand_readable(path.read_text(encoding="utf-8"))
-        config = OmegaConf.load(path)
-    except Refused as error:
-        raise Refused(f"{path}: {error}") from None
-    except UnicodeDecodeError:
-        raise Refused(f"{path}: is not text") from None
+        text = read_text(path)
+        with about(str(path)):
+            demand_readable(text)
+        config = OmegaConf.load(StringIO(text))
     except OSError as error:  # without a system's reason: what OmegaConf says of a bare number
         raise Refused(f"{path}: {error.strerror or MAPPING}") from None
     except MarkedYAMLError as error:  # such as a key that is there twice

@@ -18,11 +18,11 @@ from hydra.experimental.callback import Callback
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
-from poker_rl.config.compose import composed_by_hydra
+from poker_rl.config.compose import launch_settings
 from poker_rl.config.listing import about
 from poker_rl.config.messages import allowed
 from poker_rl.config.options import find_option
-from poker_rl.config.overrides import accepted, loader, options_of, parsed
+from poker_rl.config.overrides import loader, options_of, parsed
 from poker_rl.config.settings import Refused
 
 # Hydra would warn that a preset in conf/hydra/launcher is checked against the launcher's own keys,
@@ -78,18 +78,17 @@ def _values(override: Override) -> list[str]:
     return values
 
 
-def demand_installed(first: Sequence[str], launcher: Sequence[str], conf: Sequence[Path]) -> None:
-    """Refuse a launcher whose package is not there.
+def demand_installed(launcher: Sequence[str], conf: Sequence[Path]) -> None:
+    """Refuse a launcher that there is not, or whose package is not there.
 
     Args:
-        first: the overrides of the first job, known to compose.
-        launcher: the overrides of the launcher, known to compose.
+        launcher: the overrides of the launcher.
         conf: the folders of the options.
 
     Raises:
         Refused: with the first comment of its YAML, which says what to install.
     """
-    config = composed_by_hydra(first, launcher).hydra
+    config = launch_settings(launcher, Path()).hydra
     try:
         there = find_spec(config.launcher._target_.rpartition(".")[0]) is not None
     except ModuleNotFoundError:
@@ -101,7 +100,6 @@ def demand_installed(first: Sequence[str], launcher: Sequence[str], conf: Sequen
 
 
 def launch(
-    first: Sequence[str],
     numbers: Sequence[int],
     task: Callable[[int], None],
     launcher: Sequence[str],
@@ -109,27 +107,23 @@ def launch(
 ) -> None:
     """Run jobs by Hydra's launcher, which may use other processes or machines.
 
-    Hydra itself would end the sweep at a job that can't be composed, so it is given the first for
-    each. What a job is asked to do is composed by the task, when its turn comes.
+    Hydra itself would end the sweep at a job that can't be composed, and would obey what an option
+    of a job says of Hydra: so it is given jobs without any overrides. What a job is asked to do is
+    composed by the task, when its turn comes.
 
     Args:
-        first: the overrides of the first job, known to compose.
         numbers: of the jobs that are to run.
         task: a module's function, given the number of the job.
         launcher: the overrides of the launcher, known to compose too.
         folder: what Hydra and its launcher may write to.
     """
-    quoted = str(folder.absolute()).replace("'", "\\'")
-    inside = [f"hydra.sweep.dir='{quoted}'", "hydra.sweep.subdir=."]
-    config = composed_by_hydra(first, [*launcher, *inside])
     none: Any = Callback()  # does nothing, as there are none to call
     one = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(loader(), none),
         task_function=Task(task, list(numbers)),
-        config=config,
+        config=launch_settings(launcher, folder),
     )
-    given = [accepted(override) for override in parsed(first)]
-    for done in one.launch([given] * len(numbers), initial_job_idx=0):
+    for done in one.launch([[]] * len(numbers), initial_job_idx=0):
         _ = done.return_value  # raises what the job raised
 
 

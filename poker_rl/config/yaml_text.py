@@ -11,6 +11,7 @@ import yaml  # type: ignore[import-untyped]
 from poker_rl.config.settings import Refused
 
 DEEPEST = 50  # collections within each other; the settings of a run have four
+LONGEST_SCALAR = 5_000  # characters: a path may have 4,096; PyYAML takes a minute for long numbers
 MOST_VALUES = 10_000  # the settings of a run are about a hundred
 
 
@@ -18,7 +19,8 @@ def demand_readable(text: str) -> None:
     """Nothing, if the text is YAML of a sensible size.
 
     Raises:
-        Refused: if it is not YAML, nests too deep, refers to itself or has too many values.
+        Refused: if it is not YAML, nests too deep, refers to itself or has too many or too long
+            values.
     """
     values = 0  # with those that an alias stands for
     above: list[tuple[str | None, int]] = []  # of each open collection: anchor, values before it
@@ -33,6 +35,8 @@ def demand_readable(text: str) -> None:
                 if isinstance(event, yaml.CollectionStartEvent):
                     above.append((event.anchor, values))
                 values += 1
+                if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST_SCALAR:
+                    raise Refused(f"is not settings: a text of over {LONGEST_SCALAR:,} characters")
             elif isinstance(event, yaml.CollectionEndEvent):
                 anchor, before = above.pop()
                 sizes[anchor] = values - before

@@ -7,6 +7,8 @@ from textwrap import fill
 
 import numpy as np
 
+from poker_rl.config.messages import printable
+
 WIDTH = 120  # characters of a line
 LONG = 32  # characters of a name that a table has room for
 GAP = 2  # characters between columns
@@ -17,6 +19,7 @@ def aligned(rows: Sequence[Sequence[str]], keys: int = 1) -> str:
 
     Columns that there is no room for go on below, again beside the first `keys` columns.
     """
+    rows = [[printable(cell).replace("\n", "\\n") for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     blocks: list[list[int]] = [[]]
     for column in range(keys, len(widths)):

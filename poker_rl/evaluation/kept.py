@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from poker_rl.config.files import read_json
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.bounds import VACUOUS
 from poker_rl.evaluation.columns import aligned, listed, number, numbered, shortened, wrapped
@@ -38,7 +39,7 @@ def table(folder: Path) -> str:
     names, commands = [], []
     for place, path in enumerate(paths, start=1):
         try:
-            kept = json.loads(path.read_text())
+            kept = read_json(path)
             own = rows_of(kept)
             commands.append(wrapped(f"{place}  {kept['time']}  {kept['command']}"))
         except (OSError, ValueError, LookupError, TypeError, AttributeError):

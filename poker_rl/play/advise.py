@@ -14,6 +14,7 @@ import numpy as np
 
 from poker_rl.algos.solve import equilibrium
 from poker_rl.config.build import convert_fields
+from poker_rl.config.messages import printable
 from poker_rl.config.settings import Count, Natural, Refused, about
 from poker_rl.evaluation.grid import Grid, grid_here, has_grid, plain, seat_name, text
 from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, position, raises
@@ -106,6 +107,7 @@ class Advice:
         if self.value is not None:
             won = f"{self.value / self.game.unit_chips:+.2f} {self.game.unit}s"
             parts.append(f"value: {won}, what the player expects to win in the whole hand")
+        parts = [printable(part) for part in parts]  # names in them may be a stranger's
         if self.grid is not None:
             parts.append(
                 "What it would do here with every starting hand, suited ones above the diagonal,"
@@ -180,7 +182,7 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
     if asked.json:
         say(dumps(shown.plain(), indent=2))
     else:
-        say(shown.text(sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        say(shown.text(sys.stdout.isatty() and "NO_COLOR" not in os.environ), painted=True)
     if asked.figure is not None and advice.grid is not None:
         from poker_rl.evaluation.drawing import save  # matplotlib takes a while to import
         from poker_rl.evaluation.figures import brief

@@ -20,8 +20,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from poker_rl.config.files import MIB, open_file
 from poker_rl.config.settings import Refused
 from poker_rl.storage.disk import at, sync
+
+LARGEST = 64 * MIB  # bytes of a file: 100,000 hands of 600
 
 
 class InUse(Refused):
@@ -38,7 +41,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        if not path.is_file():
+        if path.is_symlink() or not path.is_file():  # it is written to
             raise Refused(f"{path} is not a file")
         self.path = path
         with at(path):
@@ -102,8 +105,8 @@ class Journal:
         Raises:
             Refused: if a line is none of a session.
         """
-        with at(self.path):
-            data = self.path.read_bytes()
+        with at(self.path), open_file(self.path, LARGEST) as file:
+            data = file.read()
         whole = data.rfind(b"\n") + 1
         lines = []
         for number, line in enumerate(data[:whole].splitlines(), 1):

@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from poker_rl.config.build import build_as, convert_fields
+from poker_rl.config.files import open_file
 from poker_rl.config.options import find_option, of_the_user
 from poker_rl.config.root import FILE_NAME
 from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.play.address import known_names, listening, shown
+from poker_rl.play.journal import LARGEST
 from poker_rl.storage.disk import at, demand_file, demand_folder, replaced, say
 from poker_rl.storage.folder import read_folder
 
@@ -191,9 +193,8 @@ def begun(journal: Path) -> dict[str, Any]:
         Refused: if it is no such file.
     """
     with about("session"):
-        demand_file(journal)
         try:
-            with journal.open() as lines:
+            with open_file(journal, LARGEST) as lines:
                 table: dict[str, Any] = json.loads(lines.readline())["table"]
             names = [table["game"]["name"], *table["against"], table["adviser"] or ""]
             in_words = all(isinstance(name, str) for name in names)
@@ -315,8 +316,7 @@ def key_in(folder: Path) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists() and len(kept := path.read_bytes()) >= SHORTEST_KEY:
             return kept.decode("latin-1")
-        with replaced(path) as beside:
-            beside.touch(0o600)
+        with replaced(path, 0o600) as beside:
             beside.write_text(secrets.token_urlsafe(SHORTEST_KEY))
         return path.read_text()
 

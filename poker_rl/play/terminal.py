@@ -11,7 +11,9 @@ import sys
 from contextlib import suppress
 
 from rich.console import Console
+from rich.segment import Segments
 
+from poker_rl.config.messages import printable
 from poker_rl.config.settings import Refused
 from poker_rl.play import screen
 from poker_rl.play.keys import Keyboard, keys_of_line
@@ -106,7 +108,8 @@ def written(sitting: Sitting, columns: int, terminal: bool, bars: int = BARS) ->
     width = min(columns, WIDEST)
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=terminal, highlight=False)
-    console.print(sitting.drawn(width, bars))
+    drawn = console.render(sitting.drawn(width, bars))
+    console.print(Segments(one._replace(text=printable(one.text)) for one in drawn), end="")
     text = file.getvalue()
     encoding = sys.stdout.encoding
     if not encoding.lower().startswith("utf"):

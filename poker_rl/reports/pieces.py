@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from poker_rl.config.build import build_as
+from poker_rl.config.files import read_json
 from poker_rl.config.horizons import resolved
 from poker_rl.config.settings import Refused, about
 from poker_rl.evaluation.columns import number
@@ -124,7 +124,7 @@ def evaluations(run: Trained) -> Iterator[Markup]:
     rows, styles, commands = [COLUMNS], [], []
     for place, path in enumerate(sorted((run.folder / EVALUATIONS).glob("*.json")), start=1):
         try:
-            kept = json.loads(path.read_text())
+            kept = read_json(path)
             rows += [[str(place), *row] for row in rows_of(kept)]
             styles += [Style(**one) for match in kept["matches"] for one in match["style"]]
             commands.append(f"{place}: {kept['time']}, {kept['command']}")

@@ -8,15 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from glob import glob
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from poker_rl.config.files import MIB, open_file
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.figures import AGAINST, COUNTERS, read
 from poker_rl.storage.folder import CONFIG, MANIFEST, METRICS, read_folder
 
+LARGEST_SUMMARY = 64 * MIB  # the 5,000 jobs of a sweep, with 13 KB of figures each
 SECONDS = "time/elapsed_s"  # of training, what was before a resumption included
 AXES = {unit: unit for unit in COUNTERS} | {"seconds": SECONDS}  # the tag of each x axis
 
@@ -166,7 +169,7 @@ def of_sweep(path: Path) -> Iterator[Path]:
         Refused: if it is something else or lists none.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with TextIOWrapper(open_file(path, LARGEST_SUMMARY), encoding="utf-8", newline="") as file:
             listed = [Path(row["folder"]) for row in csv.DictReader(file) if row["folder"]]
     except (LookupError, ValueError, TypeError, csv.Error):
         listed = []

@@ -23,7 +23,7 @@ from poker_rl.players.opponents import Opponents
 from poker_rl.runs.job import loader, prepare
 from poker_rl.runs.settings import settings_of
 from poker_rl.runs.stop import at_once
-from poker_rl.storage.disk import say
+from poker_rl.storage.disk import demand_own, say
 
 OF_PLAYERS = (  # settings that seats go without
     *("player", "against", "earlier", "figures", "exact", "lbr", "best_responses"),
@@ -81,6 +81,9 @@ def evaluate(
         raise Refused("run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]")
     device = prepare(asked.device, asked.threads, asked.seed)
     wanted = _wanted(asked, chosen, conf, device)
+    if asked.run is not None and asked.out is None:  # then it is written into
+        with about("run"):
+            demand_own(Path(asked.run))
     if asked.run is None and asked.checkpoint is not None:
         raise Refused("checkpoint: is of a run; here it is FOLDER@DECISIONS")
     if asked.seats:

@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from poker_rl.algos.algorithm import Progress
+from poker_rl.config.messages import printable
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import PERCENTILE, Measurement
 from poker_rl.storage.disk import at
@@ -165,7 +166,8 @@ class Recorder:
         self.measurements = measurements
         self._scalars(values, measurements)
         told = first_of_each(measurements)
-        self.bar.set_postfix_str(", ".join(f"{tag} {one.under(tag)}" for tag, one in told.items()))
+        shown = ", ".join(f"{tag} {one.under(tag)}" for tag, one in told.items())
+        self.bar.set_postfix_str(printable(shown))
         return row
 
     def _scalars(

@@ -10,7 +10,7 @@ import torch
 
 from poker_rl.config.settings import Refused
 from poker_rl.storage import checkpoint
-from poker_rl.storage.disk import demand_file, demand_folder
+from poker_rl.storage.disk import demand_file, demand_folder, demand_own
 from poker_rl.storage.folder import CONFIG, FIGURES, MANIFEST, METRICS, PLACE, completed
 
 # What a resumed run may do differently: how long it goes on, what is looked at on the way and drawn
@@ -44,6 +44,7 @@ def demand_run(folder: Path) -> None:
         demand_file(folder / name)
     for name in (checkpoint.PLAYERS, FIGURES):
         demand_folder(folder / name)
+    demand_own(folder)
     if (folder / checkpoint.STATE).exists() and not (folder / METRICS).exists():
         raise Refused(f"{folder / METRICS}: no such file, and there is a checkpoint")
 

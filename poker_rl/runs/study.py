@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections import Counter
@@ -18,7 +17,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from poker_rl.runs.trial import DATABASE, Ended, Trials
-from poker_rl.storage.disk import alone
+from poker_rl.storage.disk import alone, tell
 
 NAME = "poker-rl"  # of the one study in a database
 TRIES = 3  # at a trial whose process was lost or whose machine failed
@@ -151,11 +150,11 @@ def search(
             if error.outcome.status == "in use" and failed is not None:
                 put_back(study, failed)  # who has its run was taken for lost, and is not
                 again = f"tried again in {heartbeat} seconds"
-                print(f"poker-rl: {error.outcome.message}; {again}", file=sys.stderr)
+                tell(f"{error.outcome.message}; {again}")
                 time.sleep(heartbeat)
                 continue
             what = "stopped; the same command goes on" if stopped else error.outcome.message
-            print(f"poker-rl: {what}", file=sys.stderr)
+            tell(what)
             if failed is not None:
                 (put_back if stopped else put_back_lost)(study, failed)
             return error.outcome.exit_code
@@ -168,7 +167,7 @@ def search(
                 raise
             still = f"no sign of life for {MISSED * heartbeat} seconds"
             what = f"trial {trials.number}: {still}, so it was put back for whoever is free"
-            print(f"poker-rl: {what}", file=sys.stderr)
+            tell(what)
 
 
 def begun_last(study: optuna.Study, trials: Trials) -> FrozenTrial | None:
@@ -198,7 +197,7 @@ def put_back_lost(study: optuna.Study, trial: FrozenTrial) -> None:
     RetryHeartbeatStaleTrialCallback(max_retry=TRIES - 1)(study, trial)
     if losses >= TRIES:
         what = f"trial {trial.number}: given up, as it was lost or failed {losses} times"
-        print(f"poker-rl: {what}", file=sys.stderr)
+        tell(what)
 
 
 def draw(study: optuna.Study, folder: Path, metric: str) -> None:

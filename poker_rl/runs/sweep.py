@@ -15,7 +15,6 @@ import io
 import json
 import os
 import shutil
-import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -24,8 +23,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+from poker_rl.config.files import read_json
+from poker_rl.config.messages import printable
 from poker_rl.config.settings import Refused
-from poker_rl.storage.disk import lacking, make_folder, remove_made, replaced, say
+from poker_rl.storage.disk import demand_own, lacking, make_folder, remove_made, replaced, say, tell
 from poker_rl.storage.folder import read_last_row, read_manifest
 
 JOBS = "jobs.json"
@@ -49,7 +50,7 @@ class Outcome:
         """Leave word of it to the summary, which may be reading, on another machine too."""
         # Where a file system is mounted may differ, and so may the folder that one stands in.
         folder = os.path.relpath(self.folder, sweep) if self.folder else ""
-        with replaced(file_of(sweep, number), shared=True) as beside:
+        with replaced(file_of(sweep, number)) as beside:
             beside.write_text(json.dumps(asdict(replace(self, folder=folder))))
 
 
@@ -61,7 +62,7 @@ def file_of(sweep: Path, number: int) -> Path:
 def outcome_of(sweep: Path, number: int) -> Outcome:
     """What a job has told of itself last."""
     try:
-        outcome = Outcome(**json.loads(file_of(sweep, number).read_text()))
+        outcome = Outcome(**read_json(file_of(sweep, number)))
     except FileNotFoundError:
         return Outcome(status="not run")
     except (TypeError, ValueError):
@@ -104,7 +105,7 @@ def jobs_of(sweep: Path) -> list[list[str]]:
         Refused: if the folder is none of a sweep.
     """
     try:
-        jobs = json.loads((sweep / JOBS).read_text())
+        jobs = read_json(sweep / JOBS)
     except (FileNotFoundError, NotADirectoryError):
         jobs = None
     except ValueError:
@@ -122,8 +123,9 @@ def begin(sweep: Path, jobs: Sequence[list[str]]) -> Path | None:
     """
     made = lacking(sweep)
     make_folder(sweep)
+    demand_own(sweep)
     if not (sweep / JOBS).exists():
-        with replaced(sweep / JOBS, shared=True) as beside:
+        with replaced(sweep / JOBS) as beside:
             beside.write_text(json.dumps(list(jobs)))
     for number in range(len(jobs)):
         before = outcome_of(sweep, number)
@@ -200,7 +202,7 @@ class Summary:
         writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)))
         writer.writeheader()
         writer.writerows(rows)
-        with replaced(self.path, shared=True) as beside:
+        with replaced(self.path) as beside:
             beside.write_text(text.getvalue())
 
     def report(self, signal: int | None, made: Path | None) -> int:
@@ -220,7 +222,7 @@ class Summary:
         for job, outcome in zip(self.jobs, self.outcomes, strict=True):
             if outcome.exit_code:
                 what = f"{outcome.status}: {outcome.message}" if outcome.message else outcome.status
-                print(f"poker-rl: {' '.join(job)}: {what}", file=sys.stderr)
+                tell(f"{' '.join(job)}: {what}")
         refused = all(outcome.status == "refused" for outcome in self.outcomes)
         if self.begun or (refused and made is None):
             self.write()
@@ -264,6 +266,7 @@ class Summary:
                     outcome.folder,
                 ]
             )
+        rows = [list(map(printable, row)) for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 

@@ -25,6 +25,7 @@ import numpy as np
 import yaml  # type: ignore[import-untyped]
 
 from poker_rl.config.build import build_as, convert_fields
+from poker_rl.config.files import MIB, read_json
 from poker_rl.config.options import read
 from poker_rl.config.settings import Count, Range, Refused, Seed, about
 from poker_rl.evaluation.matches import FEWEST_DEALS, play
@@ -37,12 +38,20 @@ from poker_rl.runs.job import prepare
 from poker_rl.runs.resume import differing
 from poker_rl.runs.stop import at_once
 from poker_rl.runs.workers import shared_out
-from poker_rl.storage.disk import alone, demand_folder, make_folder, say
+from poker_rl.storage.disk import (
+    alone,
+    demand_folder,
+    demand_own,
+    make_folder,
+    names_in,
+    remove_parts,
+    say,
+    tell,
+)
 from poker_rl.storage.folder import write_text
 from poker_rl.storage.progress import progress_bar
 
 PLAN = "tournament.yaml"
-PART = f"{PLAN}.part"
 TABLES = "tables"
 MAY_CHANGE = ("workers", "figure", "device")  # what does not change a result
 MOST_DEALS = 1_000_000  # a table keeps what was won in each of them
@@ -151,8 +160,7 @@ def demand_same(plan: Plan, folder: Path) -> None:
     """Refuse a folder that holds another tournament, or anything else."""
     with about("out"):
         begun = (folder / PLAN).exists()
-        # A process that was killed while it wrote the plan left a part of it.
-        if not begun and folder.is_dir() and {one.name for one in folder.iterdir()} - {PART}:
+        if not begun and folder.is_dir() and names_in(folder):
             raise Refused(f"{folder} is no tournament's, there is no {PLAN}; give a new folder")
         before = read_plan(folder) if begun else asdict(plan)
     if (names := before["players"]).keys() != plan.players.keys():
@@ -224,7 +232,8 @@ class Hall:
         """
         shape = len(counted(self.orders[table])), self.plan.deals
         try:
-            kept = json.loads(self.path(table).read_text())
+            # A number takes 22 characters at most, and what is beside them less than a mebibyte.
+            kept = read_json(self.path(table), MIB + 22 * shape[0] * shape[1])
             won = np.array(kept["won"], float) / self.parts
             if (kept["players"], kept["parts"]) != (self.around(table), self.parts):
                 raise ValueError
@@ -246,6 +255,8 @@ def begun(hall: Hall) -> Iterator[None]:
             demand_folder(folder / TABLES)
             make_folder(folder)
             stack.enter_context(alone(folder, "playing it"))
+            demand_own(folder)
+            remove_parts(folder)
         demand_same(hall.plan, folder)  # another process may have begun one there a moment ago
         if not (folder / PLAN).exists():
             text = yaml.safe_dump(asdict(hall.plan), sort_keys=False, allow_unicode=True)
@@ -257,10 +268,9 @@ def begun(hall: Hall) -> Iterator[None]:
 def announce(hall: Hall, workers: int) -> None:
     """Say where the tournament is and how much of it is to be played."""
     if workers > cores():
-        print(
-            f"poker-rl: workers: {workers} are more than the cores that may be used, {cores()}, and"
-            " will be slower",
-            file=sys.stderr,
+        tell(
+            f"workers: {workers} are more than the cores that may be used, {cores()}, and"
+            " will be slower"
         )
     say(f"tournament folder: {hall.folder}")
     if missing := len(hall.missing()):

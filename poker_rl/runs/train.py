@@ -27,7 +27,7 @@ from poker_rl.runs.resume import KEEPS, MAY_CHANGE, demand_run, differing, kept
 from poker_rl.runs.run import Run
 from poker_rl.runs.stop import Interrupted, Stop
 from poker_rl.runs.together import lead
-from poker_rl.storage.disk import say
+from poker_rl.storage.disk import remove_parts, say
 from poker_rl.storage.folder import (
     PLACE,
     copy_files,
@@ -96,6 +96,7 @@ def go_on(
         manifest["resumed"].append({**here, "threads": cfg["threads"], "from": run.saved})
         manifest |= {"status": "running", "end": None}
         manifest.pop("error", None)
+        remove_parts(folder)
         copy_files(folder, files)
         write_config(folder, cfg)
         write_manifest(folder, manifest)

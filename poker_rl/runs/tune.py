@@ -39,7 +39,15 @@ from poker_rl.runs.space import Space, override, samples, space_of
 from poker_rl.runs.study import check_study, draw, open_study, pruner_of, search
 from poker_rl.runs.trial import DATABASE, Trials, database
 from poker_rl.storage.checkpoint import MISFITS
-from poker_rl.storage.disk import alone, demand_file, lacking, make_folder, remove_made, say
+from poker_rl.storage.disk import (
+    alone,
+    demand_own,
+    lacking,
+    make_folder,
+    names_in,
+    remove_made,
+    say,
+)
 from poker_rl.storage.folder import PLACE, write_text
 
 PLAN = "tune.yaml"
@@ -170,11 +178,8 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
     with about("out"):
         make_folder(folder)
         with alone(folder):  # another process may begin the same study at this moment
+            demand_own(folder)
             if (folder / PLAN).exists():
-                demand_file(folder / DATABASE)
-                for path in folder.rglob("*"):
-                    if path.is_symlink():
-                        raise Refused(f"{path} is a link, and a study's folder holds none")
                 before = read(folder / PLAN)
                 if differs := differing(plan, before):
                     space = before.get("space")
@@ -184,7 +189,7 @@ def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
                         " give a new folder, out=FOLDER"
                     )
                 return False
-            if {path.name for path in folder.iterdir()} - {f"{PLAN}.part"}:  # of a process killed
+            if names_in(folder):
                 raise Refused(f"{folder} is no study's folder, there is no {PLAN}; give a new one")
             text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
             write_text(folder / PLAN, text)

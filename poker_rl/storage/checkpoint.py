@@ -7,16 +7,19 @@ and then renamed. `players/<decisions>.pt` holds the players of one moment,
 
 from __future__ import annotations
 
+import os
 import pickle
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
-from poker_rl.config.settings import Refused
-from poker_rl.storage.disk import at, demand_file, replaced
+from poker_rl.config.files import MIB, open_file
+from poker_rl.config.settings import Refused, about, in_memory
+from poker_rl.config.yaml_text import DEEPEST
+from poker_rl.storage.disk import at, replaced
 
 STATE = "state.pt"
 PLAYERS = "players"
@@ -27,12 +30,19 @@ PARTS = ("names", "game", "progress", "algorithm", "record")
 # What a file of the right form raises where its values are taken up.
 MISFITS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes of this machine
+LARGEST_PICKLE = 4 * MIB  # torch reads a mebibyte of it in a second; those of runs have kilobytes
+SHARED = 10  # how often a byte of a file may be in its tensors: some are views of the same numbers
+
 # What zipfile, pickle and torch raise on files that are damaged or something else.
 UNREADABLE = (
-    RuntimeError,
+    ArithmeticError,
+    AttributeError,
     EOFError,
+    LookupError,
+    RuntimeError,
+    TypeError,
     ValueError,
-    KeyError,
     zipfile.BadZipFile,
     pickle.UnpicklingError,
 )
@@ -65,19 +75,73 @@ def load(path: Path) -> dict[str, Any]:
         Refused: if the file is missing, damaged or holds anything else.
     """
     try:
-        demand_file(path)
-        with at(path):
-            with zipfile.ZipFile(path) as file:  # torch.load itself skips the checksums
-                damaged = file.testzip()
-            if damaged is None:
-                tree = torch.load(path, map_location="cpu", weights_only=True)
-                if isinstance(tree, dict):
-                    return tree
+        with at(path), about(str(path)), in_memory("file"):
+            with open_file(path, MEMORY) as file:
+                values = check_archive(file)
+            tree = torch.load(path, map_location="cpu", weights_only=True)
+            check_tree(tree, values, path.stat().st_size)
+        if isinstance(tree, dict):
+            return tree
     except FileNotFoundError:
         raise Refused(f"{path}: no such file") from None
     except UNREADABLE as error:
         raise Refused(f"{path} is damaged or no checkpoint") from error
     raise Refused(f"{path} is damaged or no checkpoint")
+
+
+def check_archive(file: BinaryIO) -> int:
+    """Check that an archive unpacks to no more bytes than it has; return those of its pickle.
+
+    `torch.save` never compresses. Checked here are its sums too, which torch.load skips.
+
+    Raises:
+        Refused: if it does, or its pickle is too large.
+        zipfile.BadZipFile: if it is damaged.
+    """
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        size = file.seek(0, os.SEEK_END)
+        packed = any(one.compress_type != zipfile.ZIP_STORED for one in entries)
+        if packed or sum(one.file_size for one in entries) > size:
+            raise Refused("unpacks to more bytes than it has, and no checkpoint does")
+        pickled = sum(one.file_size for one in entries if one.filename.endswith("/data.pkl"))
+        if pickled > LARGEST_PICKLE:
+            raise Refused(f"its data.pkl has {pickled:,} bytes; allowed: up to {LARGEST_PICKLE:,}")
+        if archive.testzip() is not None:
+            raise zipfile.BadZipFile
+    return pickled
+
+
+def check_tree(tree: Any, values: int, size: int) -> None:
+    """Check that a tree can be walked in the time that it took to read it.
+
+    A few lists that refer to each other can stand for billions of values, and a tensor whose
+    strides are 0 for as many numbers.
+
+    Args:
+        values: bytes of the pickle: a value takes at least one.
+        size: bytes of the whole file: tensors may share some of them.
+
+    Raises:
+        Refused: if it can't, or a tensor is not a plain one.
+    """
+    room = SHARED * size
+    left = [(tree, 0)]
+    while left:
+        node, depth = left.pop()
+        inner: list[Any] = []
+        if isinstance(node, torch.Tensor):
+            room -= node.numel() * node.element_size()
+            if node.layout != torch.strided or node.device.type != "cpu" or node.is_quantized:
+                raise Refused("holds a tensor that is not a plain one, and no checkpoint does")
+        elif isinstance(node, Mapping):
+            inner = [*node.keys(), *node.values()]
+        elif isinstance(node, list | tuple | set):
+            inner = list(node)
+        values -= len(inner)
+        if room < 0 or values < 0 or depth > DEEPEST:
+            raise Refused("refers to itself: it stands for more values than it has bytes")
+        left += [(one, depth + 1) for one in inner]
 
 
 def load_state(path: Path) -> dict[str, Any]:

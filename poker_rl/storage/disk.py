@@ -9,12 +9,17 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from socket import gethostname
+from secrets import token_hex
 
+from poker_rl.config.messages import printable
 from poker_rl.config.settings import Refused
+
+PART = ".part"  # ends the name of a file that takes another one's place when it is whole
 
 
 @contextmanager
@@ -34,25 +39,36 @@ def error_line(error: OSError) -> str:
     return what if error.filename is None else f"{error.filename}: {what}"
 
 
-def say(text: str) -> None:
-    """Print at once, so that a failure is noticed here."""
+def say(text: str, painted: bool = False) -> None:
+    """Print at once, so that a failure is noticed here.
+
+    Args:
+        painted: it has colours of ours, and what a stranger wrote in it is `printable` already.
+    """
     with at("standard output"):
-        print(text, flush=True)
+        print(text if painted else printable(text), flush=True)
+
+
+def tell(what: str) -> None:
+    """Print a message to the user on standard error, which may be gone."""
+    with suppress(OSError):  # a terminal that was closed, or an error log that is full
+        print(f"poker-rl: {printable(what)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def replaced(path: Path, shared: bool = False) -> Iterator[Path]:
+def replaced(path: Path, mode: int = 0o666) -> Iterator[Path]:
     """A file beside this one to write to; in the end it takes its place, flushed to the disk.
 
     Whatever happens, there is the whole old file or the whole new one; after a failure the old one,
-    and nothing beside it.
+    and nothing beside it. Of several processes that replace the same file the last one wins.
 
     Args:
-        shared: other processes may be replacing the same file; the last one wins.
+        mode: permissions of the new file, less what the user's umask takes away.
     """
-    whose = f".{gethostname()}-{os.getpid()}" if shared else ""
-    beside = path.with_name(f"{path.name}{whose}.part")
+    # Under a fixed name a stranger's link could lie there, and lead to a file of the user's.
+    beside = path.with_name(f"{path.name}.{token_hex(4)}{PART}")
     try:
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, mode))
         yield beside
         sync(beside)
         os.replace(beside, path)
@@ -85,6 +101,33 @@ def demand_folder(path: Path) -> None:
     for folder in (*reversed(path.parents), path):
         if os.path.lexists(folder) and not folder.is_dir():
             raise Refused(f"{folder} is not a folder")
+
+
+def demand_own(folder: Path) -> None:
+    """Refuse a folder in which something is neither a file nor a folder, before it is written to.
+
+    What is written through a link lands outside, and a pipe may never take it.
+
+    Raises:
+        Refused: naming the first.
+    """
+    for path in folder.rglob("*"):
+        kind = stat.S_IFMT(path.lstat().st_mode)
+        if kind not in (stat.S_IFREG, stat.S_IFDIR):
+            what = "a link" if kind == stat.S_IFLNK else "not a file"
+            raise Refused(f"{path} is {what}; {folder} is only written to if it has files alone")
+
+
+def names_in(folder: Path) -> set[str]:
+    """Names of all that is in a folder, but for files that a process left half written."""
+    return {path.name for path in folder.iterdir() if path.suffix != PART}
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what processes left half written in a folder that no other one writes to now."""
+    for path in folder.rglob(f"*{PART}"):
+        if path.is_file():
+            path.unlink()
 
 
 def make_folder(path: Path) -> None:

@@ -25,9 +25,10 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from poker_rl.config.files import MIB, open_file, read_json, read_text
 from poker_rl.config.settings import Refused, about
 from poker_rl.config.yaml_text import demand_readable
-from poker_rl.storage.disk import demand_file, demand_folder, replaced
+from poker_rl.storage.disk import demand_folder, demand_own, names_in, replaced
 
 CONFIG = "config.yaml"
 MANIFEST = "manifest.json"
@@ -51,9 +52,11 @@ OF_CLASS: dict[str, dict[str, Any]] = {
     "PPO": NO_EARLIER,
     "PolicyNFSP": NO_EARLIER,
 }
+# Bytes of metrics.jsonl: 100,000 rows of 2.5 KB. Python's objects take many times as much.
+LARGEST_ROWS = 256 * MIB
 LONGEST_ROW = 1 << 18  # bytes of a row of metrics.jsonl, with room to spare
-# All that lies in a run folder before its manifest does.
-FIRST = {METRICS, CONFIG, f"{CONFIG}.part", f"{MANIFEST}.part", "opponents"}
+# All that lies in a run folder before its manifest does, beside files that are not yet whole.
+FIRST = {METRICS, CONFIG, "opponents"}
 
 
 def label_of(overrides: Sequence[str], unsaid: Collection[str]) -> str:
@@ -106,8 +109,9 @@ def new_folder(
         except FileExistsError:
             if name is None:
                 continue  # another run began in this microsecond
-            if not folder.is_dir() or {path.name for path in folder.iterdir()} - FIRST:
+            if not folder.is_dir() or names_in(folder) - FIRST:
                 raise Taken(folder) from None
+            demand_own(folder)
         return folder
 
 
@@ -144,14 +148,12 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         Refused: if it is none.
     """
     try:
-        for name in (CONFIG, MANIFEST):
-            demand_file(folder / name)
-        text = (folder / CONFIG).read_text()
+        text = read_text(folder / CONFIG)
         with about(str(folder / CONFIG)):
             demand_readable(text)
         cfg = yaml.safe_load(text)
-        manifest = json.loads((folder / MANIFEST).read_text())
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        manifest = read_json(folder / MANIFEST)
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} can't be read") from error
     if not (
         isinstance(cfg, dict)
@@ -180,8 +182,8 @@ def completed(cfg: Mapping[str, Any]) -> dict[str, Any]:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What the manifest of a run folder holds, nothing if it is missing or damaged."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text())
-    except (OSError, ValueError):
+        manifest = read_json(folder / MANIFEST)
+    except (OSError, ValueError, Refused):
         return {}
     return manifest if isinstance(manifest, dict) else {}
 
@@ -192,12 +194,12 @@ def read_last_row(folder: Path) -> dict[str, float]:
     Only the end of the file is read, which may be long and still be growing.
     """
     try:
-        with (folder / METRICS).open("rb") as file:
+        with open_file(folder / METRICS, LARGEST_ROWS) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - LONGEST_ROW))
             *rows, _ = file.read().split(b"\n")
         row = json.loads(rows[-1])
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError, IndexError, RecursionError, Refused):
         return {}
     return row if isinstance(row, dict) and all(map(is_number, row.values())) else {}
 
@@ -211,9 +213,9 @@ def read_rows(path: Path, size: int | None = None) -> list[dict[str, float]]:
     Raises:
         Refused: if it is missing or damaged, or shorter than that.
     """
-    demand_file(path)
     try:
-        text = path.read_bytes()[:size]
+        with open_file(path, LARGEST_ROWS) as file:
+            text = file.read()[:size]
     except FileNotFoundError:
         raise Refused(f"{path}: no such file") from None
     if size is not None and not (0 < size == len(text) and text.endswith(b"\n")):
@@ -222,7 +224,7 @@ def read_rows(path: Path, size: int | None = None) -> list[dict[str, float]]:
     for number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), 1):
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             row = None
         if not (isinstance(row, dict) and all(map(is_number, row.values()))):
             raise Refused(f"{path} is damaged: line {number} is not a row of numbers")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import TRAIN, code
+from commands import TRAIN, code, files_of
 from written import EXACT, row, run_folder
 
 from poker_rl.reports.groups import grouped, head_of
@@ -375,8 +375,8 @@ def test_bad_input_is_a_line(words, told, refused):
 
 def test_what_can_not_be_written_is_a_failure_of_the_machine(capsys):
     run_folder("r/a", [row(0, 1)])
-    Path("a.md.part").mkdir()  # in the way of the file that would take its place
-    assert code("compare", "r", "out=a.md") == 1
+    with files_of(0):
+        assert code("compare", "r", "out=a.md") == 1
     assert capsys.readouterr().err.startswith("poker-rl: a.md: ")
 
 

@@ -59,12 +59,16 @@ class PokerGame(Shown):
         yield bool(self.unit.strip()), "unit: '' is no name for a unit; try chip"
         yield 2 <= self.seats <= SEATS, f"seats: {self.seats} is not in [2, {SEATS}]"
         yield (
-            1 <= len(self.ranks) <= 13 and len(set(self.ranks)) == len(self.ranks),
-            f"ranks: {self.ranks!r} is not 1 to 13 different characters",
+            1 <= len(self.ranks) <= 13
+            and len(set(self.ranks)) == len(self.ranks)
+            and self.ranks.isprintable(),
+            f"ranks: {self.ranks!r} is not 1 to 13 different characters that can be printed",
         )
         yield (
-            1 <= len(self.suits) <= 4 and len(set(self.suits)) == len(self.suits),
-            f"suits: {self.suits!r} is not 1 to 4 different characters",
+            1 <= len(self.suits) <= 4
+            and len(set(self.suits)) == len(self.suits)
+            and self.suits.isprintable(),
+            f"suits: {self.suits!r} is not 1 to 4 different characters that can be printed",
         )
         yield self.hole_cards <= HOLE, f"hole_cards: {self.hole_cards} is not 1 or {HOLE}"
         yield (

@@ -1,0 +1,292 @@
+"""Files that a stranger made: they run no code, write nothing outside, hang and print nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from commands import TRAIN, code, runs
+from written import row, run_folder
+
+from poker_rl.config.compose import launch_settings, opened
+from poker_rl.config.files import LARGEST_YAML
+from poker_rl.config.messages import printable
+from poker_rl.config.options import CONF, folders, read
+from poker_rl.config.settings import Refused
+from poker_rl.play.journal import Journal
+from poker_rl.play.play import begun
+from poker_rl.reports.trained import of_sweep
+from poker_rl.runs.sweep import jobs_of
+from poker_rl.runs.tournament import read_plan
+from poker_rl.storage import checkpoint, disk
+from poker_rl.storage.folder import read_folder, read_last_row, read_manifest, read_rows
+
+pytestmark = pytest.mark.usefixtures("here")
+
+ESCAPES = "\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
+LOGGING = """
+version: 1
+handlers: {f: {class: logging.FileHandler, filename: victim, mode: w}}
+root: {handlers: [f]}
+"""
+
+
+def victim() -> Path:
+    """A file of the user's outside of all that a stranger made."""
+    path = Path("victim").absolute()
+    path.write_text("precious")
+    return path
+
+
+def option(name: str, text: str) -> None:
+    path = Path("mine", name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# @package _global_\nhydra: {job: {env_set: {A: b}}}\n",
+        "defaults:\n  - override /hydra/launcher: submitit_local\n",
+        "defaults:\n  - override hydra/job_logging: default\n",
+    ],
+)
+def test_settings_of_hydra_in_an_option_are_refused(text: str, refused: Any) -> None:
+    option("experiment/x.yaml", text)
+    told = refused(*TRAIN, "-m", "experiment=x", "--config-dir=mine")
+    assert told.startswith(f"{Path('mine/experiment/x.yaml').absolute()}: hydra: has no effect")
+
+
+@pytest.mark.parametrize("place", ["hydra/job_logging/none.yaml", "player/x.yaml"])
+def test_settings_of_hydra_by_another_way_have_no_effect(place: str) -> None:
+    path = victim()
+    option(place, LOGGING)
+    defaults = "defaults: [/player@hydra.job_logging: x]\n" if place.startswith("player") else ""
+    option("experiment/x.yaml", f"# @package _global_\n{defaults}figures: false\n")
+    assert code(*TRAIN, "-m", "experiment=x", "--config-dir=mine") == 0
+    assert path.read_text() == "precious"
+
+
+def test_a_preset_of_a_launcher_counts_under_a_name_of_its_own() -> None:
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    preset = Path(CONF, "hydra/launcher/joblib.yaml").read_text().replace("n_jobs: -1", "n_jobs: 7")
+    for name in ("basic", "joblib", "own"):
+        option(f"hydra/launcher/{name}.yaml", preset)
+    option("player/x.yaml", "a: 1\n")
+    found = {}
+    with opened(folders("mine")):
+        for name in ("basic", "joblib", "own"):
+            settings = launch_settings([f"hydra/launcher={name}"], Path())
+            found[name] = settings.hydra.launcher.get("n_jobs")
+    assert found == {"basic": None, "joblib": -1, "own": 7}
+
+
+def test_a_file_is_written_under_a_name_that_nobody_can_guess() -> None:
+    path, written = victim(), Path("written")
+    Path("written.part").symlink_to(path)
+    names = []
+    for _ in range(2):
+        with disk.replaced(written) as beside:
+            names.append(beside.name)
+            beside.write_text("new")
+    assert names[0] != names[1]
+    assert (path.read_text(), written.read_text()) == ("precious", "new")
+    assert not written.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["taken", "taken/players"])
+def test_a_folder_with_a_link_or_a_pipe_is_not_written_to(name: str) -> None:
+    Path("elsewhere").mkdir()
+    Path(name).mkdir(parents=True)
+    disk.demand_own(Path("taken"))
+    Path(name, "one").symlink_to("../elsewhere", target_is_directory=True)
+    with pytest.raises(Refused, match=f"{name}/one is a link"):
+        disk.demand_own(Path("taken"))
+    Path(name, "one").unlink()
+    os.mkfifo(Path(name, "one"))
+    with pytest.raises(Refused, match=f"{name}/one is not a file"):
+        disk.demand_own(Path("taken"))
+
+
+@pytest.mark.parametrize("name", ["players", "figures", "evaluations", "metrics.jsonl"])
+def test_a_run_with_a_link_is_neither_resumed_nor_evaluated(name: str, refused: Any) -> None:
+    assert code(*TRAIN) == 0
+    (run,) = runs()
+    elsewhere = Path("elsewhere").absolute()
+    if (run / name).exists():
+        shutil.move(run / name, elsewhere)
+    else:
+        elsewhere.mkdir()
+    (run / name).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    for command in (["train", f"resume={run}", "budget=20"], ["evaluate", f"run={run}"]):
+        assert f"{run / name} is a link" in refused(*command)
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_links_where_a_run_a_study_and_a_tournament_begin(refused: Any) -> None:
+    path = victim()
+    for folder, command in (
+        ("outputs/kuhn/cfr_plus/new", [*TRAIN, "name=new"]),
+        ("t", ["tournament", "game=kuhn", "players=[call,raise]", "deals=30", "out=t"]),
+    ):
+        Path(folder).mkdir(parents=True)
+        name = "metrics.jsonl" if command[0] == "train" else "tournament.yaml.part"
+        Path(folder, name).symlink_to(path)
+        assert f"{folder}/{name} is a link" in refused(*command)
+    assert path.read_text() == "precious"
+
+
+def test_a_session_is_not_written_through_a_link() -> None:
+    Path("link.jsonl").symlink_to(victim())
+    with pytest.raises(Refused, match=r"link\.jsonl is not a file"):
+        Journal(Path("link.jsonl"))
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "mine.yaml": read,
+    "config.yaml": lambda path: read_folder(path.parent),
+    "manifest.json": lambda path: read_folder(path.parent),
+    "metrics.jsonl": read_rows,
+    "tournament.yaml": lambda path: read_plan(path.parent),
+    "state.pt": checkpoint.load,
+    "session.jsonl": begun,
+    "jobs.json": lambda path: jobs_of(path.parent),
+    "summary.csv": lambda path: list(of_sweep(path)),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name: str) -> None:
+    path = run_folder("r", [row(0, 1)]) / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(Refused, match=f"{name} is not a file"):
+        READERS[name](path)
+    assert (read_manifest(path.parent) == {}) == (name == "manifest.json")
+    assert (read_last_row(path.parent) == {}) == (name == "metrics.jsonl")
+    path.unlink()
+    with path.open("wb") as file:
+        file.truncate(1 << 42)  # takes nothing of the disk
+    with pytest.raises(Refused, match=f"{name} has .* bytes; allowed: up to "):
+        READERS[name](path)
+
+
+def test_a_pipe_in_the_place_of_a_table_or_an_evaluation(refused: Any) -> None:
+    tournament = ["tournament", "game=kuhn", "players=[call,raise]", "deals=30", "figure=false"]
+    assert code(*tournament, "out=t") == 0
+    table = Path("t/tables/000000.json")
+    table.unlink()
+    os.mkfifo(table)
+    assert f"{table} is not a file" in refused("tournament", "resume=t")
+    evaluations = run_folder("r", [row(0, 1)]) / "evaluations"
+    evaluations.mkdir()
+    os.mkfifo(evaluations / "1.json")
+    assert "1.json is not a file" in refused("evaluate", "out=r/evaluations", "show=true")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: " + "x" * LARGEST_YAML, "bytes; allowed"),
+        ("a: 1" + ":1" * 3_000, "a text of over 5,000 characters"),
+        ("a0: x\n" + "".join(f"a{i}: ${{a{i - 1}}}${{a{i - 1}}}\n" for i in range(1, 40)), "refer"),
+    ],
+)
+def test_settings_that_would_take_minutes_to_read(text: str, told: str) -> None:
+    Path("x.yaml").write_text(text)
+    with pytest.raises(Refused, match=f"x.yaml.*{told}"):
+        read(Path("x.yaml"))
+
+
+def billions() -> list[Any]:
+    lists: list[Any] = [0.0] * 10
+    for _ in range(10):
+        lists = [lists] * 10
+    return lists
+
+
+def endless() -> list[Any]:
+    one: list[Any] = []
+    one.append(one)
+    return one
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        billions(),
+        endless(),
+        torch.zeros(1).expand(10**12),
+        torch.zeros(2, device="meta"),
+        torch.eye(2).to_sparse(),
+    ],
+    ids=["billions", "endless", "strides", "meta", "sparse"],
+)
+def test_checkpoints_that_stand_for_more_than_they_hold(value: Any) -> None:
+    torch.save({"game": {}, "players": {"current": value}}, "x.pt")
+    with pytest.raises(Refused, match=r"x\.pt"):
+        checkpoint.load(Path("x.pt"))
+
+
+def test_a_checkpoint_that_shares_a_little_is_read() -> None:
+    weight, betas = torch.zeros(1000), (0.9, 0.999)
+    tree = {"a": weight, "b": weight, "c": [betas] * 100, "d": weight[:10]}
+    checkpoint.save(Path("x.pt"), tree)
+    assert checkpoint.load(Path("x.pt")).keys() == tree.keys()
+
+
+def test_a_checkpoint_that_unpacks_to_more_than_it_has() -> None:
+    torch.save({"a": torch.zeros(10)}, "x.pt")
+    with zipfile.ZipFile("x.pt") as plain, zipfile.ZipFile("y.pt", "w", zipfile.ZIP_DEFLATED) as y:
+        for entry in plain.infolist():
+            y.writestr(entry.filename, plain.read(entry))
+        y.writestr("x/data/9", bytes(10**7))
+    with pytest.raises(Refused, match=r"y\.pt: unpacks to more bytes than it has"):
+        checkpoint.load(Path("y.pt"))
+
+
+def test_text_is_shown_without_what_moves_a_terminal() -> None:
+    assert printable("½ é 牌\n") == "½ é 牌\n"
+    assert printable(ESCAPES) == r"\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
+
+
+def test_nothing_of_a_strangers_is_printed_raw(capsys: pytest.CaptureFixture[str]) -> None:
+    measured = {"eval/average/exploitability": {"unit": ESCAPES, "kind": "exact"}}
+    manifest = {"cpu": ESCAPES, "measurements": measured}
+    run_folder("r/a", [row(0, 1)], manifest=manifest, names={"game": ESCAPES, "algo": "ppo"})
+    option("game/x.yaml", f"# {ESCAPES}\nname: x\n")
+    Path("s").mkdir()
+    Path("s/jobs.json").write_text(json.dumps([["seed=1", ESCAPES], ["seed=2"]]))
+    Path("s/000000.json").write_text(json.dumps({"status": ESCAPES, "message": ESCAPES}))
+    for command in (["compare", "r"], ["list", "game", "--config-dir=mine"], ["sweep", "s"]):
+        assert code(*command) == 0
+        out, _ = capsys.readouterr()
+        assert r"\x1b[31mred" in out
+        assert all(line.isprintable() for line in out.splitlines())
+    run_folder("r/b", [], manifest={"status": 1})
+    assert code("compare", f"r/b{ESCAPES}") == 2
+    assert capsys.readouterr().err.strip("\n").isprintable()
+
+
+def test_nothing_of_a_study_is_printed_raw(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("optuna")
+    space = "space={algo.alpha: {low: 1.0, high: 2.0, log: false}}"
+    train = "train=[game=kuhn,algo=dcfr,budget=2,evaluate_every=1,checkpoint_every=1,figures=false]"
+    tune = ["tune", "out=u", space, train, "metric=exploitability", "trials=1"]
+    assert code(*tune) == 0
+    capsys.readouterr()
+    with sqlite3.connect("u/study.db") as database:
+        database.execute("update trial_user_attributes set value_json=?", [json.dumps(ESCAPES)])
+    code(*tune)
+    shown = capsys.readouterr()
+    assert all(line.isprintable() for line in (shown.out + shown.err).splitlines())
