@@ -25,7 +25,7 @@ defines how cards and actions are written.
 
 def run(arguments: list[str]) -> int:
     """Ask and print; the exit code."""
-    read = asked("advise", HELP, arguments, ("game",))
+    read = asked("advise", HELP, arguments, ("game",), "poker_rl.play.advise.Settings")
     if read is not None:
         from poker_rl.play.advise import advise
 

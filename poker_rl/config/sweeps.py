@@ -22,7 +22,7 @@ from poker_rl.config.compose import composed_by_hydra
 from poker_rl.config.listing import about
 from poker_rl.config.messages import allowed
 from poker_rl.config.options import find_option
-from poker_rl.config.overrides import accepted, loader, options_of, parsed
+from poker_rl.config.overrides import accepted, loader, options_of, parsed, quoted
 from poker_rl.config.settings import Refused
 
 # Hydra would warn that a preset in conf/hydra/launcher is checked against the launcher's own keys,
@@ -40,7 +40,7 @@ def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         Refused: if one can't be read, stands for no value, or there are more than MOST_JOBS.
     """
     launcher, axes = [], {}
-    for override in parsed(overrides):
+    for typed, override in zip(overrides, parsed(overrides, sweep=True), strict=True):
         key = override.get_key_element()
         if override.is_hydra_override():
             launcher.append(str(override.input_line))
@@ -49,7 +49,7 @@ def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         elif override.is_sweep_override():
             axes[key] = [f"{key}={value}" for value in _values(override)]
         else:
-            axes[key] = [str(override.input_line)]  # which is also how the job is told
+            axes[key] = [typed]  # which is also how the job is told
     count = prod(map(len, axes.values()))
     if count > MOST_JOBS:
         sizes = " x ".join(str(len(values)) for values in axes.values() if len(values) > 1)
@@ -119,8 +119,8 @@ def launch(
         launcher: the overrides of the launcher, known to compose too.
         folder: what Hydra and its launcher may write to.
     """
-    quoted = str(folder.absolute()).replace("'", "\\'")
-    inside = [f"hydra.sweep.dir='{quoted}'", "hydra.sweep.subdir=."]
+    plain = str(folder.absolute()).replace("${", "\\${")  # which would refer to a setting
+    inside = [f"hydra.sweep.dir={quoted(plain)}", "hydra.sweep.subdir=."]
     config = composed_by_hydra(first, [*launcher, *inside])
     one = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(loader(), Callbacks()),

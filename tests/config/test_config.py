@@ -15,7 +15,8 @@ import torch
 
 from poker_rl.config.build import build, convert_fields
 from poker_rl.config.messages import allowed
-from poker_rl.config.options import CONF, option, overridden, read
+from poker_rl.config.options import CONF, option, read
+from poker_rl.config.overrides import overridden
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Count, Positive, Probability, Range, Refused
 
