@@ -120,9 +120,10 @@ def test_a_run_as_a_page(capsys, monkeypatch):
 
 
 def test_a_second_report_of_a_run_replaces_the_first(refused):
-    folder = run_folder("run", [row(0, 1.0), row(100, 0.5)])
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
     for words in ([], [], ["out=other.html"]):
-        assert code("report", str(folder), *words) == 0
+        assert code("report", str(folder), "hands=0", *words) == 0
     assert "other.html is there already" in refused("report", str(folder), "out=other.html")
 
 
