@@ -168,7 +168,9 @@ def test_every_player_can_be_the_opponent(name: str, asked: list[dict[str, Any]]
 def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any) -> None:
     assert code(*TRAIN, "seed=3", "threads=1") == 0
     (folder,) = runs("kuhn/cfr_plus")
-    assert f"run folder: {folder}" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"run folder: {folder}" in out
+    assert "measures the players before they learn" in out
     assert folder.name.startswith("seed-3_2")
     assert sorted(path.name for path in Path().iterdir()) == ["outputs"]
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -207,6 +209,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     ]:
         assert refused("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    settings = list(yaml.safe_load((folder / "config.yaml").read_text()))
     more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1"]
     more += ["precision=medium", "device=cpu"]
     assert code("train", run, *more) == 0
@@ -217,6 +220,7 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     torch.set_float32_matmul_precision("highest")  # of this process
     assert runs() == [folder]
     cfg = yaml.safe_load((folder / "config.yaml").read_text())
+    assert list(cfg) == settings  # in the same order
     assert (cfg["budget"], cfg["evaluate_every"], cfg["seed"]) == (20, 1, 3)
     assert cfg["device"] == "cpu"
     assert cfg["evaluation"]["deals"] == 40
@@ -726,6 +730,17 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         (f"train algo.gamma=1{'0' * 400}", "algo.gamma: 1000"),
         ("train algo=cfr net=null", "net: algo=cfr has no networks"),
         ("train gmae=kuhn", "gmae: no such setting; did you mean game? allowed: algo, budget"),
+        ("train lr=3e-4", "lr: no such setting; did you mean algo.lr? allowed: algo, budget"),
+        (
+            "train algo.learning_rate=1",
+            "algo.learning_rate: no such setting; did you mean algo.lr? ",
+        ),
+        (
+            "train algo=vpg learning_rate=1",
+            "learning_rate: no such setting; did you mean algo.actor_lr or algo.critic_lr? allowed",
+        ),
+        ("train algo.tables=4x", 'algo.tables: "4x" is not an integer'),
+        ("evaluate run=x out=", "out: is empty; for none give out=null"),
         ("train experiment=k1", "experiment=k1: no such option; "),
         ("train experiment=k1_ppo algo=cfr", "net: algo=cfr has no networks"),
         (

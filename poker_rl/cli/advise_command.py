@@ -16,8 +16,17 @@ Kuhn poker and Leduc hold'em the chances of an equilibrium beside its own:
   poker-rl advise run=outputs/kuhn/ppo/TIME hand=K actions="c r"
   poker-rl advise game=nolimit_holdem player=FOLDER hand=AhAd actions=r6 figure=aces.png
 
-Whose hand it is follows from the actions: the seat that is to act holds the cards. docs/advise.md
-defines how cards and actions are written.
+Whose hand it is follows from the actions: the seat that is to act holds the cards. hand=AKs is a
+class of hands (AKo, AK and 22 too): all numbers are then the mean over its combinations, each as
+likely. actions are f fold, c check or call, r bet or raise, and / between streets. In no-limit
+an amount is what its seat has put in with it:
+
+  r12 or r12h          12 chips over the whole hand, blinds and antes included
+  r12s, b12s           12 chips on this street: what players say at a table
+
+  poker-rl advise game=nolimit_holdem player=nlhe_nfsp hand=AKs board=Qs7h2c actions="r6 c / x b6s"
+
+docs/advise.md has all the ways to write cards and actions.
 
   game=NAME, game.KEY=VALUE  as `poker-rl train` takes them, if there is no run
   --config-dir FOLDER        options of your own, in files such as FOLDER/player/mine.yaml"""
@@ -25,7 +34,7 @@ defines how cards and actions are written.
 
 def run(arguments: list[str]) -> int:
     """Ask and print; the exit code."""
-    read = asked("advise", HELP, arguments, ("game",))
+    read = asked("advise", HELP, arguments, ("game",), "poker_rl.play.advise.Settings")
     if read is not None:
         from poker_rl.play.advise import advise
 

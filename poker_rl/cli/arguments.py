@@ -73,7 +73,7 @@ def keys_of(arguments: list[str]) -> list[str]:
 
 
 def asked(
-    name: str, explained: str, arguments: list[str], groups: Sequence[str]
+    name: str, explained: str, arguments: list[str], groups: Sequence[str], target: str
 ) -> tuple[dict[str, Any], Mapping[str, Any] | None, list[Path]] | None:
     """The settings of a command whose defaults stand in `conf/<name>.yaml`.
 
@@ -81,6 +81,7 @@ def asked(
         name: of the command.
         explained: what `--help` prints before those defaults.
         groups: of options, such as `game`, that are composed if one of them is given.
+        target: the dotted name of the dataclass of the command's own settings.
 
     Returns:
         the command's own settings, those of the groups or None if none is given, and the folders of
@@ -91,7 +92,7 @@ def asked(
     """
     given = words_of(arguments)
 
-    from poker_rl.config.options import CONF, demand_once, overridden
+    from poker_rl.config.options import CONF, demand_once
 
     demand_once(given.words)
 
@@ -101,7 +102,12 @@ def asked(
         return None
     conf = options(given.config_dir)
     of_group = [o for o in given.words if o.partition("=")[0].partition(".")[0] in groups]
-    settings = overridden(path, [o for o in given.words if o not in of_group])
+
+    from poker_rl.config.classes import class_of
+    from poker_rl.config.overrides import overridden
+
+    own = [word for word in given.words if word not in of_group]
+    settings = overridden(path, own, class_of(target))
     chosen = None
     if of_group:
         from poker_rl.config.compose import composed
@@ -114,7 +120,7 @@ def asked(
 
 
 def asked_of_runs(
-    name: str, explained: str, arguments: list[str]
+    name: str, explained: str, arguments: list[str], target: str
 ) -> tuple[list[str], dict[str, Any], list[Path]] | None:
     """The same for a command that takes run folders as plain words among its settings.
 
@@ -131,5 +137,5 @@ def asked_of_runs(
     flags = ["--help"] * given.help
     if given.config_dir is not None:
         flags.append(f"--config-dir={given.config_dir}")
-    read = asked(name, explained, [*others, *flags], groups=())
+    read = asked(name, explained, [*others, *flags], (), target)
     return None if read is None else (words, read[0], read[2])

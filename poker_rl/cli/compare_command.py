@@ -23,7 +23,7 @@ Runs that differ in their seed alone are one row: the mean of each figure with i
 
 def run(arguments: list[str]) -> int:
     """Compare and print; the exit code."""
-    read = asked_of_runs("compare", HELP, arguments)
+    read = asked_of_runs("compare", HELP, arguments, "poker_rl.reports.compare.Compare")
     if read is not None:
         from poker_rl.reports.compare import compare
 

@@ -35,7 +35,7 @@ action that the player takes most often, always.
 
 def run(arguments: list[str]) -> int:
     """Measure and print; the exit code."""
-    read = asked("evaluate", HELP, arguments, GAME)
+    read = asked("evaluate", HELP, arguments, GAME, "poker_rl.runs.evaluate.Evaluate")
     if read is not None:
         from poker_rl.runs.evaluate import evaluate
 

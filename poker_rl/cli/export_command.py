@@ -23,7 +23,7 @@ A file that is there is replaced only with overwrite=true. docs/export.md descri
 
 def run(arguments: list[str]) -> int:
     """Write the files; the exit code."""
-    read = asked("export", HELP, arguments, ("game",))
+    read = asked("export", HELP, arguments, ("game",), "poker_rl.reports.export.Export")
     if read is not None:
         from poker_rl.reports.export import export
 

@@ -28,7 +28,7 @@ A PLAYER is named as for `poker-rl evaluate`:
 
 def run(arguments: list[str]) -> int:
     """Play until the person leaves or the page is stopped; the exit code."""
-    read = asked("play", HELP, arguments, ("game",))
+    read = asked("play", HELP, arguments, ("game",), "poker_rl.play.play.Play")
     if read is not None:
         from poker_rl.play.play import play
 

@@ -17,7 +17,7 @@ A RUN is as for `poker-rl compare`; of several runs the page begins with their c
 
 def run(arguments: list[str]) -> int:
     """Write the page; the exit code."""
-    read = asked_of_runs("report", HELP, arguments)
+    read = asked_of_runs("report", HELP, arguments, "poker_rl.reports.report.Asked")
     if read is not None:
         from poker_rl.reports.report import report
 

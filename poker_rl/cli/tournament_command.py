@@ -24,7 +24,7 @@ kept in a folder, whose finished tables are not played again. A PLAYER is named 
 
 def run(arguments: list[str]) -> int:
     """Play and print; the exit code."""
-    read = asked("tournament", HELP, arguments, ["game"])
+    read = asked("tournament", HELP, arguments, ["game"], "poker_rl.runs.tournament.Tournament")
     if read is not None:
         from poker_rl.runs.tournament import tournament
 

@@ -27,7 +27,7 @@ a study of your own.
 
 def run(arguments: list[str]) -> int:
     """Search; the exit code."""
-    read = asked("tune", HELP, arguments, ())
+    read = asked("tune", HELP, arguments, (), "poker_rl.runs.tune.Tune")
     if read is None:
         return 0
     if find_spec("optuna") is None:

@@ -120,6 +120,12 @@ def convert_fields(
     }
 
 
+def text_fields(target: type[Any]) -> set[str]:
+    """Return the names of a dataclass's fields that are text, or text and null."""
+    names = [field.name for field in dataclasses.fields(target)]
+    return {name for name in names if annotation_of(target, name) in (str, str | None)}
+
+
 def annotation_of(target: type[Any], name: str) -> Any:
     """A field's annotation, evaluated where it was written; other fields need not be evaluable."""
     owner = next(c for c in target.__mro__ if name in inspect.get_annotations(c))
@@ -141,6 +147,8 @@ def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) 
     if origin in (Union, UnionType):
         if value is None and NoneType in args:
             return None
+        if value == "" and NoneType in args:  # as a path it would be the working folder
+            raise Refused(f"{key}: is empty; for none give {key}=null")
         members = [member for member in args if member is not NoneType]
         if len(members) == 1:
             return _convert(value, members[0], key, runtime)

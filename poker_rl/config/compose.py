@@ -32,7 +32,7 @@ from poker_rl.config.options import (
     option_files,
     plain,
 )
-from poker_rl.config.overrides import accepted, no_option, parsed
+from poker_rl.config.overrides import accepted, no_option, parsed, quoted
 from poker_rl.config.settings import Refused
 
 # What Hydra says of an option of a group that only other options bring along, such as a network.
@@ -50,6 +50,9 @@ OPTION = re.compile(r"[\w-]+")
 
 # Hydra 1.3 warns where version_base is missing, Hydra 1.4 where it is given.
 warnings.filterwarnings("ignore", message="The version_base parameter is deprecated")
+
+# What Stable-Baselines3 and CleanRL call settings that are here too.
+OF_OTHERS = {"learning_rate": "lr", "ent_coef": "entropy", "vf_coef": "value", "n_steps": "steps"}
 
 
 @dataclass(frozen=True)
@@ -216,8 +219,8 @@ def launch_settings(launcher: Sequence[str], folder: Path) -> DictConfig:
     Raises:
         Refused: if they can't be read or are of nothing that there is.
     """
-    quoted = str(folder.absolute()).replace("'", "'")
-    inside = [f"hydra.sweep.dir='{quoted}'", "hydra.sweep.subdir=."]
+    plain = str(folder.absolute()).replace("${", "\\${")  # which would refer to a setting
+    inside = [f"hydra.sweep.dir={quoted(plain)}", "hydra.sweep.subdir=."]
     return composed_by_hydra(None, [*QUIET, *launcher, *inside])
 
 
@@ -244,8 +247,13 @@ def _refusal(error: Exception, overrides: Sequence[str]) -> Refused:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         return no_option(group, name, error.options or ())
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
-        options = [str(key) for key in cause.parent_node or () if key != "hydra"]
-        return Refused(f"{cause.full_key}: no such setting; {allowed(str(cause.key), options)}")
+        tree: Any = OmegaConf.to_container(cause.parent_node) if cause.parent_node else {}
+        tree.pop("hydra", None)
+        word, above = str(cause.key), str(cause.full_key).rpartition(".")[0]
+        meant, keys = OF_OTHERS.get(word, word), list(_keys(tree, f"{above}." if above else ""))
+        near = [key for key in keys if key.rpartition(".")[2] == meant]
+        near = near or [key for key in keys if key.endswith(f"_{meant}")]
+        return Refused(f"{cause.full_key}: no such setting; {allowed(word, tree, near)}")
     if match := SEVERAL.match(str(error)):
         return Refused(f"{match[1]}: several values need -m, a sweep; a list is key=[a,b]")
     if match := NO_MATCH.search(str(error)):
@@ -259,3 +267,11 @@ def _refusal(error: Exception, overrides: Sequence[str]) -> Refused:
         return Refused(" ".join(str(error).split()))
     told = [*str(error).split(), *"".join(str(cause or "").splitlines()[:1]).split()]
     return Refused(" ".join(told))
+
+
+def _keys(tree: Mapping[str, Any], above: str) -> Iterator[str]:
+    """Yield the dotted keys of all settings in a tree."""
+    for name, value in tree.items():
+        yield f"{above}{name}"
+        if isinstance(value, dict):
+            yield from _keys(value, f"{above}{name}.")

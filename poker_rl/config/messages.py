@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os.path
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from poker_rl.config.settings import Refused
 
 
-def allowed(word: str, options: Iterable[str]) -> str:
-    """What a message says after a wrong word: the right one, if there is a near miss, and all."""
+def allowed(word: str, options: Iterable[str], meant: Sequence[str] = ()) -> str:
+    """Return what a message says after a wrong word: the right one, if it can be guessed, and all.
+
+    Args:
+        meant: what the word may stand for, if it is known better than by its letters.
+    """
     options = sorted(options)
-    near = [f"did you mean {match}? " for match in get_close_matches(word, options, n=1)]
-    return "".join(near) + f"allowed: {', '.join(options) or 'none'}"
+    near = meant or get_close_matches(word, options, n=1)
+    guess = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"{guess}allowed: {', '.join(options) or 'none'}"
 
 
 def unreadable(override: str) -> Refused:

@@ -13,7 +13,7 @@ from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseExce
 from yaml import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
 
 from poker_rl.config.files import read_text
-from poker_rl.config.messages import allowed, elsewhere, unreadable
+from poker_rl.config.messages import allowed, elsewhere
 from poker_rl.config.plugins import plugins
 from poker_rl.config.settings import Refused, about
 from poker_rl.config.yaml_text import demand_readable
@@ -112,26 +112,6 @@ def read(path: Path) -> dict[str, Any]:
         return plain(config)
     except Refused as error:
         raise Refused(f"{path}: {error}") from None
-
-
-def overridden(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
-    """The settings of a YAML file, some of them given anew as key=value.
-
-    Raises:
-        Refused: if one can't be read.
-    """
-    settings = read(path)
-    for override in overrides:
-        key, equals, value = override.partition("=")
-        try:
-            demand_readable(value)
-            given = OmegaConf.from_dotlist([override])
-        except (OmegaConfBaseException, YAMLError, ValueError, AttributeError, Refused):
-            raise unreadable(override) from None
-        if not equals or not key:
-            raise unreadable(override)
-        settings |= plain(given)
-    return settings
 
 
 def folders(own: str | None) -> list[Path]:

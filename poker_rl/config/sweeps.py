@@ -40,7 +40,7 @@ def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         Refused: if one can't be read, stands for no value, or there are more than MOST_JOBS.
     """
     launcher, axes = [], {}
-    for override in parsed(overrides):
+    for typed, override in zip(overrides, parsed(overrides, sweep=True), strict=True):
         key = override.get_key_element()
         if override.is_hydra_override():
             launcher.append(str(override.input_line))
@@ -49,7 +49,7 @@ def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         elif override.is_sweep_override():
             axes[key] = [f"{key}={value}" for value in _values(override)]
         else:
-            axes[key] = [str(override.input_line)]  # which is also how the job is told
+            axes[key] = [typed]  # which is also how the job is told
     count = prod(map(len, axes.values()))
     if count > MOST_JOBS:
         sizes = " x ".join(str(len(values)) for values in axes.values() if len(values) > 1)

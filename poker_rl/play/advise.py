@@ -17,7 +17,17 @@ from poker_rl.config.build import convert_fields
 from poker_rl.config.messages import printable
 from poker_rl.config.settings import Count, Natural, Refused, about
 from poker_rl.evaluation.grid import Grid, grid_here, has_grid, plain, seat_name, text
-from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table, position, raises
+from poker_rl.games.poker.no_limit import NoLimit
+from poker_rl.games.poker.notation import (
+    AnyPoker,
+    Bet,
+    OnePoker,
+    at_table,
+    bets_before,
+    combinations_of,
+    position,
+    raises,
+)
 from poker_rl.games.poker.table import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.load import full_spec, load_player
@@ -56,7 +66,7 @@ class Choice:
     action: int
     name: str  # as the transcripts have it
     word: str  # as people call it here
-    to: int | None  # of a bet or raise: the chips put in after it, over the whole hand
+    bet: Bet | None
     chance: float  # that the player gives it
     equilibrium: float | None  # that an equilibrium gives it, if one is known
 
@@ -68,6 +78,8 @@ class Advice:
     game: AnyPoker
     player: str
     record: np.void
+    hand: str  # as in `AsKd`, or a class such as `AKs`
+    combinations: int | None  # of a class: all numbers are the mean over so many hands
     choices: tuple[Choice, ...]
     value: float | None  # chips that the player expects to win in the whole hand
     grid: Grid | None
@@ -75,6 +87,13 @@ class Advice:
     @property
     def _played(self) -> OnePoker:
         return at_table(self.game, int(self.record["variant"]))
+
+    @property
+    def _infoset(self) -> str:
+        """The information set, of a class of hands with the class in the place of the cards."""
+        seat, cards, *line = self._played.infoset_name(self.record).split(" ")
+        _, bar, board = cards.partition("|")
+        return " ".join([seat, f"{self.hand}{bar}{board}", *line])
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -84,12 +103,15 @@ class Advice:
         return {
             "game": self.game.name,
             "player": self.player,
-            "infoset": self._played.infoset_name(self.record),
+            "infoset": self._infoset,
             "seat": int(self.record["to_act"]),
+            "hand": self.hand,
+            "combinations": self.combinations,
             "actions": [
                 {
                     "name": choice.name,
-                    "to": choice.to,
+                    "to": choice.bet and choice.bet.to,
+                    "on_street": choice.bet and choice.bet.on_street,
                     "chance": choice.chance,
                     "equilibrium": choice.equilibrium,
                 }
@@ -119,21 +141,30 @@ class Advice:
 
     def _situation(self) -> str:
         record, played = self.record, self._played
-        _, cards, line = (*played.infoset_name(record).split(" "), "")[:3]
+        _, cards, line = (*self._infoset.split(" "), "")[:3]
         own, _, board = cards.partition("|")
         seat = int(record["to_act"])
         price, stacks = int(record["price"]), played.stack_of
         call = min(price, stacks[seat] if stacks else price) - int(record["paid"][seat])
-        words = [f"{seat_name(played, seat)} with {own}"]
+        mean = f", the mean over its {self.combinations} combinations"
+        words = [f"{seat_name(played, seat)} with {own}{mean * (self.combinations is not None)}"]
         words += [f"board {board}"] * bool(board)
         words.append(f"after {line}" if line else "first to act")
         pot = f"pot {int(record['paid'].sum())} chips, {call} to call"
-        return f"{self.game.name}, {self.player}\n{', '.join(words)}; {pot}"
+        told = f"{self.game.name}, {self.player}\n{', '.join(words)}; {pot}"
+        bets = [*bets_before(self.game, record)[0], *filter(None, (c.bet for c in self.choices))]
+        later = next((bet for bet in bets if bet.to != bet.on_street), None)
+        if isinstance(played, NoLimit) and later is not None:
+            told += (
+                "\namounts are chips put in over the whole hand, blinds and antes included:"
+                f" r{later.to} is r{later.on_street}s, {later.on_street} on its street"
+            )
+        return told
 
     def _bars(self) -> str:
-        bets = [choice for choice in self.choices if choice.to is not None]
+        bets = [choice for choice in self.choices if choice.bet is not None]
         likely = sorted(bets, key=lambda choice: -choice.chance)[:FEW]
-        shown = [choice for choice in self.choices if choice.to is None or choice in likely]
+        shown = [choice for choice in self.choices if choice.bet is None or choice in likely]
         rows = [(choice.word, choice.chance, choice.equilibrium) for choice in shown]
         if len(bets) > FEW:
             left = sum(choice.chance for choice in bets if choice not in likely)
@@ -177,7 +208,10 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
     if asked.figure is not None:
         with about("figure"):
             make_room(Path(asked.figure), asked.overwrite)
-    advice = advice_of(game, player, name, records, asked.grid or asked.figure is not None)
+    variant = at_table(game, int(records[0]["variant"]))
+    of_class = asked.hand if combinations_of(variant, asked.hand) is not None else None
+    grid = asked.grid or asked.figure is not None
+    advice = advice_of(game, player, name, records, grid, of_class)
     shown = advice if asked.grid else replace(advice, grid=None)
     if asked.json:
         say(dumps(shown.plain(), indent=2))
@@ -192,32 +226,47 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
         save(figure, Path(asked.figure), f"{game.name}, {name}")
 
 
-def advice_of(game: AnyPoker, player: Player, name: str, records: np.ndarray, grid: bool) -> Advice:
-    """What a player does in the seat to act at a table, an array of one record.
+def advice_of(
+    game: AnyPoker,
+    player: Player,
+    name: str,
+    records: np.ndarray,
+    grid: bool,
+    of_class: str | None = None,
+) -> Advice:
+    """What a player does in the seat to act at a table.
 
     Args:
         name: what the player is called.
+        records: of the table: one, or one for each hand of a class, over which all is averaged.
         grid: also what it would do with every starting hand, if the game is hold'em.
+        of_class: how that class of hands is written.
     """
     tables = Tables(game, 0, 0)
     tables.use(records)
-    chances, bets = policy_at(game, player, records)[0], raises(game, tables)
+    chances, amounts = policy_at(game, player, records).mean(0), raises(game, tables)
     solution = equilibrium(game)
-    optimal = None if solution is None else solution.probabilities(records)[0]
-    legal = tables.legal()[0]
+    optimal = None if solution is None else solution.probabilities(records).mean(0)
+    legal, seat = tables.legal()[0], int(records[0]["to_act"])
+    before = int(bets_before(game, records[0])[1][seat])
+    played = at_table(game, int(records[0]["variant"]))
     choices = []
     for action in np.flatnonzero(legal).tolist():
-        word = game.action_name(action)
+        word, bet = game.action_name(action), None
         if action == CALL and not legal[FOLD]:
             word = "check"
-        elif action in bets and word != f"raise_{bets[action]}":
-            word += f" to {bets[action]}"
+        elif action in amounts:
+            bet = Bet(amounts[action], amounts[action] - before)
+            word += f" to {bet.to}" * (word != f"raise_{bet.to}")
+            if isinstance(played, NoLimit) and before:
+                word += f" ({bet.on_street} on this street)"
         best = None if optimal is None else float(optimal[action])
-        to = bets.get(action)
         choices.append(
-            Choice(action, game.action_name(action), word, to, float(chances[action]), best)
+            Choice(action, game.action_name(action), word, bet, float(chances[action]), best)
         )
     values = player.values(records)
-    value = None if values is None else float(values[0])
+    value = None if values is None else float(values.mean())
     hands = grid_here(game, player, records[0]) if grid and has_grid(game) else None
-    return Advice(game, name, records[0], tuple(choices), value, hands)
+    own = played.infoset_name(records[0]).split(" ")[1].partition("|")[0]
+    count = None if of_class is None else len(records)
+    return Advice(game, name, records[0], of_class or own, count, tuple(choices), value, hands)

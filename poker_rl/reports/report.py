@@ -55,7 +55,8 @@ def report(words: Sequence[str], settings: Mapping[str, Any], conf: Sequence[Pat
         raise Refused(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
     out = runs[0].folder / NAME if asked.out is None else Path(asked.out)
     with about("out"):
-        make_room(out, asked.overwrite)
+        # The page of a run's own folder is made of that folder alone, and can be made again.
+        make_room(out, asked.overwrite or asked.out is None)
     write_text(out, page(runs, asked.hands, asked.seed, conf))
     say(f"written: {out}")
 

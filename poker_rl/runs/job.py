@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numba
 import torch
+from numba.core.event import install_listener
 
 from poker_rl.algos.load import build_algorithm
 from poker_rl.config.build import build_as, convert_fields
@@ -41,6 +41,7 @@ from poker_rl.runs.warm_start import begin_with
 from poker_rl.storage.checkpoint import STATE
 from poker_rl.storage.disk import error_line, say
 from poker_rl.storage.folder import Taken
+from poker_rl.storage.progress import CompilationNotice
 
 if TYPE_CHECKING:
     from poker_rl.config.compose import Composed
@@ -84,7 +85,8 @@ def attempt(
         if settings["resume"] is not None and "evaluation" in settings:
             settings["evaluation"] = evaluation_of_run(asked)
         member = partial(attempt, asked, conf)
-        metrics, measurements = start(settings, asked.overrides, conf, begun, watch, member)
+        with install_listener("numba:compile", CompilationNotice()):
+            metrics, measurements = start(settings, asked.overrides, conf, begun, watch, member)
         units = {tag: one["unit"] for tag, one in measurements.items()}
         return replace(outcome, status="finished", metrics=metrics, units=units)
     except Taken as error:
@@ -168,8 +170,6 @@ def start(
     where = place(root.workers)
     device = prepare(root.device, root.threads, root.seed, where)
     compute_in(root.precision, device)
-    if where.rank == 0 and not Path(numba.config.CACHE_DIR).exists():  # type: ignore[attr-defined]
-        say("The rules are compiled, which takes half a minute and is kept for later runs.")
     game: Game = build_as(Game, settings["game"], "game")
     load = loader(game, device, conf, opponents)
     with about("opponent"):

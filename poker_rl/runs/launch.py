@@ -25,6 +25,7 @@ from poker_rl.learning.processes import LOST, Lost, reaching_others, sharing
 from poker_rl.runs.cores import cores
 from poker_rl.runs.sweep import Outcome
 from poker_rl.runs.workers import died, end_with_parent
+from poker_rl.storage.disk import at
 
 # Others wait while the first process evaluates, however long that takes. That a process has ended
 # is noticed by its connections being closed.
@@ -156,7 +157,8 @@ class Others:
         self.store = TCPStore("127.0.0.1", 0, workers, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
         awake = workers * torch.get_num_threads() <= cores()
-        self.nearby = Nearby(workers, awake, context)
+        with at("/dev/shm"):  # a semaphore that can't be made there names no path
+            self.nearby = Nearby(workers, awake, context)
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()
         for rank in range(1, workers):

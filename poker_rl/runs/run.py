@@ -29,6 +29,7 @@ from poker_rl.runs.record import Recorder, flatten
 from poker_rl.runs.resume import demand_fit, demand_kept, kept
 from poker_rl.runs.stop import Stop
 from poker_rl.storage import checkpoint
+from poker_rl.storage.disk import say
 from poker_rl.storage.folder import METRICS, hparams, write_manifest
 from poker_rl.storage.ran_on import now, peak_memory
 
@@ -120,8 +121,11 @@ class Run:
 
     def loop(self, stop: Stop) -> None:
         """Learn until the budget is spent, or a signal comes."""
+        new = self.recorder.last_step < 0
+        if new:  # which may take most of a minute, in which the bar stands still
+            say("measures the players before they learn")
         self.recorder.begin(self.step)
-        if self.recorder.last_step < 0:
+        if new:
             self.measure()
             self.save(self.recorder.state_dict(), regular=True)
         idle = 0

@@ -28,8 +28,9 @@ def resumed(folder: Path, settings: Mapping[str, Any], overrides: Sequence[str])
         Refused: if it is no run folder, or anything else is given with another value.
     """
     # Runs of earlier versions lack settings that are new and change nothing of what is learnt.
-    lacking = {key: settings[key] for key in MAY_CHANGE | PLACE | {"warm_start"} if key in settings}
-    kept = lacking | settings_of(folder, "resume") | {"resume": settings["resume"]}
+    own, may_lack = settings_of(folder, "resume"), MAY_CHANGE | PLACE | {"warm_start"}
+    lacking = {key: settings[key] for key in settings if key in may_lack - own.keys()}
+    kept = own | lacking | {"resume": settings["resume"]}
     unit = "budget_unit"  # told first: horizons that follow the budget could not be resolved
     if unit in map(key_of, overrides) and at(settings, unit) != at(kept, unit):
         raise Refused(f"{unit}: {KEEPS}")

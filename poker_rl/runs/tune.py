@@ -163,7 +163,7 @@ def folder_of(asked: Tune) -> Path:
     if asked.out is None and asked.tune is None:
         raise Refused("tune: missing; give tune=NAME, or out=FOLDER space={…} train=[…]")
     folder = Path("outputs", "tune", str(asked.tune)) if asked.out is None else Path(asked.out)
-    if asked.out == "" or set("?{}") & set(str(folder.resolve())):
+    if set("?{}") & set(str(folder.resolve())):
         raise Refused(f"out: {folder} can't hold a study; give a folder without ? {{ and }}")
     return folder
 

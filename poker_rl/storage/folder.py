@@ -170,12 +170,16 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def completed(cfg: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of any version, those that it did not have yet as they were before they could be
     set."""
-    whole: dict[str, Any] = ONCE | dict(cfg)
+
+    def with_defaults(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+        return {**settings, **defaults, **settings}  # in the order that they have, new ones last
+
+    whole = with_defaults(cfg, ONCE)
     if isinstance(evaluation := whole.get("evaluation"), dict):
-        whole["evaluation"] = BEFORE | evaluation
+        whole["evaluation"] = with_defaults(evaluation, BEFORE)
     if isinstance(algo := whole.get("algo"), dict):
         name = str(algo.get("_target_")).rpartition(".")[2]
-        whole["algo"] = OF_CLASS.get(name, {}) | algo
+        whole["algo"] = with_defaults(algo, OF_CLASS.get(name, {}))
     return whole
 
 

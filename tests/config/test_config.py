@@ -15,7 +15,7 @@ import torch
 
 from poker_rl.config.build import build, convert_fields
 from poker_rl.config.messages import allowed
-from poker_rl.config.options import CONF, option, overridden, read
+from poker_rl.config.options import CONF, option, read
 from poker_rl.config.root import Root
 from poker_rl.config.settings import Count, Positive, Probability, Range, Refused
 
@@ -235,7 +235,7 @@ def test_root_settings() -> None:
     assert read(CONF / "config.yaml").keys() >= ROOT.keys()
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".x", "-x", "x" * 61, "a\0", "a b"])
+@pytest.mark.parametrize("name", [".", "..", "../x", "a/b", ".x", "-x", "x" * 61, "a\0", "a b"])
 def test_a_name_is_that_of_one_folder(name: str) -> None:
     Root(**convert_fields(Root, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
     with pytest.raises(
@@ -293,15 +293,6 @@ def test_anchors(tmp_path: Path) -> None:
         read(path)
     with pytest.raises(Refused, match="No such file"):
         read(tmp_path / "y.yaml")
-
-
-def test_overridden(tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text("a: 1\nb: []\n")
-    assert overridden(path, ["b=[x,y]", "a=1e3"]) == {"a": 1e3, "b": ["x", "y"]}
-    for wrong in ("a", "b=[x"):
-        with pytest.raises(Refused, match="can't be read; write key=value"):
-            overridden(path, [wrong])
 
 
 def test_options() -> None:

@@ -45,11 +45,40 @@ def test_what_a_transcript_tells_is_the_position_it_is_of(name):
         (ANY, "AsKd", "", "raise_6", "0 AsKd r6"),
         (SIZES, "AsKd", "", "raise_0.5 raise_all_in", "1 AsKd r4r40"),
         (SIZES, "AsKd", "", "r4 r12", "1 AsKd r4r12"),
+        (ANY, "AsKd", "", "r6s", "0 AsKd r6"),
+        (ANY, "AsKd", "", "r6h", "0 AsKd r6"),
+        (ANY, "AsKd", "Qs7h2c", "r6 c / x b6s", "0 AsKd|Qs7h2c r6ccr12"),
+        (ANY, "AsKd", "Qs7h2c", "r6c/b6sr18s", "0 AsKd|Qs7h2c r6cr12r24"),
+        (ANY, "AsKd", "Qs7h2c", "r6 c / x b12h", "0 AsKd|Qs7h2c r6ccr12"),
+        ("nolimit_leduc", "Ks", "", "r3s", "1 Ks r4"),  # beside the ante
     ],
 )
 def test_ways_to_write_a_position(name, hand, board, actions, told):
     (found,) = position(game(name), None, hand, board, actions)
     assert game(name).infoset_name(found) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "hand", "board", "actions", "count"),
+    [
+        (LIMIT, "AK", "", "", 16),
+        (LIMIT, "KAs", "", "", 4),
+        (LIMIT, "A K o", "", "", 12),
+        (LIMIT, "22", "", "", 6),
+        (LIMIT, "AKs", "As7h2c", "rc", 3),
+        (LIMIT, "AA", "As7h2c", "rc", 3),
+        ("leduc", "K", "Kh", "cc", 1),
+    ],
+)
+def test_a_class_of_hands_is_all_its_combinations(name, hand, board, actions, count):
+    definition = game(name)
+    found = position(definition, None, hand, board, actions)
+    words = {definition.infoset_name(record).split(" ")[1].split("|")[0] for record in found}
+    assert len(words) == len(found) == count
+    held = sorted(hand.replace(" ", "")[: definition.hole_cards])
+    assert all(sorted(word[::2]) == held for word in words)
+    if hand[-1] in "so":
+        assert all((word[1] == word[3]) == (hand[-1] == "s") for word in words)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +121,18 @@ def test_ways_to_write_a_position(name, hand, board, actions, told):
         ),
         (LIMIT, "AsKd", "As7h2c", "rc", "board: As is in the hand too"),
         (LIMIT, "AsKd", "Qs7hQs", "rc", "board: Qs is there twice"),
+        (LIMIT, "AAs", "", "", "hand: there is no AAs$"),
+        (LIMIT, "AKsx", "", "", "hand: 'Ks' in 'AKsx'|'AK' in 'AKsx' is no card"),
+        ("leduc", "K", "KsKh", "cc", "board: 'KsKh' is 2 cards"),
+        (LIMIT, "AA", "AsAcAh", "rc", "hand: there is no AA beside this board$"),
+        (
+            ANY,
+            "AsKd",
+            "Qs7h2c",
+            "r6 c / x b6",
+            "the 4th, b6: is not allowed here; allowed: c, r8 to r200 over the whole hand, which is"
+            " r2s to r194s on this street$",
+        ),
         (ANY, "AsKd", "", "r", "the 1st, r: say to how many chips; allowed: f, c, r4 to r200"),
         (ANY, "AsKd", "", "r3", "the 1st, r3: is not allowed here; allowed: f, c, r4 to r200"),
         (SIZES, "AsKd", "", "r5", "the 1st, r5: is not allowed here; allowed: f, c, r4, r6, r40"),

@@ -103,6 +103,32 @@ def test_the_value_is_that_of_the_players_critic():
     assert f"value: {advice.value / 2:+.2f} big blinds" in advice.text(False)
 
 
+def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
+    definition = game("limit_holdem")
+    player = load_algorithm("ppo", definition).players()["current"]
+    records = position(definition, None, "AKs", "As7s2c", "rc")
+    mean = advice_of(definition, player, "it", records, False, "AKs")
+    each = [advice_of(definition, player, "it", one[None], False) for one in records]
+    for number, choice in enumerate(mean.choices):
+        chances = [one.choices[number].chance for one in each]
+        assert min(chances) < choice.chance < max(chances)
+        assert choice.chance == pytest.approx(np.mean(chances))
+    assert mean.value == pytest.approx(np.mean([one.value for one in each]))
+    assert (mean.plain()["infoset"], mean.plain()["combinations"]) == ("0 AKs|As7s2c rc", 3)
+    pair = told(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "grid=false")
+    assert "with 22, the mean over its 6 combinations, first to act" in pair
+
+
+def test_what_an_amount_means_is_told(capsys):
+    asked = ["game=nolimit_holdem", "player=uniform", "grid=false", "hand=AsKd", "board=Qs7h2c"]
+    words = told(capsys, *asked, "actions=r6 c / x b6s")
+    assert "blinds and antes included: r12 is r6s, 6 on its street" in words
+    assert "raise_18 (12 on this street)" in words
+    answer = json.loads(told(capsys, *asked, "actions=r6 c / x b6s", "json=true"))
+    assert [answer["actions"][2][key] for key in ("to", "on_street")] == [18, 12]
+    assert "amounts are" not in told(capsys, *asked[:-1], "actions=r6")
+
+
 def test_few_of_many_raises_are_told_and_the_rest_together(capsys):
     out = told(capsys, "game=nolimit_holdem", "player=uniform", "hand=AsKd", "grid=false")
     rows = [line.split() for line in out.splitlines() if "%" in line]

@@ -119,6 +119,14 @@ def test_a_run_as_a_page(capsys, monkeypatch):
     assert "threads" not in marked
 
 
+def test_a_second_report_of_a_run_replaces_the_first(refused):
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    for words in ([], [], ["out=other.html"]):
+        assert code("report", str(folder), "hands=0", *words) == 0
+    assert "other.html is there already" in refused("report", str(folder), "out=other.html")
+
+
 def test_several_runs_begin_with_their_comparison(refused):
     for seed in (0, 1):
         assert code(*TRAIN, f"seed={seed}") == 0

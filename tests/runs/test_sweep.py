@@ -216,6 +216,14 @@ def test_jobs_side_by_side_save_their_work_when_their_parent_is_killed() -> None
     assert all(manifest["checkpoint"] is not None for manifest in manifests)
 
 
+def test_a_folder_whose_name_reads_like_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Path("a${x}b")
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert code(*TRAIN, "-m", "seed=1,2") == 0
+    assert len(runs()) == 2
+
+
 def test_jobs_of_ones_own_names() -> None:
     jobs = ["-m", "algo=cfr,cfr_plus", "seed=1,2", "name=one_${seed}", "outputs=there"]
     assert code(*anew(TRAIN, *jobs)) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -218,6 +219,18 @@ def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("RANK", "one")
     assert refused("train", "algo=ppo").startswith("RANK: one is no whole number")
     assert not Path("outputs").exists()
+
+
+def test_shared_memory_that_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: Any) -> None:  # as the system says it of a semaphore
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    monkeypatch.setattr("poker_rl.runs.launch.Nearby", missing)
+    assert code("train", "algo=ppo", "budget=10", "workers=2") == 1
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == "poker-rl: /dev/shm: No such file or directory"
 
 
 def test_more_workers_than_cores_are_told(

@@ -302,7 +302,7 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         ([HANDS.format("3")], "space.algo.hands: 3 is neither; allowed: {"),
         ([HANDS.format("{low: 3, high: 2, log: true}")], "space.algo.hands.low: 3 is not below"),
         ([HANDS.format("{low: 0, high: 2, log: true}")], "space.algo.hands.low: 0 has no log"),
-        ([HANDS.format("{low: 1, high: .inf, log: true}")], "space.algo.hands.high: is not finite"),
+        ([HANDS.format("{low: 1, high: inf, log: true}")], "space.algo.hands.high: is not finite"),
         ([HANDS.format("{low: 1, high: 2}")], "space.algo.hands.log: missing; "),
         ([HANDS.format("{low: 1.5, high: 2.5, log: false}")], "algo.hands: 1.5 is not an integer"),
         ([HANDS.format("{choices: []}")], "space.algo.hands.choices: [] is not a list"),

@@ -6,7 +6,8 @@ The letters are those of the transcripts in `tests/games`; docs/advise.md has al
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import chain, combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.poker.table import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
-LETTERS = re.compile(r"[fckx]|[br]\d*|/")
+LETTERS = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
+AMOUNT = re.compile(r"[br](\d+)([hs]?)")  # chips over the hand (h or nothing), on its street (s)
 WORDS = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
 CHECKS, FACING_NOTHING = ("x", "k"), ("x", "k", "b")
 
@@ -26,14 +28,22 @@ OnePoker = Poker | NoLimit
 AnyPoker = OnePoker | DrawnSeats
 
 
+class Bet(NamedTuple):
+    """A bet or raise, by the chips that its seat has put in with it."""
+
+    to: int  # over the whole hand, blinds and ante included
+    on_street: int  # on its street, blinds included
+
+
 def position(game: AnyPoker, seats: int | None, hand: str, board: str, actions: str) -> np.ndarray:
     """The table after these actions, an array of one record; the seat to act holds the hand.
 
-    The other seats, and the board that is still to come, have any cards that are left.
+    For a class of hands, such as `AKs`, a record for each of its combinations that the board
+    leaves. The other seats, and the board that is still to come, have any cards that are left.
 
     Args:
         seats: dealt in; None where the game fixes them.
-        hand: the hole cards of the seat to act, as in `AsKd`.
+        hand: the hole cards of the seat to act, as in `AsKd`, or a class, see `combinations_of`.
         board: the cards face up, as in `Qs7h2c`.
         actions: everything since the deal, as in `r c / b r`.
 
@@ -47,12 +57,57 @@ def position(game: AnyPoker, seats: int | None, hand: str, board: str, actions: 
     with about("actions"):
         walk(game, tables, actions)
     shown = sum(played.board_cards[: tables.records["street"][0] + 1])
-    own = cards_of(played, "hand", hand, played.hole_cards, f"{game.name} deals")
+    hands = combinations_of(played, hand)
+    is_class = hands is not None
+    if hands is None:
+        hands = [cards_of(played, "hand", hand, played.hole_cards, f"{game.name} deals")]
     face_up = cards_of(played, "board", board, shown, "after these actions there are")
-    for card in face_up:
-        if card in own:
-            raise Refused(f"board: {named(played, card)} is in the hand too")
-    return with_cards(game, tables.records[0], np.array([own]), face_up)
+    left = [own for own in hands if not set(own) & set(face_up)]
+    if not left and is_class:
+        raise Refused(f"hand: there is no {hand}{' beside this board' * bool(face_up)}")
+    if not left:
+        both = next(card for card in face_up if card in hands[0])
+        raise Refused(f"board: {named(played, both)} is in the hand too")
+    return with_cards(game, tables.records[0], np.array(left), face_up)
+
+
+def combinations_of(game: OnePoker, text: str) -> list[list[int]] | None:
+    """Return the hands of a class: `AK` any ace and king, `AKs` suited, `AKo` offsuit, `22` pairs.
+
+    With one hole card a class is a rank, such as `K`. None if the text is no class.
+    """
+    packed, held = "".join(text.split()), game.hole_cards
+    ranks, kind = sorted(packed[:held]), packed[held:]
+    is_class = len(ranks) == held and set(ranks) <= set(game.ranks)
+    if len(game.suits) == 1 or not is_class or kind not in (("", "s", "o") if held == 2 else ("",)):
+        return None
+    hands = [list(hand) for hand in combinations(range(game.cards), held)]
+    suits = len(game.suits)
+    return [
+        hand
+        for hand in hands
+        if sorted(game.ranks[card // suits] for card in hand) == ranks
+        and (kind == "" or (len({card % suits for card in hand}) == 1) == (kind == "s"))
+    ]
+
+
+def bets_before(game: AnyPoker, record: np.void) -> tuple[list[Bet], np.ndarray]:
+    """Return the bets and raises of a table so far, and what each seat had put in, [seats], before
+    its street began; on the first street that is the ante."""
+    played = at_table(game, int(record["variant"]))
+    tables = Tables(game, 1, 0)
+    tables.deal(decks=record["deck"][None, : played.dealt], variants=int(record["variant"]))
+    before = tables.records["paid"][0, : played.seats] - np.array(played.blinds or 0)
+    bets = []
+    for action in record["line"][: record["moves"]].astype(np.int64):
+        seat, street = int(tables.records["to_act"][0]), int(tables.records["street"][0])
+        tables.step(np.array([action]))
+        paid = tables.records["paid"][0, : played.seats].copy()
+        if action >= RAISE:
+            bets.append(Bet(int(paid[seat]), int(paid[seat] - before[seat])))
+        if tables.records["street"][0] > street:
+            before = paid
+    return bets, before
 
 
 def at_table(game: AnyPoker, variant: int) -> OnePoker:
@@ -164,8 +219,9 @@ def words_of(text: str) -> list[str]:
         else:
             number = sum(word != "/" for word in found) + 1
             raise Refused(
-                f"the {ordinal(number)}, {part}: is no action; write f, c, r or in no-limit r12,"
-                " or words such as fold, and / between streets"
+                f"the {ordinal(number)}, {part}: is no action; write f, c, r or in no-limit r12"
+                " (chips over the whole hand) or r12s (on this street), or words such as fold, and"
+                " / between streets"
             )
     return found
 
@@ -182,14 +238,16 @@ def action_of(game: AnyPoker, tables: Tables, word: str, place: str) -> int:
         action for action in np.flatnonzero(legal).tolist() if game.action_name(action) == word
     }
     facing = bool(legal[FOLD])
+    before = int(bets_before(game, tables.records[0])[1][tables.records["to_act"][0]])
     if word == "f" and facing:
         meant = {FOLD}
     elif word == "c" or (word in CHECKS and not facing):
         meant = {CALL}
     elif word == "r" or (word == "b" and not facing):
         meant = set(bets)
-    elif word[0] == "r" or (word[0] == "b" and not facing):
-        meant |= {action for action, to in bets.items() if word[1:] == str(to)}
+    elif (amount := AMOUNT.fullmatch(word)) and (word[0] == "r" or not facing):
+        to = int(amount[1]) + before * (amount[2] == "s")
+        meant = {action for action in bets if bets[action] == to}
     if len(meant) == 1:
         return int(meant.pop())
     if meant:
@@ -200,7 +258,7 @@ def action_of(game: AnyPoker, tables: Tables, word: str, place: str) -> int:
         why = "there is a bet to call already"
     else:
         why = "there is no bet to fold to" if word == "f" else "is not allowed here"
-    raise Refused(f"{place}: {why}; allowed: {allowed(legal, bets)}")
+    raise Refused(f"{place}: {why}; allowed: {allowed(legal, bets, before)}")
 
 
 def raises(game: AnyPoker, tables: Tables) -> dict[int, int]:
@@ -216,16 +274,25 @@ def raises(game: AnyPoker, tables: Tables) -> dict[int, int]:
     return dict(zip(actions.tolist(), paid.tolist(), strict=True))
 
 
-def allowed(legal: np.ndarray, bets: dict[int, int]) -> str:
-    """The letters of what the seat to act may do."""
+def allowed(legal: np.ndarray, bets: dict[int, int], before: int) -> str:
+    """The letters of what the seat to act may do.
+
+    Args:
+        before: chips that the seat had put in before this street.
+    """
     sizes = sorted(bets.values())
-    if len(sizes) < 2:
-        some = ["r"] * len(sizes)
-    elif sizes[-1] - sizes[0] == len(sizes) - 1:
-        some = [f"r{sizes[0]} to r{sizes[-1]}"]
-    else:
-        some = [f"r{to}" for to in sizes]
-    return ", ".join(chain(["f"] * bool(legal[FOLD]), "c", some))
+
+    def written(before: int, ending: str) -> list[str]:
+        if len(sizes) > 1 and sizes[-1] - sizes[0] == len(sizes) - 1:
+            return [f"r{sizes[0] - before}{ending} to r{sizes[-1] - before}{ending}"]
+        return [f"r{to - before}{ending}" for to in sizes]
+
+    some = ["r"] * len(sizes) if len(sizes) < 2 else written(0, "")
+    all_of_it = ", ".join(chain(["f"] * bool(legal[FOLD]), "c", some))
+    if len(sizes) < 2 or not before:
+        return all_of_it
+    here = ", ".join(written(before, "s"))
+    return f"{all_of_it} over the whole hand, which is {here} on this street"
 
 
 def ordinal(number: int) -> str:
