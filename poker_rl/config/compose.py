@@ -219,8 +219,8 @@ def launch_settings(launcher: Sequence[str], folder: Path) -> DictConfig:
     Raises:
         Refused: if they can't be read or are of nothing that there is.
     """
-    plain = str(folder.absolute()).replace("${", "\\${")  # which would refer to a setting
-    inside = [f"hydra.sweep.dir={quoted(plain)}", "hydra.sweep.subdir=."]
+    path = str(folder.absolute()).replace("${", "\\${")  # which would refer to a setting
+    inside = [f"hydra.sweep.dir={quoted(path)}", "hydra.sweep.subdir=."]
     return composed_by_hydra(None, [*QUIET, *launcher, *inside])
 
 
