@@ -120,12 +120,13 @@ class Advice:
         _, cards, line = (*played.infoset_name(record).split(" "), "")[:3]
         own, _, board = cards.partition("|")
         seat = int(record["to_act"])
-        price, stacks = int(record["price"]), played.stack_of
-        call = min(price, stacks[seat] if stacks else price) - int(record["paid"][seat])
+        price, dead = int(record["price"]), played.dead_antes
+        most = price if played.stack_of is None else played.stack_of[seat] - dead[seat]
+        call = min(price, most) - int(record["paid"][seat])
         words = [f"{seat_name(played, seat)} with {own}"]
         words += [f"board {board}"] * bool(board)
         words.append(f"after {line}" if line else "first to act")
-        pot = f"pot {int(record['paid'].sum())} chips, {call} to call"
+        pot = f"pot {int(record['paid'].sum()) + sum(dead)} chips, {call} to call"
         return f"{self.game.name}, {self.player}\n{', '.join(words)}; {pot}"
 
     def _bars(self) -> str:
@@ -205,7 +206,7 @@ def advice_of(game: AnyPoker, player: Player, name: str, records: np.ndarray, gr
     legal = tables.legal()[0]
     choices = []
     for action in np.flatnonzero(legal).tolist():
-        word = game.action_name(action)
+        word = game.move_name(records[0], action)
         if action == CALL and not legal[FOLD]:
             word = "check"
         elif action in bets and word != f"raise_{bets[action]}":
