@@ -7,6 +7,9 @@ actions, in no-limit the chips they are to, and chips won have to be the same; t
 is told, with exit code 1. The game `stacks` is no-limit hold'em with two to nine seats and stacks
 of their own, drawn for every few hands; every other one has `short_bets_reopen`, as PokerKit does.
 In the others PokerKit's raises count unless the rules of tournaments, read anew here, forbid them.
+`limit_stacks` is fixed-limit hold'em and `short_deck` short-deck hold'em, both with stacks, and
+half of the time antes, of their own. Who may raise after a short all-in in fixed limit is read from
+the rules of tournaments alone, since PokerKit asks for a whole bet where they ask for half of one.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ import numpy as np
 from poker_rl.config.build import build
 from poker_rl.config.options import option
 from poker_rl.config.settings import Refused
-from poker_rl.games.cards import THREE, card_name
+from poker_rl.games.cards import SHORT_DECK_RANKS, THREE, card_name
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.drawn_seats import DrawnSeats
 from poker_rl.games.poker.game import PokerGame
@@ -36,7 +39,7 @@ from poker_rl.games.tables import Tables
 
 GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
 GAMES += ["limit_holdem_2to9"]
-STACKS = "stacks"
+STACKS, LIMIT_STACKS, SHORT_DECK = DRAWN = ("stacks", "limit_stacks", "short_deck")
 BATCH = 1000  # hands played here before they are played there
 HANDS_OF_STACKS = 10  # before new ones are drawn
 TIES = 5  # of so many hands of hold'em, one whose showdown is a tie of all who are left
@@ -77,7 +80,7 @@ class Hand(NamedTuple):
             moves = "".join("fcr"[d.action] + (f"{d.to}" if d.to else "") for d in self.decisions)
             cards = " ".join(card_name(c, self.game.ranks, self.game.suits) for c in self.deck)
             where = f"{self.game.name}, cards {cards}, actions {moves}"
-            if isinstance(self.game, NoLimit):
+            if self.game.stack_of:
                 where += f", stacks {self.game.stack_of}, ante {self.game.ante}"
             raise Difference(f"{where}: {what} {ours} here, {theirs} there")
 
@@ -91,7 +94,8 @@ def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
     generator = np.random.default_rng(seed)
     tables = Tables(game, min(BATCH, hands), seed)
     weights = np.resize(WEIGHTS, (len(tables.records), 3))
-    no_limit = isinstance(variant(game, tables.records[0]), NoLimit)
+    first_game = variant(game, tables.records[0])
+    no_limit, has_stacks = isinstance(first_game, NoLimit), first_game.stack_of is not None
     for first in range(0, hands, BATCH):
         tables.deal()
         for record in tables.records[::TIES]:
@@ -113,7 +117,7 @@ def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
             put = tables.records["paid"][rows, seats]
             for i, row in enumerate(rows):
                 here = Decision(int(seats[i]), np.flatnonzero(kinds[i]).tolist(), int(kind[i]))
-                if no_limit:
+                if has_stacks:
                     raises = (RAISE + np.flatnonzero(legal[i, RAISE:])).tolist()
                     to = int(put[i]) if kind[i] == RAISE else 0
                     here = here._replace(raises=raises, chosen=int(actions[i]), to=to)
@@ -138,25 +142,25 @@ def some_raise(raises: np.ndarray, record: np.void, generator: np.random.Generat
     return int(generator.choice(kinds, p=[0.4, 0.2, 0.1, 0.3]))
 
 
-def games_of_stacks(count: int, seed: int) -> Iterator[NoLimit]:
-    """No-limit hold'em with two to nine seats by turns; stacks, ante and bet sizes are drawn."""
+def games_of_stacks(count: int, seed: int, name: str = STACKS) -> Iterator[NoLimit | Poker]:
+    """Hold'em with two to nine seats by turns; stacks, antes and bet sizes are drawn."""
     generator = np.random.default_rng(seed)
     for i in range(count):
-        while (game := game_of_stacks(2 + i // 2 % 8, i % 2 == 0, generator)) is None:
+        while (game := game_of_stacks(2 + i // 2 % 8, i % 2 == 0, generator, name)) is None:
             pass
         yield game
 
 
 def game_of_stacks(
-    seats: int, short_bets_reopen: bool, generator: np.random.Generator
-) -> NoLimit | None:
+    seats: int, short_bets_reopen: bool, generator: np.random.Generator, name: str
+) -> NoLimit | Poker | None:
     """One of them; None where the blinds leave nobody a decision."""
     blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
     ante = int(generator.integers(2))
     stacks = np.exp(generator.uniform(0, np.log(generator.choice([10, 60, 300])), seats))
     settings = {
         **option("game", "nolimit_holdem"),
-        "name": STACKS,
+        "name": name,
         "seats": seats,
         "blinds": blinds,
         "openers": [1 if seats == 2 else 2 % seats, 0, 0, 0],
@@ -166,6 +170,19 @@ def game_of_stacks(
         "stacks": np.maximum(stacks.round().astype(int), np.array(blinds) + ante).clip(1).tolist(),
         "bet_sizes": [0.33, 0.5, 1.0, 2.01, "all_in"] if generator.random() < 0.25 else [],
     }
+    if name != STACKS and generator.random() < 0.5:
+        antes = generator.integers(0, 4, seats)
+        settings["ante"] = antes.tolist()
+        settings["stacks"] = (np.array(settings["stacks"]) + antes).tolist()
+    if name == SHORT_DECK:
+        settings |= {"ranks": SHORT_DECK_RANKS, "ranking": "short_deck"}
+    if name == LIMIT_STACKS:
+        small = int(generator.integers(2, 6))
+        betting = {"raise_sizes": [small, small, 2 * small, 2 * small]}
+        betting["max_raises"] = generator.integers(1, 5, 4).tolist()
+        own = [*option("game", "limit_holdem"), "stacks"]
+        settings = {**{key: settings[key] for key in own if key in settings}, **betting}
+        settings["_target_"] = f"{Poker.__module__}.{Poker.__name__}"
     with suppress(Refused):
         return build(settings, "game")
     return None
@@ -191,18 +208,22 @@ def variant(game: PokerGame | DrawnSeats, record: np.void) -> PokerGame:
 class TournamentStreet:
     """Whether the betting of a street is open, by the tournament directors' rules 43 and 47 (TDA).
 
+    No-limit:
+
     "An all-in wager (or cumulative multiple short all-ins) totaling less than a full bet or raise
     will not reopen betting for players who have already acted and are not facing at least a full
     bet or raise when the action returns to them"; a full raise is "at least equal to the largest
-    prior bet or raise of the current betting round".
+    prior bet or raise of the current betting round". "In limit, at least 50% of a full bet or raise
+    is required to re-open betting for players who have already acted."
     """
 
-    def __init__(self, smallest_bet: int) -> None:
+    def __init__(self, smallest_bet: int, limit: bool) -> None:
         self.already_acted: set[int] = set()
         self.full_bet_or_raise = smallest_bet
+        self.share = Fraction(1, 2) if limit else Fraction(1)
 
     def is_open_to(self, seat: int, facing: int) -> bool:
-        return seat not in self.already_acted or facing >= self.full_bet_or_raise
+        return seat not in self.already_acted or facing >= self.share * self.full_bet_or_raise
 
     def act(self, seat: int, raised_by: int) -> None:
         self.already_acted.add(seat)
@@ -212,22 +233,27 @@ class TournamentStreet:
 def pokerkit(hand: Hand) -> None:
     """Play a hand of hold'em in PokerKit, whose players are our seats."""
     state, game = pokerkit_state(hand.game), hand.game
-    tournament = isinstance(game, NoLimit) and not game.short_bets_reopen
+    limit = isinstance(game, Poker)
+    tournament = limit or (isinstance(game, NoLimit) and not game.short_bets_reopen)
     hand.expect("blinds", game.blinds or [0] * game.seats, list(state.bets))
     cards = [card_name(card, game.ranks, game.suits) for card in hand.deck]
     for seat in range(game.seats):
         first = seat * game.hole_cards
         state.deal_hole("".join(cards[first : first + game.hole_cards]), seat)
     board, street = cards[game.seats * game.hole_cards :], 0
-    smallest_bet = state.streets[0].min_completion_betting_or_raising_amount
-    betting = TournamentStreet(smallest_bet)  # which no-limit alone asks, with one for all streets
+
+    def begun_street() -> TournamentStreet:
+        bet = state.streets[street].min_completion_betting_or_raising_amount
+        return TournamentStreet(bet, limit)
+
+    betting = begun_street()
 
     def deal_board() -> None:
         nonlocal board, street, betting
         while state.can_deal_board() or state.can_show_or_muck_hole_cards():
             if state.can_deal_board():
                 street += 1
-                betting = TournamentStreet(smallest_bet)
+                betting = begun_street()
                 count = game.board_cards[street]
                 state.deal_board("".join(board[:count]))
                 board = board[count:]
@@ -237,6 +263,9 @@ def pokerkit(hand: Hand) -> None:
     for decision in hand.decisions:
         deal_board()
         hand.expect("seat to act", decision.seat, state.actor_index)
+        if limit:  # as if no raise had been short
+            state.consecutive_short_all_in_amounts.clear()
+            state.completion_betting_or_raising_amount = 0
         add_up_all_ins(state)
         legal = [state.can_fold(), state.can_check_or_call(), state.can_complete_bet_or_raise_to()]
         facing, price = state.checking_or_calling_amount or 0, max(state.bets)
@@ -244,11 +273,12 @@ def pokerkit(hand: Hand) -> None:
             legal[RAISE] = False
         hand.expect("legal actions", decision.legal, np.flatnonzero(legal).tolist())
         to = None
-        if isinstance(game, NoLimit):
+        if game.stack_of:
             seat = decision.seat
             before = game.stack_of[seat] - state.stacks[seat] - state.bets[seat]
+            before -= game.dead_antes[seat]
             amounts = raise_amounts(game, state, before) if legal[RAISE] else []
-            if game.bet_sizes:
+            if game.listed_sizes != []:
                 hand.expect("number of raises", len(decision.raises), len(amounts))
             else:
                 hand.expect("raises", decision.raises, amounts)
@@ -287,15 +317,15 @@ def add_up_all_ins(state: Any) -> None:
         state.consecutive_short_all_in_amounts.clear()
 
 
-def raise_amounts(game: NoLimit, state: Any, before: int) -> list[int]:
+def raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
     """The chips that legal raises are to, over the whole hand; `before` were put in before."""
     low = state.min_completion_betting_or_raising_to_amount
     high = state.max_completion_betting_or_raising_to_amount
-    if not game.bet_sizes:
+    if not game.listed_sizes:
         return list(range(low + before, high + before + 1))
     pot = state.total_pot_amount + state.checking_or_calling_amount
-    amounts = {high if size == "all_in" else 0 for size in game.bet_sizes}
-    for size in game.bet_sizes:
+    amounts = {high if size == "all_in" else 0 for size in game.listed_sizes}
+    for size in game.listed_sizes:
         if size != "all_in":
             by = math.floor(Fraction(str(size)) * pot + Fraction(1, 2))
             amounts.add(max(low, min(high, max(state.bets) + by)))
@@ -328,6 +358,7 @@ def pokerkit_state(game: PokerGame) -> Any:
         Deck,
         Opening,
         RhodeIslandHoldemHand,
+        ShortDeckHoldemHand,
         StandardHighHand,
         State,
         Street,
@@ -340,15 +371,21 @@ def pokerkit_state(game: PokerGame) -> Any:
     }
     raises: list[tuple[int, int | None]]
     if isinstance(game, NoLimit):
-        structure, stacks = BettingStructure.NO_LIMIT, game.stack_of
+        structure = BettingStructure.NO_LIMIT
         raises = [(game.min_bet, None)] * len(game.board_cards)
     else:
-        structure, stacks = BettingStructure.FIXED_LIMIT, [game.most_chips + 1] * game.seats
+        structure = BettingStructure.FIXED_LIMIT
         raises = list(zip(game.raise_sizes, game.max_raises, strict=True))
+    order = -1 if game.seats == 2 else 1  # heads-up it gives the first entry to the second player
+    deck, kind = Deck.STANDARD, StandardHighHand
+    if in_three_cards(game):
+        kind = RhodeIslandHoldemHand
+    elif game.ranking == "short_deck":
+        deck, kind = Deck.SHORT_DECK_HOLDEM, ShortDeckHoldemHand
     return State(
         tuple(automation for automation in Automation if automation not in by_hand),
-        Deck.STANDARD,
-        (RhodeIslandHoldemHand if in_three_cards(game) else StandardHighHand,),
+        deck,
+        (kind,),
         tuple(
             Street(
                 False,
@@ -362,11 +399,11 @@ def pokerkit_state(game: PokerGame) -> Any:
             for i, (count, (size, most)) in enumerate(zip(game.board_cards, raises, strict=True))
         ),
         structure,
-        True,
-        game.ante,
-        (min(filter(None, game.blinds)), max(game.blinds)) if game.blinds else 0,
+        not any(game.dead_antes),  # antes that differ are not trimmed to the smallest
+        game.antes[::order],
+        game.blinds[::order] or 0,
         0,
-        stacks,
+        game.stack_of or [game.most_chips + 1] * game.seats,
         game.seats,
     )
 
@@ -442,11 +479,11 @@ def universal_poker(game: Poker) -> Any:
 
 
 def counts_of(hand: Hand, winners: int) -> dict[str, int]:
-    """Odd chips in a limit game, which has one pot; in no-limit the seats that were all-in."""
-    if not isinstance(hand.game, NoLimit):
+    """Odd chips in a game without stacks, which has one pot; else the seats that were all-in."""
+    if hand.game.stack_of is None:
         return {"odd chips": sum(hand.paid) % winners}
-    stacks = zip(hand.paid, hand.game.stack_of, strict=True)
-    return {"all-ins": sum(put == stack for put, stack in stacks)}
+    stacks = zip(hand.paid, hand.game.dead_antes, hand.game.stack_of, strict=True)
+    return {"all-ins": sum(put + dead == stack for put, dead, stack in stacks)}
 
 
 def compare(game: PokerGame | DrawnSeats, engine: Engine, hands: int, seed: int) -> Counter[str]:
@@ -482,17 +519,18 @@ def main() -> None:
     if given.seed < 0:
         parser.error(f"--seed {given.seed}: at least 0")
     try:
-        built = [None if name == STACKS else holdem(name) for name in given.games]
+        built = [None if name in DRAWN else holdem(name) for name in given.games]
     except Refused as error:
         parser.error(str(error))
     for name, game in zip(given.games, built, strict=True):
         hands = given.hands // len(given.games)
         if game is None:
-            games: list[Any] = list(games_of_stacks(hands // HANDS_OF_STACKS, given.seed))
+            games: list[Any] = list(games_of_stacks(hands // HANDS_OF_STACKS, given.seed, name))
             report(name, "PokerKit", games, pokerkit, HANDS_OF_STACKS, given.seed)
             continue
         report(name, "PokerKit", [game], pokerkit, hands, given.seed)
-        if game.seats == 2 and isinstance(game, Poker) and not in_three_cards(game):
+        limit = isinstance(game, Poker) and game.stacks is None
+        if game.seats == 2 and limit and not in_three_cards(game):
             engine = open_spiel(universal_poker(game))
             report(name, "OpenSpiel", [game], engine, given.hands, given.seed)
 
@@ -501,13 +539,14 @@ def holdem(name: str) -> PokerGame | DrawnSeats:
     """A game that PokerKit plays too.
 
     Raises:
-        Refused: if there is no such game, or it is not played with 52 cards and a board.
+        Refused: if there is no such game, or it is not played with 52 cards or a short deck, and a
+            board.
     """
     game = build(option("game", name), "game")
     each = game.games[0] if isinstance(game, DrawnSeats) else game
-    if isinstance(each, PokerGame) and each.cards == 52 and sum(each.board_cards):
+    if isinstance(each, PokerGame) and sum(each.board_cards) and (each.cards == 52 or each.ranking):
         return game
-    raise Refused(f"{name}: allowed: {STACKS} and the games of hold'em with 52 cards")
+    raise Refused(f"{name}: allowed: {', '.join(DRAWN)} and the games of hold'em")
 
 
 def report(name: str, other: str, games: list[Any], engine: Engine, hands: int, seed: int) -> None:

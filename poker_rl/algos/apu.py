@@ -58,6 +58,7 @@ from poker_rl.config.settings import (
     Refused,
     Share,
 )
+from poker_rl.games.poker.game import PokerGame
 from poker_rl.games.poker.hands import Hands
 from poker_rl.learning.agents import Agents, Given, Seats
 from poker_rl.learning.earlier import EarlierSelves, EarlierSettings
@@ -76,7 +77,8 @@ class APU(NetworkLearner):
     """The learner; `progress.updates` are gradient steps, whoever takes them.
 
     Raises:
-        Refused: if the game keeps no actions, a period is no whole number of iterations, or there
+        Refused: if the game keeps no actions or has antes by seat where the reward is of chips put
+            in, a period is no whole number of iterations, or there
             is an opponent where several agents are to learn.
     """
 
@@ -110,6 +112,8 @@ class APU(NetworkLearner):
         self._refuse(given)
         game = given.game
         self._hands = Hands(game)
+        if self.reward == "published" and isinstance(game, PokerGame) and any(game.dead_antes):
+            raise Refused("reward: published needs antes that are equal; allowed here: payoff")
         self._episode = game.seats  # hands
         self._unit = game.unit_chips * self.reward_unit
         many = self.update in ("apu", "apu_ctrl")

@@ -54,7 +54,7 @@ def build(node: object, key: str, **runtime: Any) -> Any:
             field, _, _ = str(error).partition(":")
             if field in runtime:
                 raise
-            link = "." if field.partition(".")[0] in {"_target_", *settings} else ": "
+            link = "." if field.partition(".")[0] in {"_target_", *takes(target)} else ": "
             raise Refused(f"{key}{link}{error}") from None
 
 
@@ -105,18 +105,25 @@ def takes(target: type[Any]) -> list[str]:
 def convert_fields(
     target: type[Any], node: Mapping[str, Any], key: str, runtime: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A node's values as the dataclass declares them, one for each field not in `runtime`."""
-    names = [f.name for f in dataclasses.fields(target) if f.init and f.name not in runtime]
+    """A node's values as the dataclass declares them, one for each field not in `runtime`.
+
+    A field whose default is None may be left out.
+    """
+    fields = [f for f in dataclasses.fields(target) if f.init and f.name not in runtime]
+    names, optional = [f.name for f in fields], {f.name for f in fields if f.default is None}
     prefix = f"{key}." if key else ""
     for name in node:
         if name not in names:
             raise Refused(f"{prefix}{name}: no such setting; {allowed(str(name), names)}")
     for name in names:
+        if name not in node and name in optional:
+            continue
         if name not in node or node[name] == "???":
             raise Refused(f"{prefix}{name}: missing; give {prefix}{name}=…")
     return {
         name: _convert(node[name], annotation_of(target, name), f"{prefix}{name}", runtime)
         for name in names
+        if name in node
     }
 
 

@@ -10,6 +10,7 @@ from math import comb
 
 import numpy as np
 
+from poker_rl.games.cards import SHORT_DECK
 from poker_rl.games.game import rule
 from poker_rl.games.poker.game import PokerGame
 from poker_rl.games.public.ranges import BLOCKED, Ranges, strengths
@@ -46,7 +47,7 @@ def edges(
     boards = np.hstack([np.tile(board, (len(rest), 1)), rest]).astype(np.int8)
     low = np.empty((len(boards), len(ranges.hands)), np.uint16)
     high = np.empty(low.shape, np.uint16)
-    _rank(ranges.hands, boards, len(game.suits), low, high)
+    _rank(ranges.hands, boards, len(game.suits), game.ranking == SHORT_DECK, low, high)
     won = np.zeros((len(own), len(ranges.hands)), np.int16)
     _meet(own, low, high, won)
     live = (high > 0).astype(np.float32)  # won of ones, which 24 bits hold exactly
@@ -56,7 +57,7 @@ def edges(
 
 
 @rule
-def _rank(hands, boards, suits, low, high):
+def _rank(hands, boards, suits, short_deck, low, high):
     """Write the strength of each hand with each board twice, [N, H], counted from 1.
 
     Where hand and board share a card, `low` has more than any strength and `high` has less, so
@@ -64,7 +65,7 @@ def _rank(hands, boards, suits, low, high):
     """
     ranks = np.empty(len(hands), np.int32)
     for i in range(len(boards)):
-        strengths(hands, boards[i], suits, ranks)
+        strengths(hands, boards[i], suits, short_deck, ranks)
         for h in range(len(hands)):
             blocked = ranks[h] == BLOCKED
             low[i, h] = 65535 if blocked else ranks[h] + 1

@@ -18,7 +18,7 @@ from poker_rl.games.game import Game, random, rule
 from poker_rl.games.hashing import hashed
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import BOARD, CARDS, SEATS, payoffs
-from poker_rl.games.poker.table import no_limit
+from poker_rl.games.poker.table import has_stacks
 
 MOST_BOARDS = 1000  # so that a flop of hold'em is exact: two seats leave 990 boards
 KEPT = 64  # shares of one deal that are kept to be used again
@@ -113,11 +113,12 @@ def same_deal(game, table, other):
 @rule
 def stake(game, table, seat):
     """The chips that a seat has put in once all who are in have called."""
+    dead = game.dead[seat]
     if table.folded[seat]:
-        return table.paid[seat]
-    if no_limit(table):
-        return min(table.price, game.stack[seat])
-    return table.price
+        return dead + table.paid[seat]
+    if has_stacks(table):
+        return dead + min(table.price, game.stack[seat])
+    return dead + table.price
 
 
 @rule
@@ -212,7 +213,7 @@ def show_down(game, table, out):
         if not table.folded[seat]:
             for i in range(game.hole):
                 table.hand[i] = table.deck[seat * game.hole + i]
-            rank = strength(table.hand, game.hole + board, game.suits)
+            rank = strength(table.hand, game.hole + board, game.suits, game.short_deck)
         if rank > best:
             best, winners = rank, 1
         elif rank == best:

@@ -145,8 +145,8 @@ def before_the_flop(game: AnyPoker, variant: int) -> list[list[tuple[str, np.voi
     bets, paid = raises(game, tables), tables.records["paid"][0]
     if bets:
         price, opener = int(tables.records["price"][0]), int(tables.records["to_act"][0])
-        pot = price + int(paid.sum()) + price - int(paid[opener])  # to what a raise by it comes
-        tables.step(np.array([min(bets, key=lambda action: abs(bets[action] - pot))]))
+        pot = int(paid.sum()) + sum(played.dead_antes) + price - int(paid[opener])
+        tables.step(np.array([min(bets, key=lambda action: abs(bets[action] - price - pot))]))
         to = f"{tables.records['price'][0] / game.unit_chips:g} {game.unit}s"
         found.append(list(_folding(game, tables, f"facing a raise to {to}")))
     return [block for block in found if block]
@@ -182,7 +182,8 @@ def on_the_flop(game: AnyPoker, variant: int) -> list[list[tuple[str, list[int],
         if tables.records["over"][0]:  # all-in by the blinds
             return []
     first = tables.records[0].copy()
-    bets, half = raises(game, tables), int(first["price"]) + int(first["paid"].sum()) // 2
+    pot = int(first["paid"].sum()) + sum(played.dead_antes)
+    bets, half = raises(game, tables), int(first["price"]) + pot // 2
     situations = [(first, "first to speak")]
     if bets:
         tables.step(np.array([min(bets, key=lambda action: abs(bets[action] - half))]))

@@ -89,7 +89,7 @@ def _rotations(
     rotation = np.arange(len(deal)) - (np.cumsum(seats) - seats)[deal]  # [B]
     dealt = dealer.records[deal] if duplicate else dealer.records[: len(deal)]
     tables = Tables(game, len(deal), 0)
-    tables.deal(decks=dealt["deck"], variants=dealt["variant"])
+    tables._deal_unchecked(dealt["deck"], dealt["variant"])
     asked = first_places(players)  # one call for equal players
     rows = np.arange(len(deal))
     while len(rows):

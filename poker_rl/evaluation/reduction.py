@@ -80,7 +80,7 @@ class Control:
     def add(self, tables: Tables, rotation: np.ndarray) -> None:
         """Play the same deals."""
         again = Tables(self._game, len(rotation), 0)
-        again.deal(decks=tables.records["deck"], variants=tables.records["variant"])
+        again._deal_unchecked(tables.records["deck"], tables.records["variant"])
         rows = np.arange(len(rotation))
         while len(rows):
             chances = policy_at(self._game, self._player, again.records.take(rows))

@@ -4,8 +4,11 @@ A hand is the best five of its cards. A hand of three cards in all is ranked as 
 straight flush, three of a kind, straight, flush, pair, high card, the rarer the better. The rest of
 this text is about the best five.
 
+In short-deck hold'em, which is played with 36 cards from six to ace, a flush beats a full house,
+and A6789 is the lowest straight.
+
 A card is `rank * suits + suit`. Ranks count from 0, the lowest; the ace is rank 12, so only a deck
-of thirteen ranks has one.
+of thirteen ranks has one, and in short-deck hold'em the highest rank is one.
 
 Strength is a table look-up. A card's key is one integer, and the keys of a hand add up to
 
@@ -37,6 +40,9 @@ MOST_CARDS = 7
 HIGH_CARD, PAIR, TWO_PAIR, TRIPS, STRAIGHT, FLUSH, FULL_HOUSE, QUADS, STRAIGHT_FLUSH = range(9)
 THREE = 3  # cards of a hand of three-card poker, in which the order of the categories is
 OF_THREE = (HIGH_CARD, PAIR, FLUSH, STRAIGHT, TRIPS, STRAIGHT_FLUSH)
+SHORT_DECK = "short_deck"  # the name of its ranking
+SHORT_DECK_RANKS = "6789TJQKA"
+SHORT_DECK_WHEEL = 0b100001111  # the ranks of A6789, a bit each
 CATEGORY_SHIFT = 12  # most classes in a category: 3,887, the pairs of two to five cards
 
 LOW_RANKS = 7
@@ -176,14 +182,42 @@ LOW, HIGH, STRENGTHS, FLUSHES = tables()
 
 # Inlining lets numba drop the reference counting of `cards`, which takes longer than the rest.
 @njit(cache=True, forceinline=True, error_model="numpy")
-def strength(cards: Any, count: int, suits: int) -> Any:
+def strength(cards: Any, count: int, suits: int, short_deck: Any = False) -> Any:
     """How strong a hand is at a showdown, the first `count` of `cards`; larger is better; int32.
 
-    One to seven cards; their strength compares only with that of as many cards.
+    One to seven cards, in short-deck hold'em five to seven; their strength compares only with that
+    of as many cards.
     """
     if count == THREE:
         return strength_of_three(cards, suits)
-    return best_five(cards, count, suits)
+    best = best_five(cards, count, suits)
+    return in_short_deck(best, cards, count, suits) if short_deck else best
+
+
+@njit(cache=True, error_model="numpy")
+def in_short_deck(best: Any, cards: Any, count: int, suits: int) -> Any:
+    """Return the strength in short-deck hold'em of five to seven cards; int32.
+
+    Args:
+        best: what `best_five` makes of them. It knows no ace below the six, so A6789 takes the
+            strength that is A2345 in a whole deck: no deck without an ace of rank 12 has that.
+    """
+    held = 0
+    for i in range(count):
+        held |= 1 << cards[i] // suits
+    if held & SHORT_DECK_WHEEL == SHORT_DECK_WHEEL:
+        best = max(best, STRAIGHT << CATEGORY_SHIFT)
+        for suit in range(suits):
+            suited = 0
+            for i in range(count):
+                if cards[i] % suits == suit:
+                    suited |= 1 << cards[i] // suits
+            if suited & SHORT_DECK_WHEEL == SHORT_DECK_WHEEL:
+                best = max(best, STRAIGHT_FLUSH << CATEGORY_SHIFT)
+    category = best >> CATEGORY_SHIFT
+    if category in (FLUSH, FULL_HOUSE):  # the two change places
+        best += (FLUSH + FULL_HOUSE - 2 * category) << CATEGORY_SHIFT
+    return np.int32(best)
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")

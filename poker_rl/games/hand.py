@@ -31,10 +31,10 @@ def replay(game: Game, hand: Hand) -> Iterator[np.ndarray]:
     """The table before each action and after the last one: arrays of one record, [1], each a copy.
 
     Raises:
-        ValueError: at an action that is illegal.
+        ValueError: if the cards are none of the game, or at an action that is illegal.
     """
     tables = Tables(game, 1, 0)
-    tables.deal(decks=np.array([hand.deck], np.int8), variants=hand.variant)
+    tables.deal(decks=np.array([hand.deck]), variants=hand.variant)
     yield tables.records.copy()
     for action in hand.actions:
         tables.step(np.array([action]))

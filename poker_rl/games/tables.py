@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 from poker_rl.config.settings import Refused
-from poker_rl.games.game import Game, choose
+from poker_rl.games.game import Game, choose, rule
 
 PARALLEL_ROWS = 16_384
 
@@ -56,7 +56,9 @@ def replay_loop(game, tables, rows, lines, counts):
         table = tables[rows[i]]
         for j in range(counts[i]):
             step(game[table.variant], table, lines[i, j])
-        illegal += table.error != 0
+            if table.error != 0:
+                illegal += 1
+                break
     return illegal
 
 
@@ -113,6 +115,24 @@ def advance_loop(game, tables, actions, observations, masks, won, over):
     return illegal
 
 
+@rule
+def first_wrong_deck(decks, dealt, cards):
+    """Return the first row whose first `dealt` cards are not different ones below `cards`, or -1.
+
+    Args:
+        decks: [B, D] int64.
+        dealt: [B] int64.
+    """
+    last_row = np.full(cards, -1)  # in which each card was seen
+    for i in range(len(decks)):
+        for j in range(dealt[i]):
+            card = decks[i, j]
+            if card < 0 or card >= cards or last_row[card] == i:
+                return i
+            last_row[card] = i
+    return -1
+
+
 @cache
 def compiled(loop: Any, rules: ModuleType, parallel: bool) -> Any:
     """`loop` with `rules` for its globals, compiled; numba keeps it on disk under its own name."""
@@ -140,7 +160,7 @@ class Tables:
 
     Raises:
         ValueError: from `step`, `replay` and `advance`, if an action was illegal or the hand was
-            over; that table is left as it was then.
+            over. That table is as it was before this action, and every other action was played.
     """
 
     def __init__(self, game: Game, count: int, seed: int) -> None:
@@ -176,15 +196,60 @@ class Tables:
         """Start new hands, with cards from `decks` [B, dealt] if given, else random ones.
 
         Args:
+            decks: the cards of each hand in the order dealt, integers. Where definitions deal
+                different numbers of cards, a row may have as many as the longest of them.
             variants: which of the game's definitions the tables given cards play, [B] or for all.
+
+        Raises:
+            ValueError: if decks or variants are none of the game; then no hand is started.
         """
         if decks is None:
             self.run(deal_loop, rows)
-        else:
-            dealt = self._all if rows is None else rows
-            self.records["deck"][dealt, : decks.shape[1]] = decks
-            self.records["variant"][dealt] = variants
-            self.run(start_loop, rows)
+            return
+        tables = self._all if rows is None else rows
+        variant = np.broadcast_to(variants, len(tables))
+        if len(variant) and not 0 <= variant.min() <= variant.max() < len(self._record):
+            raise ValueError(f"variants: {variants} is not in 0 to {len(self._record) - 1}")
+        decks = np.asarray(decks)
+        self._check_decks(decks, self._record["dealt"][variant].astype(np.int64))
+        self._deal_unchecked(decks, variant, rows)
+
+    def _deal_unchecked(
+        self, decks: np.ndarray, variants: np.ndarray, rows: np.ndarray | None = None
+    ) -> None:
+        """Start new hands with decks [B, dealt] of other tables of the game, which are its cards.
+
+        A row may have more cards than a hand needs.
+        """
+        tables = self._all if rows is None else rows
+        self.records["deck"][tables, : decks.shape[1]] = decks
+        self.records["variant"][tables] = variants
+        self.run(start_loop, rows)
+
+    def _check_decks(self, decks: np.ndarray, dealt: np.ndarray) -> None:
+        """Check that decks are integers [B, dealt], and those of a row different cards.
+
+        Args:
+            dealt: the number of cards that each hand needs, [B].
+
+        Raises:
+            ValueError: if they are not.
+        """
+        least, most = dealt.max(initial=0), self._record["dealt"].max()
+        if decks.dtype.kind not in "iu":
+            raise ValueError(f"decks: cards are integers, not {decks.dtype}")
+        if decks.ndim != 2 or len(decks) != len(dealt) or not least <= decks.shape[1] <= most:
+            raise ValueError(
+                f"decks: the shape {decks.shape} is not ({len(dealt)}, {least}), a row for each"
+                f" table with the cards of a hand"
+            )
+        shuffled = Tables(self.game, 1, 0)
+        shuffled.deal()
+        cards = int(shuffled.records["deck"].max()) + 1  # a shuffled deck holds all cards
+        wrong = first_wrong_deck(np.ascontiguousarray(decks, np.int64), dealt, cards)
+        if wrong >= 0:
+            row = decks[wrong, : dealt[wrong]].tolist()
+            raise ValueError(f"decks: {row} is not {len(row)} different cards of 0 to {cards - 1}")
 
     def definitions(self, rows: np.ndarray | None = None) -> np.ndarray:
         """The definition each table plays by, [B] records of the game's."""
@@ -260,6 +325,7 @@ class Tables:
 
     def _illegal(self, actions: Sequence[object] | np.ndarray, rows: np.ndarray) -> ValueError:
         first = int(np.flatnonzero(self.records["error"][rows])[0])
+        self.records["error"][rows] = 0  # the table takes the next action as if this had not been
         where = self.game.infoset_name(self.records[rows[first]])
         return ValueError(f"illegal action {actions[first]} at table {rows[first]}: {where}")
 

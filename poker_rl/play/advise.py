@@ -144,13 +144,14 @@ class Advice:
         _, cards, line = (*self._infoset.split(" "), "")[:3]
         own, _, board = cards.partition("|")
         seat = int(record["to_act"])
-        price, stacks = int(record["price"]), played.stack_of
-        call = min(price, stacks[seat] if stacks else price) - int(record["paid"][seat])
+        price, dead = int(record["price"]), played.dead_antes
+        most = price if played.stack_of is None else played.stack_of[seat] - dead[seat]
+        call = min(price, most) - int(record["paid"][seat])
         mean = f", the mean over its {self.combinations} combinations"
         words = [f"{seat_name(played, seat)} with {own}{mean * (self.combinations is not None)}"]
         words += [f"board {board}"] * bool(board)
         words.append(f"after {line}" if line else "first to act")
-        pot = f"pot {int(record['paid'].sum())} chips, {call} to call"
+        pot = f"pot {int(record['paid'].sum()) + sum(dead)} chips, {call} to call"
         told = f"{self.game.name}, {self.player}\n{', '.join(words)}; {pot}"
         bets = [*bets_before(self.game, record)[0], *filter(None, (c.bet for c in self.choices))]
         later = next((bet for bet in bets if bet.to != bet.on_street), None)
@@ -252,7 +253,7 @@ def advice_of(
     played = at_table(game, int(records[0]["variant"]))
     choices = []
     for action in np.flatnonzero(legal).tolist():
-        word, bet = game.action_name(action), None
+        word, bet = game.move_name(records[0], action), None
         if action == CALL and not legal[FOLD]:
             word = "check"
         elif action in amounts:

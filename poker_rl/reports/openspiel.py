@@ -1,7 +1,8 @@
 """The names that OpenSpiel gives the information sets of games that it has too.
 
-Its Kuhn poker and Leduc poker, with any number of players, number cards and actions as we do; only
-Kuhn poker's are `pass`, 0, and `bet`, 1 (Lanctot et al., arXiv:1908.09453).
+Its Kuhn poker, with any number of players, and its Leduc poker for two number cards and actions as
+we do; only Kuhn poker's are `pass`, 0, and `bet`, 1 (Lanctot et al., arXiv:1908.09453). Leduc poker
+for three is another game there: it splits an odd chip in halves, which ours gives away whole.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ SUITS = {KUHN: 1, LEDUC: 2}
 
 def twin(game: Game) -> str | None:
     """OpenSpiel's name of the same game; None if it has none."""
-    if not isinstance(game, Poker) or len(game.ranks) != game.seats + 1:
+    if not isinstance(game, Poker) or len(game.ranks) != game.seats + 1 or game.stacks:
         return None
     state = game.state()
     for name, rules in RULES.items():
         same = all(state[key] == value for key, value in (COMMON | rules).items())
-        if same and len(game.suits) == SUITS[name]:
+        if same and len(game.suits) == SUITS[name] and (name == KUHN or game.seats == 2):
             return name
     return None
 

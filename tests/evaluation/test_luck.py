@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
+from random_games import play
 from tree_values import TreeValue, expected
 
 from poker_rl.config.settings import Refused
@@ -203,3 +204,19 @@ def test_drawn_boards_come_close_to_all_of_them():
     exact = Equity(game, boards=1_712_304).values(tables.records, before)  # 48 choose 5
     np.testing.assert_allclose(exact[:, :, 1].sum(1), 1)
     assert 0 < np.abs(drawn - exact)[:, :, 1].max() < 4 * 0.5 / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("nolimit_short_deck_6p", ["game.stacks=6", "game.ante=[1,2,0,1,0,3]"]),
+        ("limit_holdem_3p", ["+game.stacks=[5,9,30]", "game.ante=[0,2,1]"]),
+        ("limit_holdem_3p", ["game.ante=[0,2,1]"]),
+    ],
+)
+def test_with_the_whole_board_equity_is_what_the_hand_pays(name, overrides):
+    """Short-deck ranking, antes by seat and stacks are counted as the rules count them."""
+    game = load_game(name, *overrides)
+    tables, _ = play(game, 200, seed=4)
+    values = Equity(game).values(tables.records, np.full(200, sum(game.board_cards)))
+    assert (values[:, :, 0] == tables.payoffs()).all()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
+from math import comb
 
 import numpy as np
 import pytest
 from numba import njit
 from phevaluator import evaluate_cards
-from pokerkit import Card, RhodeIslandHoldemLookup
+from pokerkit import Card, RhodeIslandHoldemLookup, ShortDeckHoldemLookup
 from random_games import game
 
 from poker_rl.config.settings import Refused
@@ -19,11 +20,11 @@ from poker_rl.games.tables import Tables
 
 
 @njit
-def strengths(hands, suits):
+def strengths(hands, suits, short_deck=False):
     """Strengths [N] of hands [N, count]."""
     found = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
-        found[i] = strength(hands[i], hands.shape[1], suits)
+        found[i] = strength(hands[i], hands.shape[1], suits, short_deck)
     return found
 
 
@@ -106,6 +107,59 @@ def test_order_of_three_cards_is_that_of_pokerkit():
     _, ours = np.unique(ours, return_inverse=True)
     _, theirs = np.unique(theirs, return_inverse=True)
     assert (ours == theirs).all()
+
+
+def test_every_hand_of_a_short_deck_is_counted():
+    """Straights are of six heights, A6789 the lowest; a flush beats a full house."""
+    dealt = np.array(list(combinations(range(36), 5)), np.int8)
+    found = strengths(dealt, 4, True)
+    counts = [
+        (comb(9, 5) - 6) * (4**5 - 4),  # high card
+        9 * comb(4, 2) * comb(8, 3) * 4**3,
+        comb(9, 2) * comb(4, 2) ** 2 * 7 * 4,
+        9 * comb(4, 3) * comb(8, 2) * 4**2,
+        6 * (4**5 - 4),  # straight
+        9 * comb(4, 3) * 8 * comb(4, 2),  # full house
+        4 * (comb(9, 5) - 6),  # flush
+        9 * 8 * 4,
+        6 * 4,
+    ]
+    assert np.bincount(found >> cards.CATEGORY_SHIFT).tolist() == counts
+    assert sum(counts) == comb(36, 5)
+
+
+def test_order_of_a_short_deck_is_that_of_pokerkit():
+    """Of a tenth of all hands of five, which are of every class; of seven cards the best five."""
+    generator = np.random.default_rng(1)
+    names = [card_name(card, cards.SHORT_DECK_RANKS, "cdhs") for card in range(36)]
+    dealt = np.array(list(combinations(range(36), 5)), np.int8)
+    dealt = dealt[generator.choice(len(dealt), 38_000, replace=False)]
+    lookup = ShortDeckHoldemLookup()
+    held = [tuple(Card.parse("".join(names[card] for card in hand))) for hand in dealt.tolist()]
+    theirs = np.array([lookup.get_entry(hand).index for hand in held])
+    ours = strengths(dealt, 4, True)
+    check_classes(theirs.tolist(), ours)
+    seven = hands(generator, 20_000, 7, 36)
+    best = [strengths(seven[:, list(five)], 4, True) for five in combinations(range(7), 5)]
+    assert (strengths(seven, 4, True) == np.max(best, axis=0)).all()
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ("KsQs9s8s6s", "AhAdAcKhKd"),  # a flush beats a full house
+        ("9s8h7d6cAs", "AhAdAcKhQd"),  # A6789 is a straight and beats three of a kind
+        ("Ts9h8d7c6s", "9s8h7d6cAs"),  # the lowest one
+        ("9s8s7s6sAs", "AhAdAcAsKd"),  # and a straight flush
+        ("9s8s7s6sAsThJd", "AhKhQhJh9h8c7d"),
+    ],
+)
+def test_known_comparisons_of_a_short_deck(better, worse):
+    order = [
+        strength(np.array(parse_cards(text, "6789TJQKA", "cdhs")), len(text) // 2, 4, True)
+        for text in (better, worse)
+    ]
+    assert order[0] > order[1]
 
 
 def rank_five(hand, ranks, suits, whole=5):

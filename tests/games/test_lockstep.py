@@ -12,6 +12,8 @@ import pyspiel
 import pytest
 from lockstep import (
     GAMES,
+    LIMIT_STACKS,
+    SHORT_DECK,
     Difference,
     compare,
     games_of_stacks,
@@ -94,6 +96,23 @@ def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
     assert told["hands"] == 400
     assert told["all-ins"] > 400
     assert told["split pots"] > 40
+
+
+@pytest.mark.parametrize("name", [LIMIT_STACKS, SHORT_DECK])
+def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(name):
+    """Fixed limit, and no-limit with a short deck; two seats to nine by turns."""
+    told: Counter[str] = Counter()
+    for i, each in enumerate(games_of_stacks(32, 5, name)):
+        told += compare(each, pokerkit, hands=8, seed=i)
+    assert told["hands"] == 256
+    assert told["all-ins"] > 256
+    assert told["split pots"] > 25
+
+
+def test_short_deck_holdem_beside_pokerkit():
+    told = compare(game("nolimit_short_deck_6p"), pokerkit, hands=100, seed=2)
+    assert told["hands"] == 100
+    assert told["showdowns"] > 30
 
 
 def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_so():

@@ -172,8 +172,6 @@ def test_an_illegal_action_raises_and_changes_nothing(action):
     before = tables.records.copy()
     with pytest.raises(ValueError, match=f"illegal action {action} at table 0: 0 AsAh"):
         tables.step(np.array([action]))
-    assert tables.records["error"][0]
-    tables.records["error"] = 0
     assert tables.records.tobytes() == before.tobytes()
 
 
@@ -356,9 +354,9 @@ def test_history(name):
 @pytest.mark.parametrize(("stacks", "folds"), [([100, 100], 1), ([100, 100, 100], 2)])
 def test_the_record_of_a_hand_that_ends_by_folds_is_whole(stacks, folds):
     definition = holdem(stacks)
-    record = hand(definition, " ".join(["2h 7d", "As Ad", "Kc Kd"][: len(stacks)]), 6).records[0]
+    record = hand(definition, " ".join(["2h 7s", "As Ad", "Kc Kd"][: len(stacks)]), 6).records[0]
     tables = hand(
-        definition, " ".join(["2h 7d", "As Ad", "Kc Kd"][: len(stacks)]), 6, *[FOLD] * folds
+        definition, " ".join(["2h 7s", "As Ad", "Kc Kd"][: len(stacks)]), 6, *[FOLD] * folds
     )
     over = tables.records[0]
     assert over["over"]

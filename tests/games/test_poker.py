@@ -62,6 +62,24 @@ def variant(name: str, changes: dict[str, object]) -> Poker:
         ("leduc", {"raise_sizes": [2**29, 1]}, "raise_sizes", "1,073,741,826 of the 1,073,741,827"),
         ("kuhn", {"ante": 2**31}, "ante", "at most 1,073,741,823"),
         ("limit_holdem", {"blinds": [2**31, 1]}, "blinds", "2,147,483,648 of the 2,147,483,"),
+        ("kuhn", {"ante": [1]}, "ante", "1 entries; one a seat, 2, or one number"),
+        ("kuhn", {"ante": [1, -1]}, "ante", "-1"),
+        ("kuhn", {"ante": [0, 0]}, "ante", "0 chips without blinds"),
+        ("kuhn", {"stacks": [1, 2, 3]}, "stacks", "3 entries; one a seat, 2, or one number"),
+        ("limit_holdem", {"stacks": 1}, "stacks", "of seat 0 are less than its ante and blind, 2"),
+        ("kuhn", {"ante": [0, 2], "stacks": 2}, "stacks", "2 chips of seat 1 are all its ante"),
+        ("kuhn", {"stacks": 1}, "stacks", "[1, 1] leaves nobody a decision"),
+        ("kuhn", {"stacks": 40_000}, "stacks", "40,000 chips; at most 32,767"),
+        ("limit_holdem", {"ranks": "6789TJQKA"}, "ranking", "missing; cards from six to ace"),
+        (DRAWN, {"ranks": "6789TJQKA"}, "ranking", "missing; cards from six to ace"),
+        ("limit_holdem", {"ranking": "short_deck"}, "ranking", "not of 23456789TJQKA"),
+        (
+            "leduc",
+            {"ranks": "6789TJQKA", "ranking": "short_deck"},
+            "ranking",
+            "five cards and more",
+        ),
+        ("limit_holdem", {"ranking": "short"}, "ranking", "short_deck"),
         ("kuhn", {"blind": [1, 2]}, "blind", "blinds"),
         ("kuhn", {"colour": "red"}, "colour", "colour"),
         (DRAWN, {"fewest_seats": 1}, "fewest_seats", "1 is not in [2, 9]"),
@@ -108,6 +126,10 @@ def test_every_setting_is_needed(name, key):
         {"board_cards": [0, 0, 0, 5], "suits": "cdhs", "openers": [0, 1, 0, 1]}
         | {"raise_sizes": [1, 2, 3, 4], "max_raises": [1, 2, 3, 4]},
         {"raise_sizes": [2**30 - 2]},
+        {"ranks": "6789TJQKA", "suits": "cdhs", "board_cards": [4], "ranking": "standard"},
+        {"ranks": "6789TJQKA", "suits": "cdhs", "board_cards": [4], "ranking": "short_deck"},
+        {"ranks": "6789TJQKA"},
+        {"stacks": [2, 1], "ante": [1, 0]},
     ],
     ids=str,
 )
@@ -130,6 +152,8 @@ def test_the_limits_themselves_can_be_played(changes):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_game_is_its_settings(name):
+    """And what may be left out is not in its state, as in snapshots of before there was any."""
+    assert game(name).state().keys() == option("game", name).keys() - {"_target_"}
     assert type(game(name))(**game(name).state()) == game(name)
     assert game(name).name == name
 

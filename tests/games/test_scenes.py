@@ -11,6 +11,7 @@ from other_deals import other_deals
 from random_games import NAMES, POKER, game, play, variants
 
 from poker_rl.games.cards import parse_cards
+from poker_rl.games.poker.notation import action_of
 from poker_rl.games.poker.scenes import pots
 from poker_rl.games.poker.table import RAISE
 from poker_rl.games.poker.words import made_words
@@ -94,6 +95,42 @@ def test_a_street_begins_without_bets(name: str) -> None:
     assert checked > 3
 
 
+@pytest.mark.parametrize(
+    ("blinds", "notes"),
+    [
+        ([1, 2, 0, 0], ["small blind", "big blind", "", "button"]),
+        ([1, 2, 4, 0], ["small blind", "big blind", "straddle", "button"]),
+        ([1, 2, 4, 8], ["small blind", "big blind", "straddle", "button, straddle"]),
+        ([1, 2, 0, 2], ["small blind", "big blind", "", "button, big blind"]),
+        ([0, 0, 0, 2], ["", "", "", "button, big blind"]),
+    ],
+)
+def test_what_the_seats_that_post_are_called(blinds: list[int], notes: list[str]) -> None:
+    seats = {"seats": 4, "blinds": blinds, "min_bet": 8}
+    played = replace(game("nolimit_holdem"), **seats)
+    tables = Tables(played, 1, 0)
+    tables.deal()
+    places = played.scene(tables.records[0], None).places
+    assert [", ".join(place.notes) for place in places] == notes
+
+
+def test_a_size_that_takes_all_is_called_all_in() -> None:
+    """Of 5 chips each, half a pot is a raise to 4, and a pot is everything."""
+    played = replace(game("nolimit_holdem_sizes"), stacks=5)
+    tables = Tables(played, 1, 0)
+    tables.deal()
+    moves = {move.name: move.size for move in played.moves(tables.records[0])}
+    assert moves == {"fold": "", "call": "", "raise_0.5": "half pot", "raise_all_in": "all-in"}
+    assert played.move_name(tables.records[0], 3) == "raise_all_in"
+    assert action_of(played, tables, "raise_all_in", "") == 3
+    assert action_of(played, tables, "raise_1", "") == 3
+    several = game("nolimit_holdem_2to9")
+    drawn = replace(several, bet_sizes=[0.5, 1.0, "all_in"], stacks=3)
+    tables = Tables(drawn, 1, 0)
+    tables.deal(decks=np.arange(13)[None], variants=2)
+    assert [move.name for move in drawn.moves(tables.records[0])][-1] == "raise_all_in"
+
+
 def test_the_named_sizes_of_any_amount() -> None:
     """The button raises to 6 chips before the flop: 12 are in the pot once the big blind calls."""
     played = game("nolimit_holdem")
@@ -154,12 +191,6 @@ def test_seats_have_their_button_and_blinds() -> None:
     tables.deal()
     notes = [place.notes for place in two.scene(tables.records[0], 0).places]
     assert notes == [("big blind",), ("button", "small blind")]
-    blinds = [1, 2, 4, 0, 0, 0]
-    three = replace(game("nolimit_holdem_6p"), blinds=blinds, min_bet=4, openers=[3, 0, 0, 0])
-    tables = Tables(three, 1, 0)
-    tables.deal()
-    notes = [place.notes for place in three.scene(tables.records[0], 3).places[:3]]
-    assert notes == [("small blind",), ("blind",), ("big blind",)]
 
 
 def test_a_big_2_scene_tells_the_hand_to_beat_and_who_passed() -> None:
@@ -283,3 +314,13 @@ def test_words_before_there_are_five_cards() -> None:
         tables.step(np.array([1]))
     assert leduc.scene(tables.records[0], 0).words == "pair of queens"
     assert leduc.scene(tables.records[0], 1).words == "queen high"
+
+
+def test_the_lowest_straight_of_a_short_deck() -> None:
+    ranks = "6789TJQKA"
+    for hand, words in {
+        "9s8h7d6cAs": "straight to the nine",
+        "9s8s7s6sAsKs": "straight flush to the nine",
+        "AsKsQsJsTs": "royal flush",
+    }.items():
+        assert made_words(parse_cards(hand, ranks, SUITS), ranks, SUITS, 7, ace=8) == words

@@ -74,6 +74,34 @@ def test_a_written_deck_is_what_is_dealt():
     assert np.sort(tables.records["deck"][:, :6]).tolist() == [list(range(6))] * 2
 
 
+@pytest.mark.parametrize(
+    ("name", "decks", "variants", "words"),
+    [
+        ("limit_holdem", [[51] * 9], 0, "is not 9 different cards of 0 to 51"),
+        ("limit_holdem", [[*range(60, 69)]], 0, "is not 9 different cards of 0 to 51"),
+        ("limit_holdem", [[-1, *range(8)]], 0, "is not 9 different cards of 0 to 51"),
+        ("limit_holdem", [[300, *range(8)]], 0, "is not 9 different cards of 0 to 51"),
+        ("limit_holdem", [[0, 1, 2]], 0, r"the shape \(1, 3\) is not \(1, 9\)"),
+        ("limit_holdem", [[*range(10)]], 0, r"the shape \(1, 10\) is not \(1, 9\)"),
+        ("limit_holdem", [[*range(9)]] * 2, 0, r"the shape \(2, 9\) is not \(1, 9\)"),
+        ("limit_holdem", [*range(9)], 0, r"the shape \(9,\) is not \(1, 9\)"),
+        ("limit_holdem", [[0.5, *range(1, 9)]], 0, "cards are integers, not float64"),
+        ("limit_holdem", [[*range(9)]], 1, "variants: 1 is not in 0 to 0"),
+        ("limit_holdem_2to9", [[*range(9)]], 1, r"the shape \(1, 9\) is not \(1, 11\)"),
+        ("limit_holdem_2to9", [[*range(11)]], -1, "variants: -1 is not in 0 to 7"),
+        ("leduc", [[0, 0, 1]], 0, r"\[0, 0, 1\] is not 3 different cards of 0 to 5"),
+        ("leduc", [[0, 6, 1]], 0, r"\[0, 6, 1\] is not 3 different cards of 0 to 5"),
+        ("big2", [[0, *range(51)]], 0, "is not 52 different cards of 0 to 51"),
+    ],
+)
+def test_a_written_deck_is_one_of_the_game(name, decks, variants, words):
+    tables = Tables(game(name), 1, seed=5)
+    before = tables.records.copy()
+    with pytest.raises(ValueError, match=words):
+        tables.deal(decks=np.array(decks), variants=variants)
+    assert tables.records.tobytes() == before.tobytes()
+
+
 # Random states
 
 
@@ -171,15 +199,43 @@ def test_advance_is_step_payoffs_and_deal(name):
     assert hands > 100
 
 
-def test_advance_refuses_an_illegal_action():
+def test_advance_refuses_an_illegal_action_and_goes_on():
     stream = Stream("kuhn", 3, seed=14)
-    before = stream.tables.records[1].copy()
+    before = stream.tables.records.copy()
     with pytest.raises(ValueError, match="illegal action 0 at table 1"):
         stream.advance(np.array([1, 0, 2]))
-    after = stream.tables.records[1]
-    assert after["error"] == 1
-    after["error"] = 0
-    assert after == before
+    assert stream.tables.records[1] == before[1]
+    assert stream.tables.records["moves"].tolist() == [1, 0, 1]
+    stream.advance(np.array([1, 2, 1]))  # the first and the last hand end and are dealt again
+    assert stream.over.tolist() == [1, 0, 1]
+    stream.advance(np.array([1, 0, 1]))
+    assert stream.over.tolist() == [0, 1, 0]
+    assert stream.tables.records["moves"].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["kuhn", "nolimit_leduc", "big2"])
+def test_after_a_refusal_a_table_takes_the_next_legal_action(name):
+    tables, other = Tables(game(name), 3, seed=17), Tables(game(name), 3, seed=17)
+    tables.deal()
+    other.deal()
+    legal = tables.legal()
+    for action in (-1, legal.shape[1], int((~legal[0]).argmax())):
+        with pytest.raises(ValueError, match=f"illegal action {action} at table 0"):
+            tables.step(np.array([action]), np.array([0]))
+    for batch in (tables, other):
+        batch.step(legal.argmax(1))
+    assert tables.records.tobytes() == other.records.tobytes()
+
+
+def test_replay_ends_at_an_illegal_action():
+    tables = Tables(game("leduc"), 2, seed=18)
+    tables.deal()
+    lines = np.array([[1, 0, 1, 2], [1, 2, 1, 1]])  # after a check nobody has to fold
+    with pytest.raises(ValueError, match="illegal action of a line at table 0"):
+        tables.replay(lines, np.array([4, 4]))
+    assert tables.records["moves"].tolist() == [1, 4]
+    tables.step(np.array([2, 1]))
+    assert tables.records["moves"].tolist() == [2, 5]
 
 
 def test_rows_choose_tables():

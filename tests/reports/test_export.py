@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,19 @@ def test_openspiel_reads_a_policy_and_finds_the_same_nash_conv(definition, write
 @pytest.mark.parametrize("name", ["nolimit_leduc", "limit_holdem", "big2"])
 def test_games_that_openspiel_has_not(name):
     assert twin(game(name)) is None
+
+
+@pytest.mark.parametrize("seats", [3, 4])
+def test_leduc_for_more_than_two_is_another_game_there(seats):
+    """OpenSpiel splits odd chips in halves."""
+    assert twin(leduc(seats)) is None
+    policy = random_policies(leduc(3), seed=3)[0]
+    assert json.loads(json_of(tree_of(leduc(3)), policy))["open_spiel"] is None
+
+
+def test_stacks_and_antes_by_seat_make_another_game():
+    assert twin(replace(leduc(2), stacks=50)) is None
+    assert twin(replace(kuhn(2), ante=[1, 2])) is None
 
 
 def test_each_hand_has_a_deal_of_its_own_and_the_player_every_seat_in_turn():

@@ -1,6 +1,6 @@
 """One betting engine for every poker variant: Kuhn, Leduc, limit and no-limit hold'em, 2-9 seats.
 
-A variant is a record of GAME; a table is a record of TABLE, or of NO_LIMIT_TABLE. The rules below
+A variant is a record of GAME; a table is a record of one of the dtypes in `table`. The rules below
 are functions of both. Betting order, fold only when facing a bet, and raises counted without the
 blinds follow the ACPC conventions (OpenSpiel's `universal_poker`); heads-up, seat 1 is the button
 with the small blind.
@@ -15,6 +15,10 @@ add up to a full one (rules 43 and 47 of the Poker Tournament Directors Associat
 a game with `short_bets_reopen` the first bet of a street and the first raise over the blinds are
 full ones whatever their size, as in PokerKit: an all-in of less than the smallest bet lets those
 who have acted raise.
+
+A limit raise is of the street's size; less is only a whole stack. It is a raise whatever its size:
+the next one adds the street's size to it, and it counts towards the cap. A player who has acted
+may raise again only if he faces half a bet or more (TDA rule 47, in limit games).
 """
 
 # Records have no static type: numba gives the compiled functions theirs.
@@ -37,6 +41,7 @@ from poker_rl.games.poker.table import (
     POT,
     RAISE,
     SEATS,
+    has_stacks,
     no_limit,
 )
 
@@ -88,20 +93,21 @@ def start(game, table):
         for seat in range(game.seats):
             table.to_act = seat
             if game.post[seat] > game.ante:
-                if no_limit(table):
+                if has_stacks(table):
                     table.chips[table.marks] = game.post[seat]
                 note(game, table, RAISE if game.post[seat] == game.price else CALL)
     table.raises = game.forced_raises
     table.to_act = game.opener[0]
-    if no_limit(table):
+    if has_stacks(table):
         able = 0
         for seat in range(game.seats):
             able += has_chips(game, table, seat)
         table.able[0] = able
         table.acted[0] = 0
         table.pending = able
-        table.raise_by[0] = 0
         table.to_act = next_seat(game, table, table.to_act)
+    if no_limit(table):
+        table.raise_by[0] = 0
 
 
 @rule
@@ -123,16 +129,23 @@ def can_fold(table):
 def can_raise(game, table):
     """In limit games until the street's bets are capped.
 
-    In no-limit with chips over the price, against somebody who has some; facing a full bet or
-    raise, or acting for the first time on the street; and not in the last moves that a record has
-    room for.
+    With stacks only with chips over the price, against somebody who has some, and facing enough of
+    a raise or acting for the first time on the street. In no-limit not in the last moves that a
+    record has room for.
     """
-    if not no_limit(table):
-        return table.raises < game.max_raises[table.street]
-    seat = table.to_act
-    if game.stack[seat] <= table.price or table.moves >= game.last_raise:
+    if not no_limit(table) and table.raises >= game.max_raises[table.street]:
         return False
-    full = table.raise_by[0] if game.short_bets_reopen else full_raise(game, table)
+    if not has_stacks(table):
+        return True
+    seat = table.to_act
+    if game.stack[seat] <= table.price:
+        return False
+    if no_limit(table):
+        if table.moves >= game.last_raise:
+            return False
+        full = table.raise_by[0] if game.short_bets_reopen else full_raise(game, table)
+    else:
+        full = (game.raise_size[table.street] + 1) // 2
     if table.acted[0] >> seat & 1 and table.price - table.paid[seat] < full:
         return False
     for other in range(game.seats):
@@ -143,7 +156,7 @@ def can_raise(game, table):
 
 @rule
 def has_chips(game, table, seat):
-    """Whether a seat of a no-limit table has not put in all it has."""
+    """Whether a seat of a table with stacks has not put in all it has."""
     return table.paid[seat] < game.stack[seat]
 
 
@@ -162,7 +175,7 @@ def least_raise(game, table):
 @rule
 def pot_after_calling(game, table):
     """Chips in the middle once the seat to act has called."""
-    pot = table.price - table.paid[table.to_act]
+    pot = game.dead_pot + table.price - table.paid[table.to_act]
     for seat in range(game.seats):
         pot += table.paid[seat]
     return pot
@@ -178,12 +191,15 @@ def sized(game, table, size, pot):
 
 @rule
 def raise_to(game, table, action):
-    """The chips that an action is a raise to in no-limit; 0 if it is no legal raise.
+    """The chips that an action is a raise to at a table with stacks; 0 if it is no legal raise.
 
     Of listed sizes that come to the same only the first is legal.
     """
     if action < RAISE or not can_raise(game, table):
         return 0
+    if not no_limit(table):
+        to = np.int64(table.price) + game.raise_size[table.street]
+        return min(to, np.int64(game.stack[table.to_act])) if action == RAISE else 0
     if game.sizes == 0:
         legal = least_raise(game, table) <= action <= game.stack[table.to_act]
         return action if legal else 0
@@ -229,7 +245,7 @@ def step(game, table, action):
     """
     folds = (action == FOLD) & can_fold(table)
     to = 0
-    if no_limit(table):
+    if has_stacks(table):
         to = raise_to(game, table, action)
         raises = to > 0
     else:
@@ -251,7 +267,7 @@ def step(game, table, action):
     price = table.price + raises * game.raise_size[street]
     put = price
     done = street + 1 == game.streets
-    if no_limit(table):
+    if has_stacks(table):
         price = max(table.price, to)
         put = min(price, game.stack[seat])
         staying = table.able[0]
@@ -259,6 +275,7 @@ def step(game, table, action):
         done |= able < 2
         table.able[0] = able
         table.acted[0] |= 1 << seat
+    if no_limit(table):
         table.raise_by[0] = max(table.raise_by[0], price - table.price)
     pending = table.pending
     if raises:
@@ -271,7 +288,7 @@ def step(game, table, action):
     paid = table.paid[seat]
     table.paid[seat] = paid if folds else put
     table.over = (live == 1) | (closed & done)
-    if no_limit(table) and table.marks > mark:  # with two seats a fold has no mark
+    if has_stacks(table) and table.marks > mark:  # with two seats a fold has no mark
         table.chips[mark] = table.paid[seat]
     if not table.over:
         street += closed
@@ -280,12 +297,13 @@ def step(game, table, action):
         seat += 1
         if closed:
             seat, count, pending = opener, 0, live
-        if no_limit(table):
+        if has_stacks(table):
             count = min(count, game.levels - 1)
             if closed:
                 pending = table.able[0]
                 table.acted[0] = 0
-                table.raise_by[0] = 0
+        if no_limit(table) and closed:
+            table.raise_by[0] = 0
         table.street = street
         table.raises = count
         table.pending = pending
@@ -297,7 +315,7 @@ def next_seat(game, table, seat):
     """The first seat at or after this one that can act."""
     if seat == game.seats:
         seat = 0
-    while table.folded[seat] or (no_limit(table) and not has_chips(game, table, seat)):
+    while table.folded[seat] or (has_stacks(table) and not has_chips(game, table, seat)):
         seat += 1
         if seat == game.seats:
             seat = 0

@@ -11,6 +11,7 @@ import numpy as np
 
 from poker_rl.config.settings import Count, Natural, Positive, Range, Refused
 from poker_rl.games.poker import betting
+from poker_rl.games.poker.game import Ranking
 from poker_rl.games.poker.limit import Poker
 from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.poker.scenes import Shown
@@ -44,6 +45,7 @@ class DrawnSeats(Shown):
     ante: Natural
     small_blind: Count
     big_blind: Count
+    ranking: Ranking | None = None
 
     hand: ClassVar = "hand"
     each: ClassVar[type[Poker | NoLimit]]
@@ -153,10 +155,6 @@ class DrawnSeats(Shown):
         """What a person calls this action."""
         return self.games[-1].action_name(action)
 
-    def move_name(self, record: np.void, action: int) -> str:
-        """The same at every table."""
-        return self.action_name(action)
-
     def infoset_name(self, record: np.void) -> str:
         """As in a `Poker` with the table's number of seats."""
         return self.played(record).infoset_name(record)
@@ -166,16 +164,20 @@ class DrawnSeats(Shown):
         return self.games[int(record["variant"])]
 
     def state(self) -> dict[str, Any]:
-        """The definition as plain values."""
-        return asdict(self)
+        """The definition as plain values, without what may be left out and is."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(kw_only=True, frozen=True)
 class DrawnLimit(DrawnSeats):
-    """With fixed-limit betting; `raise_sizes` and `max_raises` have an entry a street."""
+    """With fixed-limit betting; `raise_sizes` and `max_raises` have an entry a street.
+
+    Without `stacks`, the chips of each seat, all have as many as they need.
+    """
 
     raise_sizes: list[Count]
     max_raises: list[Natural]
+    stacks: Count | None = None
 
     each = Poker
 

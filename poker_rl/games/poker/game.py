@@ -8,18 +8,20 @@ from functools import cached_property
 from itertools import combinations
 from math import comb
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from poker_rl.config.settings import Count, Natural, Refused
-from poker_rl.games.cards import card_name
+from poker_rl.games.cards import RANKS, SHORT_DECK, SHORT_DECK_RANKS, card_name
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.scenes import Shown
-from poker_rl.games.poker.table import GAME, HOLE, RAISE, SEATS, STREETS
+from poker_rl.games.poker.table import GAME, HOLE, RAISE, SEATS, STACK, STREETS
 
 Rule = tuple[bool, str]
 """Whether the settings keep to it, and what is said if they do not."""
+
+Ranking = Literal["standard", "short_deck"]
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -27,8 +29,9 @@ class PokerGame(Shown):
     """Seats, cards, antes, blinds and who speaks first; a kind of betting adds its own settings.
 
     Lists with an entry a street (`board_cards`, `openers`) fix the number of streets. Amounts are
-    whole chips. Blinds are by seat; blinds that differ count as bets, the largest as the first
-    raise.
+    whole chips. Antes are of all seats or by seat; blinds are by seat; blinds that differ count as
+    bets, the largest as the first raise. Keys whose default is None may be left out: without a
+    `ranking` hands rank as in a deck of 52, and 36 cards from six to ace need one.
 
     Raises:
         Refused: if the settings do not describe a game that can be dealt and bet on.
@@ -42,9 +45,10 @@ class PokerGame(Shown):
     suits: str
     hole_cards: Count
     board_cards: list[Natural]
-    ante: Natural
+    ante: Natural | list[Natural]
     blinds: list[Natural]
     openers: list[Natural]
+    ranking: Ranking | None = None
 
     hand: ClassVar = "hand"
 
@@ -94,9 +98,63 @@ class PokerGame(Shown):
             f"openers: {self.openers} names a seat that is not in 0 to {self.seats - 1}",
         )
         yield (
-            self.ante > 0 or any(self.blinds),
+            len(self.antes) == self.seats,
+            f"ante: {len(self.antes)} entries; one a seat, {self.seats}, or one number",
+        )
+        yield (
+            any(self.antes) or any(self.blinds),
             "ante: 0 chips without blinds leaves nothing to play for",
         )
+        ranks_five = self.hole_cards + sum(self.board_cards) >= 5
+        yield (
+            self.ranking != SHORT_DECK or (ranks_five and self.ranks == SHORT_DECK_RANKS),
+            f"ranking: {SHORT_DECK} is of hands of five cards and more of the ranks"
+            f" {SHORT_DECK_RANKS}, not of {self.ranks}",
+        )
+        yield (
+            self.ranking is not None or not ranks_five or self.ranks != SHORT_DECK_RANKS,
+            f"ranking: missing; cards from six to ace are usually ranked by ranking: {SHORT_DECK}"
+            " (a flush beats a full house, A6789 is a straight); standard has neither",
+        )
+
+    def _stack_rules(self, stacks: list[int]) -> Iterator[Rule]:
+        """Those of chips by seat."""
+        yield (
+            len(stacks) == self.seats,
+            f"stacks: {len(stacks)} entries; one a seat, {self.seats}, or one number",
+        )
+        yield max(stacks) <= STACK, f"stacks: {max(stacks):,} chips; at most {STACK:,}"
+        for seat, (stack, post, dead) in enumerate(
+            zip(stacks, self.post, self.dead_antes, strict=True)
+        ):
+            yield (
+                stack >= post + dead,
+                f"stacks: {stack} chips of seat {seat} are less than its ante and blind,"
+                f" {post + dead}",
+            )
+            yield (
+                stack > dead,
+                f"stacks: {stack} chips of seat {seat} are all its ante, and the smallest ante is"
+                " 0; it needs one more",
+            )
+        playable = self.playable(stacks)
+        able = [post for stack, post in zip(playable, self.post, strict=True) if stack > post]
+        yield (
+            any(post < max(self.post) for post in able) or len(able) > 1,
+            f"stacks: {stacks} leaves nobody a decision after antes and blinds",
+        )
+
+    def playable(self, stacks: list[int]) -> list[int]:
+        """Chips of each seat that can come into play after the dead antes.
+
+        A seat that has posted as much as anybody else has in all is asked for no more, as if that
+        were all it had.
+        """
+        left = [stack - dead for stack, dead in zip(stacks, self.dead_antes, strict=True)]
+        second = sorted(left)[-2]
+        return [
+            post if post >= second else stack for stack, post in zip(left, self.post, strict=True)
+        ]
 
     def _entry_a_street(self, key: str) -> Rule:
         count, streets = len(getattr(self, key)), len(self.board_cards)
@@ -113,9 +171,24 @@ class PokerGame(Shown):
         return self.seats * self.hole_cards + sum(self.board_cards)
 
     @property
+    def antes(self) -> list[int]:
+        """The ante of each seat, chips."""
+        return [self.ante] * self.seats if isinstance(self.ante, int) else self.ante
+
+    @property
+    def dead_antes(self) -> list[int]:
+        """What each seat's ante has over the smallest: others do not have to match it."""
+        return [ante - min(self.antes) for ante in self.antes]
+
+    @property
     def post(self) -> list[int]:
-        """Ante and blind of each seat, chips."""
-        return [self.ante + blind for blind in self.blinds or [0] * self.seats]
+        """The smallest ante and the blind of each seat, chips."""
+        return [min(self.antes) + blind for blind in self.blinds or [0] * self.seats]
+
+    @property
+    def ace(self) -> int:
+        """The rank that also stands below the lowest one, if the deck has it."""
+        return len(self.ranks) - 1 if self.ranking == SHORT_DECK else RANKS - 1
 
     @property
     def forced_raises(self) -> int:
@@ -175,7 +248,9 @@ class PokerGame(Shown):
             "dealt": self.dealt,
             "hole": self.hole_cards,
             "streets": streets,
-            "ante": self.ante,
+            "ante": min(self.antes),
+            "dead_pot": sum(self.dead_antes),
+            "short_deck": self.ranking == SHORT_DECK,
             "price": max(self.post),
             "forced_raises": self.forced_raises,
             "levels": levels,
@@ -192,15 +267,33 @@ class PokerGame(Shown):
             "post": self.post,
             "opener": self.openers,
             "card_plane": np.repeat(card_planes, self.board_cards).tolist(),
+            "dead": self.dead_antes,
         }.items():
             record[key][0, : len(values)] = values
+        if self.stack_of is not None:
+            record["stack"][0, : self.seats] = self.playable(self.stack_of)
+            record["chip_plane"] = own_plane + self.cards * self._card_planes
         return record
 
     @property
+    def _card_planes(self) -> int:
+        """How often an observation has room for each card: own, and by street with a board."""
+        return 1 + sum(n > 0 for n in self.board_cards)
+
+    @property
     def observation_size(self) -> int:
-        """Width of an observation: the betting block, own cards, board cards by street."""
-        planes = 1 + sum(n > 0 for n in self.board_cards)
-        return int(self.record[0]["own_plane"]) + self.cards * planes
+        """Width of an observation: the betting block, own cards, board cards by street.
+
+        With stacks also the chips by seat and of the pot.
+        """
+        cards_end = int(self.record[0]["own_plane"]) + self.cards * self._card_planes
+        chips = 0 if self.stack_of is None else 3 * int(self.record[0]["room"]) + 3
+        return cards_end + chips
+
+    @property
+    def observation_dtype(self) -> np.dtype[Any]:
+        """0/1 features, and with stacks chips as shares of the largest."""
+        return np.dtype(np.uint8 if self.stack_of is None else np.float32)
 
     @property
     def hidden_size(self) -> int:
@@ -209,8 +302,12 @@ class PokerGame(Shown):
 
     @property
     def history_size(self) -> int:
-        """Width of a step of the history: seat, street, fold, call or raise, chips."""
-        return int(self.record[0]["room"]) + len(self.board_cards) + 4
+        """Width of a step of the history: seat, street, fold, call or raise, chips.
+
+        With stacks also the stack, and the share of it that is left.
+        """
+        chips = 1 if self.stack_of is None else 3
+        return int(self.record[0]["room"]) + len(self.board_cards) + 3 + chips
 
     def deal_count(self) -> int:
         """Number of different deals: a choice of cards for each hand and each street."""
@@ -238,10 +335,6 @@ class PokerGame(Shown):
         """What a person calls this action."""
         raise NotImplementedError
 
-    def move_name(self, record: np.void, action: int) -> str:
-        """The same at every table."""
-        return self.action_name(action)
-
     def infoset_name(self, record: np.void) -> str:
         """The seat to act, its cards, the visible board and the actions, as in `1 Ks|Qh rc`."""
         seat, hole = int(record["to_act"]), self.hole_cards
@@ -261,5 +354,10 @@ class PokerGame(Shown):
         return self
 
     def state(self) -> dict[str, Any]:
-        """The definition as plain values."""
-        return asdict(self)
+        """The definition as plain values, without what may be left out and is."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def by_seat(stacks: int | list[int], seats: int) -> list[int]:
+    """Chips of each seat; one number is that of all."""
+    return [stacks] * seats if isinstance(stacks, int) else stacks

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.config.settings import Count, Natural
-from poker_rl.games.poker.game import PokerGame, Rule
-from poker_rl.games.poker.table import CHIPS, MOVES, TABLE
+from poker_rl.games.poker.game import PokerGame, Rule, by_seat
+from poker_rl.games.poker.table import CHIPS, MOVES, STACKS_TABLE, TABLE
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -17,6 +17,7 @@ class Poker(PokerGame):
     """A poker variant with fixed-limit betting.
 
     `raise_sizes` and `max_raises` have an entry a street; blinds do not count against `max_raises`.
+    Without `stacks` every seat has as many chips as it needs.
 
     Raises:
         Refused: if the settings do not describe a game that can be dealt and bet on.
@@ -24,6 +25,7 @@ class Poker(PokerGame):
 
     raise_sizes: list[Count]
     max_raises: list[Natural]
+    stacks: Count | list[Count] | None = None
 
     def _rules(self) -> Iterator[Rule]:
         yield from super()._rules()
@@ -39,21 +41,30 @@ class Poker(PokerGame):
             f"raise_sizes: a raise of {max(self.raise_sizes):,} chips; at most {most:,}",
         )
         parts = {
-            "ante": self.ante,
+            "ante": max(self.antes),
             "blinds": max(self.blinds, default=0),
             "raise_sizes": self._raised,
         }
-        largest = max(parts, key=lambda key: parts[key])
+        largest, put_in = max(parts, key=lambda key: parts[key]), sum(parts.values())
         yield (
-            self.most_chips <= most,
-            f"{largest}: {parts[largest]:,} of the {self.most_chips:,} chips that a seat may put"
+            put_in <= most,
+            f"{largest}: {parts[largest]:,} of the {put_in:,} chips that a seat may put"
             f" in, by ante, blinds and raises; at most {most:,}",
         )
+        if self.stack_of is not None:
+            yield from self._stack_rules(self.stack_of)
+
+    @property
+    def stack_of(self) -> list[int] | None:
+        """Chips of each seat before the hand; None: as many as it needs."""
+        return None if self.stacks is None else by_seat(self.stacks, self.seats)
 
     @property
     def most_chips(self) -> int:
-        """The most chips a seat can put in, and so lose, in a hand."""
-        return self.ante + max(self.blinds, default=0) + self._raised
+        """The most chips a seat can put in, and so lose, in a hand; with stacks the largest."""
+        if self.stack_of is not None:
+            return max(self.stack_of)
+        return max(self.antes) + max(self.blinds, default=0) + self._raised
 
     @property
     def _raised(self) -> int:
@@ -68,7 +79,7 @@ class Poker(PokerGame):
     @property
     def table(self) -> np.dtype[np.void]:
         """The dtype of a table."""
-        return TABLE
+        return TABLE if self.stacks is None else STACKS_TABLE
 
     def record_in(self, room: int) -> np.ndarray:
         """The definition, observed with room for so many seats."""
@@ -87,11 +98,6 @@ class Poker(PokerGame):
     def kinds(self) -> np.ndarray:
         """Each its own, [A] int64."""
         return np.arange(self.actions)
-
-    @property
-    def observation_dtype(self) -> np.dtype[np.uint8]:
-        """0/1 features."""
-        return np.dtype(np.uint8)
 
     @property
     def infoset_size(self) -> int:

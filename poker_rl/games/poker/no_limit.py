@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from poker_rl.config.settings import Count, Positive
-from poker_rl.games.poker.game import PokerGame, Rule
+from poker_rl.games.poker.game import PokerGame, Rule, by_seat
 from poker_rl.games.poker.table import (
     ALL_IN,
     MOVES,
@@ -44,23 +44,7 @@ class NoLimit(PokerGame):
 
     def _rules(self) -> Iterator[Rule]:
         yield from super()._rules()
-        yield (
-            len(self.stack_of) == self.seats,
-            f"stacks: {len(self.stack_of)} entries; one a seat, {self.seats}, or one number",
-        )
-        yield (
-            max(self.stack_of) <= STACK,
-            f"stacks: {max(self.stack_of):,} chips; at most {STACK:,}",
-        )
-        for seat, (stack, post) in enumerate(zip(self.stack_of, self.post, strict=True)):
-            yield (
-                stack >= post,
-                f"stacks: {stack} chips of seat {seat} are less than its ante and blind, {post}",
-            )
-        yield (
-            any(put < max(self.post) for put in self._able()) or len(self._able()) > 1,
-            f"stacks: {self.stacks} leaves nobody a decision after antes and blinds",
-        )
+        yield from self._stack_rules(self.stack_of)
         blind = max(self.blinds, default=0)
         yield self.min_bet >= blind, f"min_bet: {self.min_bet} is less than the blind of {blind}"
         yield self.min_bet <= STACK, f"min_bet: {self.min_bet:,} chips; at most {STACK:,}"
@@ -89,7 +73,7 @@ class NoLimit(PokerGame):
     @property
     def stack_of(self) -> list[int]:
         """Chips of each seat before the hand."""
-        return [self.stacks] * self.seats if isinstance(self.stacks, int) else self.stacks
+        return by_seat(self.stacks, self.seats)
 
     @property
     def listed_sizes(self) -> list[float | Literal["all_in"]]:
@@ -104,24 +88,6 @@ class NoLimit(PokerGame):
     @property
     def _shown(self) -> str:
         return f"[{', '.join(map(str, self.bet_sizes))}]"
-
-    @property
-    def playable(self) -> list[int]:
-        """Chips of each seat that can come into play.
-
-        A seat that has posted as much as anybody else has in all is asked for no more, as if that
-        were all it had.
-        """
-        second = sorted(self.stack_of)[-2]
-        return [
-            post if post >= second else stack
-            for stack, post in zip(self.stack_of, self.post, strict=True)
-        ]
-
-    def _able(self) -> list[int]:
-        """Chips posted by those who have some left."""
-        both = zip(self.playable, self.post, strict=True)
-        return [post for stack, post in both if stack > post]
 
     @property
     def most_chips(self) -> int:
@@ -152,9 +118,6 @@ class NoLimit(PokerGame):
         # by the room and not by the seats, so that an observation has the same layout with fewer
         levels = min(self._most_raises(room) + self.forced_raises + 1, LEVELS)
         record = self._record(room, levels)
-        planes = 1 + sum(n > 0 for n in self.board_cards)
-        record["chip_plane"] = record["own_plane"] + self.cards * planes
-        record["stack"][0, : self.seats] = self.playable
         record["min_bet"] = self.min_bet
         record["short_bets_reopen"] = self.short_bets_reopen
         record["sizes"] = len(self.bet_sizes)
@@ -171,22 +134,6 @@ class NoLimit(PokerGame):
     def kinds(self) -> np.ndarray:
         """Fold, call and raise, [A] int64."""
         return np.minimum(np.arange(self.actions), RAISE)
-
-    @property
-    def observation_dtype(self) -> np.dtype[np.float32]:
-        """0/1 features, and chips as shares of the largest stack."""
-        return np.dtype(np.float32)
-
-    @property
-    def observation_size(self) -> int:
-        """Width of an observation: that of a limit game, chips by seat and of the pot."""
-        record = self.record[0]
-        return int(record["chip_plane"]) + 3 * int(record["room"]) + 3
-
-    @property
-    def history_size(self) -> int:
-        """Width of a step of the history: also the stack, and the share of it that is left."""
-        return super().history_size + 2
 
     @property
     def infoset_size(self) -> int:

@@ -235,7 +235,9 @@ def action_of(game: AnyPoker, tables: Tables, word: str, place: str) -> int:
     legal = tables.legal()[0]
     bets = raises(game, tables)
     meant = {
-        action for action in np.flatnonzero(legal).tolist() if game.action_name(action) == word
+        action
+        for action in np.flatnonzero(legal).tolist()
+        if word in (game.action_name(action), game.move_name(tables.records[0], action))
     }
     facing = bool(legal[FOLD])
     before = int(bets_before(game, tables.records[0])[1][tables.records["to_act"][0]])

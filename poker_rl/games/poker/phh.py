@@ -1,7 +1,8 @@
 """Hands of hold'em in the PHH format, which PokerKit replays (Kim, arXiv:2312.11753).
 
 Seats are PHH's players in the same order. Fixed limit there allows a raise more before the flop
-than ours, and knows no stacks without limit: everybody begins with a chip more than a hand takes.
+than ours, and knows no stacks without limit: then everybody begins with a chip more than a hand
+takes.
 Where a pot does not divide evenly, PokerKit may give the odd chips to others; `finishing_stacks`
 are as the hand ended here.
 """
@@ -17,6 +18,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.games.cards import RANKS, SUITS, card_name
 from poker_rl.games.game import Game
 from poker_rl.games.hand import Hand, replay
+from poker_rl.games.poker.limit import Poker
 from poker_rl.games.poker.no_limit import NoLimit
 from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table
 from poker_rl.games.poker.table import CALL, FOLD
@@ -45,9 +47,12 @@ def demand_phh(game: Game) -> AnyPoker:
             elif usual:
                 small = played.min_bet if isinstance(played, NoLimit) else played.raise_sizes[0]
                 sizes = [small, small, LARGE_BET * small, LARGE_BET * small]
-                if isinstance(played, NoLimit) or played.raise_sizes == sizes:
+                if played.seats > 2 and isinstance(played, Poker) and played.stacks:
+                    why = "is limit with stacks, where half a bet reopens the betting"
+                elif isinstance(played, NoLimit) or played.raise_sizes == sizes:
                     return game
-                why = "has bets that do not double on the turn"
+                else:
+                    why = "has bets that do not double on the turn"
     raise Refused(f"{game.name} can't be written as PHH: it {why}")
 
 
@@ -75,19 +80,19 @@ def phh(game: Game, hand: Hand, names: Sequence[str]) -> str:
     end = Tables(game, 0, 0)
     end.use(tables[-1])
     won = end.payoffs()[0, : played.seats].tolist()
+    stacks = played.stack_of or [played.most_chips + 1] * played.seats
     if isinstance(played, NoLimit):
-        stacks = played.stack_of
         rules = {"variant": "NT", "min_bet": played.min_bet}
     else:
-        stacks = [played.most_chips + 1] * played.seats
         small = played.raise_sizes[0]
         rules = {"variant": "FT", "small_bet": small, "big_bet": LARGE_BET * small}
-    # Heads-up, PHH too names the small blind first, and gives it to the second player.
-    blinds = sorted(played.blinds) if played.seats == 2 else played.blinds
+    # Heads-up, PHH too names the small blind first, and gives it to the second player. PokerKit
+    # reads antes in the same order.
+    order = -1 if played.seats == 2 else 1
     fields = {
         **rules,
-        "antes": [played.ante] * played.seats,
-        "blinds_or_straddles": blinds,
+        "antes": played.antes[::order],
+        "blinds_or_straddles": played.blinds[::order],
         "starting_stacks": stacks,
         "finishing_stacks": [a + b for a, b in zip(stacks, won, strict=True)],
         "actions": list(actions(played, hand, [table[0] for table in tables])),
@@ -119,7 +124,7 @@ def actions(game: OnePoker, hand: Hand, tables: Sequence[np.void]) -> Iterator[s
             yield from board(int(table["street"]))
             before = table["paid"][: game.seats].astype(np.int64)
         elif street == 0:
-            before[:] = game.ante
+            before[:] = min(game.antes)
         seat = int(table["to_act"])
         if action == FOLD:
             yield f"p{seat + 1} f"

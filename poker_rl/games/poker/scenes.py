@@ -20,6 +20,7 @@ from poker_rl.games.tables import Tables
 if TYPE_CHECKING:
     from poker_rl.games.poker.game import PokerGame
 
+BLINDS = ("small blind", "big blind")  # by size; what is above them is a straddle
 STREETS = ("preflop", "flop", "turn", "river")
 SIZES = {50: "half pot", 67: "two thirds of the pot", 100: "pot"}  # by hundredths of it
 USUAL = (50, 67, 100)  # offered between the smallest raise and everything, where any is legal
@@ -39,6 +40,10 @@ class Shown:
         """A table as one of its seats may see it, or with all cards face up."""
         return scene(self, self.played(record), record, viewer)
 
+    def move_name(self: PokerTables, record: np.void, action: int) -> str:
+        """What the seat to act calls an action: `raise_all_in` if it is a size that takes all."""
+        return move_name(self, self.played(record), record, action)
+
     def moves(
         self: PokerTables, record: np.void, actions: Sequence[int] | None = None
     ) -> list[Move]:
@@ -57,6 +62,7 @@ class Shown:
 def scene(game: Game, played: PokerGame, record: np.void, viewer: int | None) -> Scene:
     """A table for one of its seats, or with all hole cards face up."""
     seats, over = range(played.seats), bool(record["over"])
+    dead = played.dead_antes
     paid = [int(record["paid"][seat]) for seat in seats]
     begun = street_price(game, record)
     bets = [0 if over else max(put - begun, 0) for put in paid]
@@ -70,16 +76,19 @@ def scene(game: Game, played: PokerGame, record: np.void, viewer: int | None) ->
             for seat in seats
         ),
         board=names(played, board),
-        pots=pots([put - bet for put, bet in zip(paid, bets, strict=True)], folded),
+        pots=pots([put - bet for put, bet in zip(paid, bets, strict=True)], folded, sum(dead)),
         street=street_name(played, int(record["street"])),
         to_act=None if over else int(record["to_act"]),
-        words="" if hole is None else hand_words(hole, board, played.ranks, played.suits, whole),
+        words=""
+        if hole is None
+        else hand_words(hole, board, played.ranks, played.suits, whole, played.ace),
     )
 
 
 def place(played: PokerGame, record: np.void, seat: int, seen: bool, bet: int) -> Place:
     """A seat of a scene, whose cards are seen or not."""
-    folded, paid = bool(record["folded"][seat]), int(record["paid"][seat])
+    folded = bool(record["folded"][seat])
+    paid = int(record["paid"][seat]) + played.dead_antes[seat]
     stacks = played.stack_of
     stack = None if stacks is None else stacks[seat] - paid
     notes = seat_notes(played, seat)
@@ -100,9 +109,10 @@ def seat_notes(played: PokerGame, seat: int) -> list[str]:
     """What a seat is to people: the button, and which blind."""
     notes = ["button"] if seat == played.seats - 1 else []
     if played.forced_raises and played.blinds[seat]:
-        blinds = {min(blind for blind in played.blinds if blind): "small blind"}
-        blinds |= {max(played.blinds): "big blind"}
-        notes.append(blinds.get(played.blinds[seat], "blind"))
+        amounts = sorted(set(played.blinds) - {0})
+        names = BLINDS[-1:] if len(amounts) == 1 else BLINDS
+        rank = amounts.index(played.blinds[seat])
+        notes.append(names[rank] if rank < len(names) else "straddle")
     return notes
 
 
@@ -152,14 +162,18 @@ def street_price(game: Game, record: np.void) -> int:
     return price + int(definition["raise_size"][when[raises]].sum())
 
 
-def pots(paid: Sequence[int], folded: Sequence[bool]) -> tuple[int, ...]:
-    """The main pot and side pots of what each seat has put in, as `pots.share_pots` shares them."""
+def pots(paid: Sequence[int], folded: Sequence[bool], dead: int = 0) -> tuple[int, ...]:
+    """The main pot and side pots of what each seat has put in, as `pots.share_pots` shares them.
+
+    Args:
+        dead: antes that are not among it; they are part of the main pot.
+    """
     stakes = sorted({put for put, gone in zip(paid, folded, strict=True) if not gone})
     found, below = [], 0
     for upto in stakes:
-        if upto > below:
-            found.append(sum(max(min(put, upto) - below, 0) for put in paid))
-        below = upto
+        if upto > below or dead:
+            found.append(sum(max(min(put, upto) - below, 0) for put in paid) + dead)
+        below, dead = upto, 0
     return tuple(found)
 
 
@@ -194,6 +208,26 @@ def moves(
             )
         )
     return found
+
+
+def move_name(game: Game, played: PokerGame, record: np.void, action: int) -> str:
+    """What the seat to act calls an action: a listed size that takes all it has is `raise_all_in`.
+
+    Of sizes that come to the same amount only the first is legal, whatever it is called.
+    """
+    if action >= RAISE and played.listed_sizes:
+        after = Tables(game, 0, 0)
+        after.use(np.array([record], game.table))
+        after.step(np.array([action]))
+        if takes_all(played, record, int(after.records["paid"][0, record["to_act"]])):
+            return "raise_all_in"
+    return game.action_name(action)
+
+
+def takes_all(played: PokerGame, record: np.void, put: int) -> bool:
+    """Whether so many chips are all that the seat to act has, `dead` antes not counted."""
+    seat, stacks = int(record["to_act"]), played.stack_of
+    return stacks is not None and put == stacks[seat] - played.dead_antes[seat]
 
 
 def kind(action: int, price: int, paid: int, begun: int) -> str:
@@ -244,6 +278,7 @@ def in_pots(played: PokerGame, record: np.void, hundredths: int) -> int:
     """The chips that a raise by so much of the pot is to, whatever is legal."""
     price, paid = int(record["price"]), record["paid"][: played.seats]
     pot = price - int(paid[record["to_act"]]) + int(paid.sum())  # once it is called
+    pot += sum(played.dead_antes)
     return price + (hundredths * pot + POT // 2) // POT
 
 
@@ -252,8 +287,7 @@ def listed_name(played: PokerGame, record: np.void, size: float | str, put: int)
 
     It is the smallest raise, or the whole stack, where the share of the pot is less or more.
     """
-    stacks = played.stack_of
-    if isinstance(size, str) or (stacks and put == stacks[record["to_act"]]):
+    if isinstance(size, str) or takes_all(played, record, put):
         return "all-in"
     hundredths = round(size * POT)
     if put > in_pots(played, record, hundredths):

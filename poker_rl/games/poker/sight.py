@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import below, clear, rule
-from poker_rl.games.poker.table import CARDS, FOLD, RAISE, card_at, no_limit
+from poker_rl.games.poker.table import CARDS, FOLD, RAISE, card_at, has_stacks, no_limit
 
 
 @rule
 def observe(game, table, seat, out):
-    """Write what a seat sees, in limit games as 0/1 features.
+    """Write what a seat sees, in games without stacks as 0/1 features.
 
     [room, streets, levels, kinds]  actions so far by seat relative to the observer, street, raises
                                     before the action, and kind (raise, call, fold); blinds that
@@ -22,7 +22,7 @@ def observe(game, table, seat, out):
     [cards]                         own hole cards
     [cards] for each street that deals board cards
 
-    In no-limit an action's cell holds the chips that its seat has put in after it, all chips as
+    With stacks an action's cell holds the chips that its seat has put in after it, all chips as
     shares of the most that a seat can put in. From a street's last level on, the newest action
     of a seat and kind takes the place of those before. After the cards:
 
@@ -33,7 +33,7 @@ def observe(game, table, seat, out):
     block = game.seats * game.plane
     own = seat * game.plane
     marks = table.marks  # read once: for all the compiler knows, `out` lies over the table
-    if no_limit(table):
+    if has_stacks(table):
         for i in range(marks):
             cell = table.mark[i] - own
             at = np.uint64(cell if cell >= 0 else cell + block)
@@ -52,14 +52,14 @@ def observe(game, table, seat, out):
     shown = game.shown[table.street]
     for i in range(shown):
         out[np.uint64(game.card_plane[i] + card_at(table, first + i))] = 1
-    if no_limit(table):
+    if has_stacks(table):
         observe_chips(game, table, seat, out)
 
 
 @rule
 def observe_chips(game, table, seat, out):
-    """Write the last part of a no-limit observation."""
-    at, pot, chip = game.chip_plane, 0, game.chip
+    """Write the last part of an observation of a game with stacks."""
+    at, pot, chip = game.chip_plane, np.int64(game.dead_pot), game.chip
     for i in range(game.seats):
         other = seat + i if seat + i < game.seats else seat + i - game.seats
         paid = table.paid[other]
@@ -84,7 +84,7 @@ def history(game, table, seat, out):
     [streets]  when
     [3]        fold, call or raise; the small blind is a call, the big one a raise
     [1]        chips it put in with this action
-    [2]        no-limit only: chips it began the hand with, and the share of them it has left
+    [2]        with stacks only: chips it began the hand with, and the share of them it has left
 
     Chips are shares of the most that a seat can put in. A fold that ends a hand may be left out.
     """
@@ -100,7 +100,7 @@ def history(game, table, seat, out):
         action = RAISE - cell % game.kinds
         when = cell // game.kinds // game.levels
         who, street = when // game.streets, when % game.streets
-        if no_limit(table):
+        if has_stacks(table):
             put = np.int64(table.chips[i])
         elif i < blinds:
             put = np.int64(game.post[who])
@@ -113,7 +113,7 @@ def history(game, table, seat, out):
         at += game.streets
         out[i, at + action] = 1
         out[i, at + 3] = (put - paid[who]) * game.chip
-        if no_limit(table):
+        if has_stacks(table):
             stack = game.stack[who]
             out[i, at + 4] = stack * game.chip
             out[i, at + 5] = (stack - put) / stack

@@ -11,12 +11,12 @@ NAMES = {
     **{"2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight"},
     **{"9": "nine", "T": "ten", "J": "jack", "Q": "queen", "K": "king", "A": "ace"},
 }
-ACE = RANKS - 1  # which a deck of fewer ranks has none of
+ACE = RANKS - 1  # which a deck of fewer ranks has none of, but in short-deck hold'em
 RUN = 5  # cards of a straight, and of a flush
 
 
 def hand_words(
-    hole: Sequence[int], board: Sequence[int], ranks: str, suits: str, whole: int
+    hole: Sequence[int], board: Sequence[int], ranks: str, suits: str, whole: int, ace: int = ACE
 ) -> str:
     """What a seat holds: the best five of its hole cards and the board.
 
@@ -24,6 +24,7 @@ def hand_words(
         hole, board: cards as `rank * suits + suit`, up to seven in all.
         ranks, suits: of the deck, a character each, lowest rank first.
         whole: how many cards a hand of the game has at its end.
+        ace: the rank that also stands below the lowest, if the deck has it.
     """
     if len(hole) == 2 and not board and hole[0] // len(suits) != hole[1] // len(suits):
         high, low = (rank_word(rank, ranks) for rank in sorted(_ranks(hole, suits), reverse=True))
@@ -32,10 +33,10 @@ def hand_words(
     cards = [*hole, *board]
     if len(cards) == 1:
         return rank_word(cards[0] // len(suits), ranks)
-    return made_words(cards, ranks, suits, whole)
+    return made_words(cards, ranks, suits, whole, ace)
 
 
-def made_words(cards: Sequence[int], ranks: str, suits: str, whole: int) -> str:
+def made_words(cards: Sequence[int], ranks: str, suits: str, whole: int, ace: int = ACE) -> str:
     """The best five of two to seven cards; fewer than five make pairs and the like alone.
 
     Where a `whole` hand has three cards, three make straights and flushes too.
@@ -50,10 +51,10 @@ def made_words(cards: Sequence[int], ranks: str, suits: str, whole: int) -> str:
         for suit in range(len(suits))
     ]
     flush = next((of_suit for of_suit in suited if len(of_suit) >= run), [])
-    straight_flush, straight = _end_of_run(flush, run), _end_of_run(held, run)
+    straight_flush, straight = _end_of_run(flush, run, ace), _end_of_run(held, run, ace)
     many = rank_word(first, ranks, plural=True)
     others = rank_word(second, ranks, plural=True)
-    if straight_flush == ACE and run == RUN:
+    if straight_flush == ace and run == RUN:
         return "royal flush"
     if straight_flush is not None:
         return f"straight flush to the {rank_word(straight_flush, ranks)}"
@@ -84,8 +85,8 @@ def _ranks(cards: Sequence[int], suits: str) -> list[int]:
     return [card // len(suits) for card in cards]
 
 
-def _end_of_run(held: Collection[int], run: int) -> int | None:
+def _end_of_run(held: Collection[int], run: int, ace: int) -> int | None:
     """The highest rank that so many in a row end on; an ace also stands below the lowest rank."""
-    ranks = {*held, *([-1] if ACE in held else [])}
+    ranks = {*held, *([-1] if ace in held else [])}
     ends = [end for end in ranks if all(end - i in ranks for i in range(run))]
     return max(ends, default=None)

@@ -16,7 +16,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from poker_rl.games.cards import strength
+from poker_rl.games.cards import SHORT_DECK, strength
 from poker_rl.games.game import rule
 from poker_rl.games.poker.game import PokerGame
 from poker_rl.games.poker.table import CARDS
@@ -36,7 +36,7 @@ class Ranges:
 
     def __init__(self, game: PokerGame) -> None:
         self.hands = np.array(list(combinations(range(game.cards), game.hole_cards)), np.int8)
-        self._suits = len(game.suits)
+        self._suits, self._short_deck = len(game.suits), game.ranking == SHORT_DECK
         rank, suit = np.divmod(np.arange(game.cards), self._suits)
         names = np.array(list(permutations(range(self._suits))))  # [S, suits]
         self.cards = rank * self._suits + names[:, suit]
@@ -65,14 +65,14 @@ class Ranges:
             their places among `hands` and their strengths, [free] int64 and int32.
         """
         ranks = np.empty(len(self.hands), np.int32)
-        strengths(self.hands, board.astype(np.int8), self._suits, ranks)
+        strengths(self.hands, board.astype(np.int8), self._suits, self._short_deck, ranks)
         order = np.argsort(ranks, kind="stable")
         order = order[np.count_nonzero(ranks == BLOCKED) :]
         return order, ranks[order]
 
 
 @rule
-def strengths(hands, board, suits, out):
+def strengths(hands, board, suits, short_deck, out):
     """Write the strength of each hand with a board [n], `BLOCKED` where they share a card."""
     hole = hands.shape[1]
     cards = np.zeros(CARDS, np.int8)
@@ -84,7 +84,7 @@ def strengths(hands, board, suits, out):
             cards[i] = hands[h, i]
             for j in range(len(board)):
                 shared |= hands[h, i] == board[j]
-        out[h] = BLOCKED if shared else strength(cards, hole + len(board), suits)
+        out[h] = BLOCKED if shared else strength(cards, hole + len(board), suits, short_deck)
 
 
 @rule

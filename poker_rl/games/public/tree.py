@@ -22,6 +22,8 @@ def heads_up(game: Game) -> PokerGame:
     """
     if not isinstance(game, PokerGame) or game.seats != 2:
         raise Refused(f"{game.name} is not poker for two players, which it has to be")
+    if any(game.dead_antes):
+        raise Refused(f"{game.name} has antes that differ by seat; they have to be equal here")
     return game
 
 
