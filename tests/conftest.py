@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 from commands import code
+from hypothesis import HealthCheck, settings
 
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.runs import job
+
+# No test depends on how fast the machine is.
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any")
 
 
 @pytest.fixture

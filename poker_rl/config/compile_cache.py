@@ -57,7 +57,11 @@ def use_cache() -> None:
 
 def use_temporary_folder(error: Exception) -> None:
     """Let numba keep compiled code in a temporary folder, and print why and what to set."""
-    why = f"{config.CACHE_DIR}: {error.strerror}" if isinstance(error, OSError) else error
+    why = (
+        f"{config.CACHE_DIR}: {error.strerror}"
+        if isinstance(error, OSError)
+        else str(error).rstrip(".")
+    )
     folder = temporary_folder()
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder / RobustCache.digest)
     if before != config.CACHE_DIR and multiprocessing.parent_process() is None:

@@ -87,7 +87,7 @@ class Recorder:
 
     def start_over(self) -> None:
         """Forget the rows of a run that was killed before its first checkpoint."""
-        self.file.truncate(0)
+        self.file.truncate(self.file.seek(0))  # `drop_the_rest` goes by the position
 
     def begin(self, step: int) -> None:
         """Show the progress bar, `step` of the budget done."""

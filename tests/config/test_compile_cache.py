@@ -49,7 +49,7 @@ def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
     ("home", "before", "why"),
     [
         ("/dev/null", "", "/dev/null/.cache/poker-rl/"),
-        ("home", NO_HOME, "Could not determine home directory."),
+        ("home", NO_HOME, "Could not determine home directory; "),
         ("home", FULL, "home/.cache/poker-rl/"),
     ],
 )
