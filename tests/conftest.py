@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import code
+from hypothesis import HealthCheck, settings
 
 from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.runs import job
@@ -31,6 +32,11 @@ def _strict_where() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(np, "where", strict)
         yield
+
+
+# No test depends on how fast the machine is.
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any")
 
 
 @pytest.fixture

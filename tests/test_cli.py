@@ -18,6 +18,7 @@ import pytest
 import torch
 import yaml
 from commands import TRAIN, anew, code, last_row, runs
+from default_signals import default_signals
 
 import poker_rl
 from poker_rl import cli
@@ -1070,12 +1071,14 @@ def test_ctrl_c_is_heard_in_the_midst_of_compiled_code() -> None:
     )
     command = [sys.executable, "-c", program, "evaluate", "game=kuhn", "player=call"]
     here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | here) as process:
+    with default_signals():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | here)
+    with process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"measuring\n"
         process.send_signal(signal.SIGINT)
         try:
-            assert process.wait(timeout=5) == -signal.SIGINT
+            assert process.wait() == -signal.SIGINT
         finally:
             process.kill()
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numba
 
+from poker_rl.config.compile_cache import use_cache
+
 
 def compiled_loops(
     loops: Mapping[Callable[..., Any], str | list[str]], *, any_order: bool = False
@@ -18,6 +20,7 @@ def compiled_loops(
         any_order: whether numbers may be added up in another order than is written, so that sums
             can take vector instructions too; the order is the same each time.
     """
+    use_cache()
     config: Any = numba.config
     njit: Any = numba.njit
     fastmath = {"reassoc", "contract"} if any_order else False

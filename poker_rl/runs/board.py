@@ -20,7 +20,7 @@ from tensorboard.compat.proto.event_pb2 import (  # type: ignore[import-untyped]
 )
 from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped]
 
-from poker_rl.storage.disk import at
+from poker_rl.storage.disk import at, check_reaches
 
 START = "events.out.tfevents."  # of a file's name, before the time in seconds
 OURS = re.compile(rf"{re.escape(START)}(\d+\.\d{{6}})\.")
@@ -55,6 +55,14 @@ class Board:
         with at(self.path):
             self._records.write(event.SerializeToString())
             self.file.flush()
+
+    def check(self) -> None:
+        """Check that the events are on the disk.
+
+        Raises:
+            OSError: if the file was removed, replaced or cut.
+        """
+        check_reaches(self.file, self.path)
 
     def close(self) -> None:
         """Write no more."""

@@ -21,7 +21,7 @@ from poker_rl.algos.algorithm import Progress
 from poker_rl.config.messages import printable
 from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import PERCENTILE, Measurement
-from poker_rl.storage.disk import at
+from poker_rl.storage.disk import at, check_reaches
 from poker_rl.storage.folder import FIGURES, METRICS, is_number, read_rows
 from poker_rl.storage.progress import progress_bar
 
@@ -88,7 +88,7 @@ class Recorder:
 
     def start_over(self) -> None:
         """Forget the rows of a run that was killed before its first checkpoint."""
-        self.file.truncate(0)
+        self.file.truncate(self.file.seek(0))  # `drop_the_rest` goes by the position
 
     def begin(self, step: int) -> None:
         """Show the progress bar, `step` of the budget done."""
@@ -216,6 +216,16 @@ class Recorder:
         """Put all rows on the disk: a checkpoint counts on them."""
         with at(self.path):
             os.fsync(self.file.fileno())
+
+    def check(self) -> None:
+        """Check that the rows are on the disk, also TensorBoard's.
+
+        Raises:
+            OSError: if a file was removed, replaced or cut.
+        """
+        check_reaches(self.file, self.path)
+        if "board" in self.__dict__:  # opened at all
+            self.board.check()
 
     def close(self) -> None:
         """Close all files, those that can be even if one can't."""

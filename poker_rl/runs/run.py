@@ -23,6 +23,7 @@ from poker_rl.config.settings import Refused
 from poker_rl.evaluation.measurement import Evaluator
 from poker_rl.games.game import Game
 from poker_rl.learning import processes
+from poker_rl.players.opponents import OPPONENTS
 from poker_rl.players.player import NotNumbers
 from poker_rl.runs import together
 from poker_rl.runs.record import Recorder, flatten
@@ -30,7 +31,7 @@ from poker_rl.runs.resume import demand_fit, demand_kept, kept
 from poker_rl.runs.stop import Stop
 from poker_rl.storage import checkpoint
 from poker_rl.storage.disk import say
-from poker_rl.storage.folder import METRICS, hparams, write_manifest
+from poker_rl.storage.folder import CONFIG, MANIFEST, METRICS, hparams, write_manifest
 from poker_rl.storage.ran_on import now, peak_memory
 
 IDLE = 10_000  # calls of learn() without a step towards the budget: it will never be reached
@@ -59,6 +60,7 @@ class Run:
         self.evaluate_every = int(cfg["evaluate_every"])
         self.checkpoint_every = int(cfg["checkpoint_every"])
         self.draws = bool(cfg["figures"])
+        self.copies: list[Path] = []  # of opponents
         self.saved: dict[str, int] | None = None  # counters at the last checkpoint
         # Decisions at the checkpoints that every run of these settings makes. Those at a stop are
         # not among them: what is measured against earlier selves must not depend on stops.
@@ -125,6 +127,7 @@ class Run:
         if new:  # which may take most of a minute, in which the bar stands still
             say("measures the players before they learn")
         self.recorder.begin(self.step)
+        self.copies = list((self.folder / OPPONENTS).glob("*"))
         if new:
             self.measure()
             self.save(self.recorder.state_dict(), regular=True)
@@ -159,6 +162,22 @@ class Run:
             figures = self.evaluation.figures(players, self.folder / METRICS)
             for name, figure in figures.items():
                 self.recorder.figure(name, figure, origin)
+        self.check_files()
+
+    def check_files(self) -> None:
+        """Check that nobody removed what the run has left so far: writing to it would not fail.
+
+        Raises:
+            OSError: naming the file or the folder.
+        """
+        paths = [self.folder, *(self.folder / name for name in (CONFIG, MANIFEST)), *self.copies]
+        if self.saved is not None:
+            decisions, others = self.saved["decisions"], range(1, processes.count())
+            paths.append(self.folder / checkpoint.STATE)
+            paths += [together.left_at(self.folder, decisions, rank) for rank in others]
+        for path in paths:
+            path.stat()
+        self.recorder.check()
 
     def measure(self, exact: bool = False) -> None:
         """Evaluate the players and write a row."""
@@ -175,6 +194,7 @@ class Run:
         self.manifest["measurements"] = {
             f"eval/{tag}": {"unit": m.unit, "kind": m.kind} for tag, m in measurements.items()
         }
+        self.check_files()
         self.watch(self.last_row)
 
     def save(self, record: dict[str, Any], regular: bool = False) -> None:
@@ -189,6 +209,7 @@ class Run:
         if regular:
             self.regular.append(progress.decisions)
         self.recorder.sync()
+        self.check_files()
         processes.meet()  # the others have saved what is their own
         checkpoint.save_snapshot(
             self.folder, progress.decisions, {"game": game, "players": players}

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import IO
 
 from poker_rl.config.messages import printable
 from poker_rl.config.settings import Refused
@@ -141,6 +142,17 @@ def make_folder(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(path))
+
+
+def check_reaches(file: IO[bytes], path: Path) -> None:
+    """Check that what was written to an open file is to be found at its path.
+
+    Raises:
+        OSError: if the file was removed, replaced or cut.
+    """
+    there = path.stat()
+    if not os.path.samestat(there, os.fstat(file.fileno())) or there.st_size < file.tell():
+        raise OSError(errno.ESTALE, "was changed by another program while written", str(path))
 
 
 @contextmanager

@@ -100,7 +100,7 @@ def test_invariants(name):
 
 
 @hypothesis.given(definitions(), st.integers(0, 2**32))
-@hypothesis.settings(max_examples=100, deadline=None, derandomize=True)
+@hypothesis.settings(max_examples=100, derandomize=True)
 def test_invariants_of_any_definition(definition, seed):
     check_hands(definition, hands=20, seed=seed)
 

@@ -246,7 +246,7 @@ def check_variant(game: NoLimit, tables: Tables, moves: list[Move], mine: np.nda
 
 
 @hypothesis.given(definitions(), st.integers(0, 2**32))
-@hypothesis.settings(max_examples=150, deadline=None, derandomize=True)
+@hypothesis.settings(max_examples=150, derandomize=True)
 def test_invariants_of_any_stacks(definition, seed):
     check_hands(definition, hands=20, seed=seed)
 

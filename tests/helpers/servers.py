@@ -52,7 +52,7 @@ class Started:
         base = f"http://127.0.0.1:{self.port}{self.path}"
         headers = {"sec-fetch-site": "same-origin"}
         return httpx.Client(
-            base_url=base, headers=headers, cookies=dict(cookies or {}), timeout=120
+            base_url=base, headers=headers, cookies=dict(cookies or {}), timeout=None
         )
 
 
@@ -99,4 +99,4 @@ def started(folder: Path, *arguments: str, first: str = "") -> Started:
 def stopped(server: Started) -> int:
     """Its exit code after Ctrl-C."""
     server.process.send_signal(signal.SIGINT)
-    return server.process.wait(20)
+    return server.process.wait()

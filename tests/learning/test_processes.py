@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fork_server import SERVER
 from torch import distributed as dist
 
 from poker_rl.algos.load import build_algorithm
@@ -25,7 +26,6 @@ from poker_rl.learning.nearby import ROOM, Nearby
 from poker_rl.learning.rollout import OPEN, joined
 from poker_rl.runs.together import agree, apart
 
-FORK = multiprocessing.get_context("fork")  # saves importing torch for every child
 CPU = torch.device("cpu")
 TEN = 10  # iterations, each of one step of an optimiser or more
 
@@ -38,22 +38,25 @@ def batches(replay: int, average: int) -> list[str]:
 
 def in_two(work: Callable[[int], Any], folder: Path) -> list[Any]:
     """What the work returns in each of two processes that reach each other."""
-
-    def child(rank: int) -> None:
-        torch.set_num_threads(1)
-        dist.init_process_group(
-            "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
-        )
-        torch.save(work(rank), folder / f"{rank}.pt")
-        dist.destroy_process_group()
-
-    both = [FORK.Process(target=child, args=[rank], daemon=True) for rank in range(2)]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join(100)
-        assert process.exitcode == 0
+    run_all([partial(work_with_other, work, folder, rank) for rank in range(2)])
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
+
+
+def run_all(works: list[Callable[[], None]]) -> None:
+    """Do each work in a process of its own, all at once."""
+    processes = [SERVER.Process(target=work, daemon=True) for work in works]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+
+
+def work_with_other(work: Callable[[int], Any], folder: Path, rank: int) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    torch.save(work(rank), folder / f"{rank}.pt")
+    dist.destroy_process_group()
 
 
 def learner(
@@ -184,6 +187,15 @@ def shifted(batch: Any, tables: int) -> Any:
     return SimpleNamespace(**vars(batch) | {"table": batch.table + tables})
 
 
+def learn_ten_times(
+    algo: str, overrides: list[str], rank: int
+) -> tuple[dict[str, int], dict[str, torch.Tensor], dict[str, float]]:
+    half = learner(algo, rank, 2, *overrides)
+    agree(half)
+    told = [half.learn() for _ in range(TEN)][-1]
+    return vars(half.progress), weights(half), told
+
+
 @pytest.mark.parametrize(
     ("algo", "overrides", "doubled"),
     [
@@ -223,13 +235,7 @@ def shifted(batch: Any, tables: int) -> Any:
 def test_two_processes_learn_what_one_does_with_both_halves(
     algo: str, overrides: list[str], doubled: list[str], tmp_path: Path
 ) -> None:
-    def ten(rank: int) -> tuple[dict[str, int], dict[str, torch.Tensor], dict[str, float]]:
-        half = learner(algo, rank, 2, *overrides)
-        agree(half)
-        told = [half.learn() for _ in range(TEN)][-1]
-        return vars(half.progress), weights(half), told
-
-    first, second = in_two(ten, tmp_path)
+    first, second = in_two(partial(learn_ten_times, algo, overrides), tmp_path)
     assert first[0] == second[0]
     assert all(torch.equal(tensor, second[1][name]) for name, tensor in first[1].items())
     assert first[2] == second[2]
@@ -255,19 +261,19 @@ def test_two_processes_learn_what_one_does_with_both_halves(
             assert told[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
 
 
+def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]:
+    copy = np.repeat([0, 1], sizes[rank])
+    generator = np.random.default_rng(rank)
+    parts = minibatches(np.arange(len(copy)), copy, 2, 3, generator, CPU)
+    return [(index.numpy(), weight.numpy()) for index, weight in parts]
+
+
 @pytest.mark.parametrize("sizes", [[[10, 4], [7, 9]], [[10, 4], [0, 0]]])
 def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(
     sizes: list[list[int]], tmp_path: Path
 ) -> None:
     """With unequal numbers of rows of two copies, which do not divide by the number of parts."""
-
-    def work(rank: int) -> list[tuple[Any, Any]]:
-        copy = np.repeat([0, 1], sizes[rank])
-        generator = np.random.default_rng(rank)
-        parts = minibatches(np.arange(len(copy)), copy, 2, 3, generator, CPU)
-        return [(index.numpy(), weight.numpy()) for index, weight in parts]
-
-    one, other = in_two(work, tmp_path)
+    one, other = in_two(partial(rows_and_weights, sizes), tmp_path)
     assert len(one) == len(other) == 3
     seen: list[list[int]] = [[], []]
     for both in zip(one, other, strict=True):
@@ -283,30 +289,32 @@ def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(
         assert sorted(rows) == list(range(sum(sizes[rank])))
 
 
+def learn_from_little(
+    opponent: str | None, rank: int
+) -> tuple[list[tuple[int, int]], dict[str, torch.Tensor]]:
+    small = ["algo.tables=1", "algo.steps=1", "algo.minibatches=1", "algo.instances=2"]
+    beside = ["algo.normalise=true", "algo.seating=shuffled"]
+    half = learner("ppo", rank, 2, *small, *beside, opponent=opponent)
+    agree(half)
+    seen = []
+    learns = half._learns
+
+    def watched(batch: Any) -> Any:
+        seen.append((len(batch), int((batch.next != OPEN).sum())))
+        return learns(batch)
+
+    half._learns = watched
+    for _ in range(2 * TEN):
+        assert all(np.isfinite(value) for value in half.learn().values())
+    return seen, weights(half)
+
+
 @pytest.mark.parametrize("opponent", [None, "call"])
 def test_a_process_with_nothing_to_learn_from_keeps_step(
     opponent: str | None, tmp_path: Path
 ) -> None:
     """At one table a step decides nothing that is complete, or is the opponent's."""
-    small = ["algo.tables=1", "algo.steps=1", "algo.minibatches=1", "algo.instances=2"]
-    beside = ["algo.normalise=true", "algo.seating=shuffled"]
-
-    def twenty(rank: int) -> tuple[list[tuple[int, int]], dict[str, torch.Tensor]]:
-        half = learner("ppo", rank, 2, *small, *beside, opponent=opponent)
-        agree(half)
-        seen = []
-        learns = half._learns
-
-        def watched(batch: Any) -> Any:
-            seen.append((len(batch), int((batch.next != OPEN).sum())))
-            return learns(batch)
-
-        half._learns = watched
-        for _ in range(2 * TEN):
-            assert all(np.isfinite(value) for value in half.learn().values())
-        return seen, weights(half)
-
-    one, other = in_two(twenty, tmp_path)
+    one, other = in_two(partial(learn_from_little, opponent), tmp_path)
     rows = [[decided for _, decided in seen] for seen, _ in (one, other)]
     assert any(bool(here) != bool(there) for here, there in zip(*rows, strict=True))
     if opponent is not None:
@@ -314,30 +322,25 @@ def test_a_process_with_nothing_to_learn_from_keeps_step(
     assert all(torch.equal(tensor, other[1][name]) for name, tensor in one[1].items())
 
 
-def test_shared_memory_brings_numbers_of_all_kinds_together(tmp_path: Path) -> None:
-    workers, rounds = 3, 20
-    nearby = Nearby(workers, False, FORK)  # more processes than cores: who waits sleeps
-    longest = 3 * ROOM // 4 + 5  # float32 numbers, which go in four parts
+def values(turn: int, rank: int) -> list[torch.Tensor]:
+    """Numbers of all kinds, in the first turn more float32 than fit at once: four parts."""
+    drawn = torch.Generator().manual_seed(10 * turn + rank)
+    whole = torch.randint(100, (2, 3), generator=drawn)
+    size = 3 * ROOM // 4 + 5 if turn == 0 else 7
+    return [torch.randn(size, generator=drawn), whole.t(), whole.double()[0, 0]]
 
-    def values(turn: int, rank: int) -> list[torch.Tensor]:
-        drawn = torch.Generator().manual_seed(10 * turn + rank)
-        whole = torch.randint(100, (2, 3), generator=drawn)
-        size = longest if turn == 0 else 7
-        return [torch.randn(size, generator=drawn), whole.t(), whole.double()[0, 0]]
 
-    def child(rank: int) -> None:
-        torch.set_num_threads(1)
-        nearby.join(rank, lambda: None)
-        for turn in range(rounds):
-            every = zip(*(values(turn, other) for other in range(workers)), strict=True)
-            for mine, all_of_them in zip(values(turn, rank), every, strict=True):
-                found = nearby.gathered(mine, lambda places: places.sum(0))
-                assert torch.equal(found, torch.stack(all_of_them).sum(0))
-        (tmp_path / str(rank)).touch()
+def gather_often(nearby: Nearby, workers: int, rank: int) -> None:
+    torch.set_num_threads(1)
+    nearby.join(rank, lambda: None)
+    for turn in range(20):
+        every = zip(*(values(turn, other) for other in range(workers)), strict=True)
+        for mine, all_of_them in zip(values(turn, rank), every, strict=True):
+            found = nearby.gathered(mine, lambda places: places.sum(0))
+            assert torch.equal(found, torch.stack(all_of_them).sum(0))
 
-    both = [FORK.Process(target=child, args=[rank], daemon=True) for rank in range(workers)]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join(100)
-    assert all((tmp_path / str(rank)).exists() for rank in range(workers))
+
+def test_shared_memory_brings_numbers_of_all_kinds_together() -> None:
+    workers = 3
+    nearby = Nearby(workers, False, SERVER)  # more processes than cores: who waits sleeps
+    run_all([partial(gather_often, nearby, workers, rank) for rank in range(workers)])

@@ -41,7 +41,9 @@ TABLES = {  # quick opponents; what they do does not matter here
 }
 WIDTHS = (360, 1280)
 
-expect.set_options(timeout=60_000)  # a busy machine, on which rules are compiled the first time
+PATIENCE = 3_600_000  # milliseconds: pytest ends a test that hangs
+
+expect.set_options(timeout=PATIENCE)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 
@@ -90,6 +92,7 @@ def sit(browser: Browser, address: Callable[[str], str]) -> Iterator[Callable[..
                 viewport={"width": width, "height": 800}, reduced_motion="reduce", **settings
             )
             contexts.callback(context.close)
+            context.set_default_timeout(PATIENCE)
             page = context.new_page()
             page.on("pageerror", lambda error: pytest.fail(str(error)))
             page.goto(address(game))

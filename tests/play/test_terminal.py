@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from commands import code
+from default_signals import default_signals
 from rich.console import Console, RenderableType
 from servers import against
 from terminals import Person, terminal
@@ -76,7 +77,7 @@ def at_terminal(
             monkeypatch.undo()
         sitting.result()
         assert termios.tcgetattr(slave) == before
-        return sat.read_to_end()
+        return sat.read_to_end(slave)
 
 
 def finished(person: Person, screen: str) -> str:
@@ -416,7 +417,6 @@ def test_who_leaves_at_once_sees_no_crash(tmp_path: Path) -> None:
         cwd=tmp_path,
         input=b"q\n",
         capture_output=True,
-        timeout=120,
     )
     assert (left.returncode, left.stderr) == (0, b"")
 
@@ -426,16 +426,17 @@ def test_the_terminal_is_as_before(how: str, tmp_path: Path) -> None:
     with terminal(80) as (master, slave):
         before = termios.tcgetattr(slave)
         command = [sys.executable, "-c", "from poker_rl import cli; cli.main()", "play"]
-        program = subprocess.Popen(
-            [*command, "ui=terminal", "game=kuhn", "against=[call]"],
-            cwd=tmp_path,
-            env=os.environ | {"TERM": "xterm"},
-            stdin=slave,
-            stdout=slave,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+        with default_signals():
+            program = subprocess.Popen(
+                [*command, "ui=terminal", "game=kuhn", "against=[call]"],
+                cwd=tmp_path,
+                env=os.environ | {"TERM": "xterm"},
+                stdin=slave,
+                stdout=slave,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            )
         person = Person(master)
         person.see()
         assert termios.tcgetattr(slave) != before
@@ -445,11 +446,11 @@ def test_the_terminal_is_as_before(how: str, tmp_path: Path) -> None:
             program.send_signal(signal.SIGTERM)
         else:
             os.close(master)
-        _, complaints = program.communicate(timeout=60)
+        _, complaints = program.communicate()
         assert complaints == b""
         if how == "a connection that is gone":
             assert program.returncode == 128 + signal.SIGHUP
         else:
             assert program.returncode == {"Ctrl-C": 130, "SIGTERM": 143}[how]
-            assert person.read_to_end().count("\x1b[?25h\x1b[?1049l") == 1
+            assert person.read_to_end(slave).count("\x1b[?25h\x1b[?1049l") == 1
             assert termios.tcgetattr(slave) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from time import monotonic
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -427,12 +427,13 @@ def test_threads_that_share_a_player_do_not_see_each_others_tables(name):
     def asked(tables):
         return [player.probabilities(table) for table in tables]
 
-    alone = asked(some), asked(others)  # what is compiled is so before time counts
-    end = monotonic() + 0.5
+    alone = asked(some), asked(others)
+    both = Barrier(2)
 
     def again(tables, expected):
         differ = 0
-        while monotonic() < end:
+        both.wait()
+        for _ in range(10):
             differ += sum((a != b).any() for a, b in zip(asked(tables), expected, strict=True))
         return differ
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -19,6 +18,8 @@ import pytest
 import tiny
 import torch
 import yaml
+from default_signals import default_signals
+from fork_server import SERVER
 from tiny import same
 
 from poker_rl.config.settings import Refused
@@ -28,14 +29,13 @@ from poker_rl.runs.stop import Interrupted
 from poker_rl.storage import checkpoint
 from poker_rl.storage.folder import BEFORE, read_folder
 
-FORK = multiprocessing.get_context("fork")  # saves importing torch for every child
 TRACED = ("run.py", "record.py", "checkpoint.py", "folder.py")
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # a fork would wait for threads that it does not have
+    torch.set_num_threads(1)  # as in the children
     monkeypatch.chdir(tmp_path)
     yield
     torch.set_num_threads(threads)
@@ -48,9 +48,14 @@ def result(folder: Path) -> tuple[Any, Any, Any]:
     return tiny.rows(folder), {**state, "record": None}, newest
 
 
+def with_one_thread(work: Callable[..., Any], *arguments: Any) -> None:
+    torch.set_num_threads(1)
+    work(*arguments)
+
+
 def child(work: Callable[..., Any], *arguments: Any) -> int:
     """Run in a process of its own; its exit code."""
-    process = FORK.Process(target=work, args=arguments)
+    process = SERVER.Process(target=with_one_thread, args=[work, *arguments])
     process.start()
     process.join()
     assert process.exitcode is not None
@@ -145,6 +150,25 @@ def test_killed_at_any_line_and_resumed_equals_undisturbed() -> None:
     assert resumed > len(points) * 0.8
 
 
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny.train()
+    expected = result(tiny.only_folder())
+    tiny.only_folder().parents[2].rename("whole")
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(checkpoint, "save_snapshot", fail)
+        tiny.train()
+    folder = tiny.only_folder()
+    assert len(tiny.rows(folder)) == 1
+    tiny.train(folder)
+    assert same(result(folder), expected)
+
+
 @pytest.mark.parametrize("half", [200, 173])  # on the beat of evaluation, and off it
 def test_two_halves_equal_the_whole(half: int) -> None:
     tiny.train(budget=400)
@@ -183,11 +207,12 @@ def test_a_signal_checkpoints_and_leaves(
         return learn(self)
 
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", interrupted)
-    handler = signal.getsignal(number)
-    with pytest.raises(Interrupted, match="poker-rl train resume=outputs/tiny/fit/") as stopped:
-        tiny.train()
-    assert stopped.value.exit_code == code
-    assert signal.getsignal(number) == handler
+    with default_signals():
+        handler = signal.getsignal(number)
+        with pytest.raises(Interrupted, match="poker-rl train resume=outputs/tiny/fit/") as stopped:
+            tiny.train()
+        assert stopped.value.exit_code == code
+        assert signal.getsignal(number) == handler
     folder = tiny.only_folder()
     _, manifest = read_folder(folder)
     assert manifest["status"] == "interrupted"
@@ -210,16 +235,12 @@ def test_under_nohup_a_terminal_may_close() -> None:
 def test_signals_that_come_together_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10.0, 10.5, 11.5])
     monkeypatch.setattr(stop, "monotonic", lambda: next(clock))
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-    try:
-        with stop.Stop() as stopped:
-            signal.raise_signal(signal.SIGTERM)  # from a parent process
-            signal.raise_signal(signal.SIGINT)  # from the terminal
-            assert stopped.number == signal.SIGTERM
-            with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGINT)  # a second later
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with default_signals(), stop.Stop() as stopped:
+        signal.raise_signal(signal.SIGTERM)  # from a parent process
+        signal.raise_signal(signal.SIGINT)  # from the terminal
+        assert stopped.number == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)  # a second later
 
 
 def test_a_signal_that_another_process_heard_first_is_the_same(
@@ -252,14 +273,11 @@ def test_signals_are_heard_within_compiled_code() -> None:
     assert process.stderr is not None
     assert process.stdout.readline() == b"begun\n"
     process.send_signal(signal.SIGINT)
-    asked = time.monotonic()
     assert process.stderr.readline() + process.stderr.readline() == stop.STOPPING
-    assert time.monotonic() < asked + 1
-    time.sleep(stop.TOGETHER + 0.1)
+    time.sleep(stop.TOGETHER + 0.1)  # a busy machine only makes it longer
     process.send_signal(signal.SIGINT)
-    asked = time.monotonic()
-    assert process.wait(timeout=60) == 130
-    assert time.monotonic() < asked + stop.PATIENCE + 1
+    assert process.wait() == 130
+    assert process.stderr.read() == stop.ENDED
 
 
 def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +295,7 @@ def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.Monke
 
 def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, tiny.__file__]
-    here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BUDGET": "100000"}
+    here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BUDGET": str(10**9)}
     environment = os.environ | here
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     while not list(Path("outputs").glob("*/*/*/state.pt")):
@@ -371,13 +389,13 @@ def test_time_and_memory_before_a_resume_count() -> None:
     tiny.train(budget=100)
     folder = tiny.only_folder()
     state = checkpoint.load(folder / "state.pt")
-    state["record"]["elapsed_s"] += 1000
+    state["record"]["elapsed_s"] += 1e9
     checkpoint.save(folder / "state.pt", state)
     manifest = read_folder(folder)[1]
     (folder / "manifest.json").write_text(json.dumps(manifest | {"peak_memory_mib": 10**6}))
     tiny.train(folder, budget=200)
     last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
-    assert 1000 < last["time/elapsed_s"] < 1100
+    assert last["time/elapsed_s"] == pytest.approx(1e9, rel=0.1)
     assert read_folder(folder)[1]["peak_memory_mib"] == 10**6
 
 

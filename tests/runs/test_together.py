@@ -12,8 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import pytest
 import tiny
 import torch
 from commands import code
-from test_workers import until
+from test_workers import is_running, until
 from tiny import same
 
 import poker_rl
@@ -46,24 +45,22 @@ def train(name: str, *settings: str) -> tuple[list[str], Path]:
 
 
 @contextmanager
-def meanwhile(work: Callable[[], None]) -> Iterator[None]:
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield
-    thread.join()
-
-
-def when_saved(folder: Path, more: int, number: int) -> Callable[[], None]:
-    """Sends a signal to the second process when there are more checkpoints than now."""
-    before = len(list(folder.glob("players/*.pt")))
+def signal_at_checkpoint(count: int, number: int) -> Iterator[None]:
+    """Send a signal to the second process after so many checkpoints in this context."""
     others = set(multiprocessing.active_children())  # that a launcher keeps for its next jobs
+    save, saved = checkpoint.save_snapshot, 0
 
-    def send() -> None:
-        until(lambda: len(list(folder.glob("players/*.pt"))) >= before + more)
-        (process,) = set(multiprocessing.active_children()) - others
-        os.kill(process.pid or 0, number)
+    def save_and_send(*arguments: Any) -> Path:
+        nonlocal saved
+        saved += 1
+        if saved == count:
+            (process,) = set(multiprocessing.active_children()) - others
+            os.kill(process.pid or 0, number)
+        return save(*arguments)
 
-    return send
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "save_snapshot", save_and_send)
+        yield
 
 
 def left(folder: Path) -> tuple[Any, Any]:
@@ -75,7 +72,7 @@ def left(folder: Path) -> tuple[Any, Any]:
 
 
 def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
-    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = set(multiprocessing.active_children())
     command, undisturbed = train("whole", *NFSP, "budget=12000")
@@ -88,14 +85,13 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     assert state["progress"]["hands"] == dealt
 
     command, folder = train("broken", *NFSP, "budget=12000")
-    with meanwhile(when_saved(folder, 2, signal.SIGTERM)):  # which reaches only one of them
+    with signal_at_checkpoint(3, signal.SIGTERM):  # which reaches only one of them
         assert code(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
-    with meanwhile(when_saved(folder, 2, signal.SIGKILL)):
-        began = time.monotonic()
+    monkeypatch.setattr(launch, "PATIENCE", 1e6)  # the first process is to notice for itself
+    with signal_at_checkpoint(2, signal.SIGKILL):
         assert code("train", f"resume={folder}") == 1
-    assert time.monotonic() < began + 60
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("poker-rl: ")]
     assert said == ["poker-rl: a worker process was ended by SIGKILL, as by lack of memory"]
     assert set(multiprocessing.active_children()) <= others
@@ -141,7 +137,7 @@ def test_all_end_with_the_first_process() -> None:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         assert children
         process.kill()
-    until(lambda: not any(map(runs, children)), 60)
+    until(lambda: not any(map(is_running, children)))
 
 
 def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
@@ -164,7 +160,6 @@ def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert "poker-rl: a worker process was ended by SIGKILL, as by lack of memory" in done.stderr
@@ -193,13 +188,6 @@ def test_one_is_killed_whose_code_is_told_a_little_late(monkeypatch: pytest.Monk
     others._watch()
     os.close(ours)
     assert ended == [1]
-
-
-def runs(process: str) -> bool:
-    try:
-        return Path("/proc", process, "stat").read_text().rpartition(") ")[2][0] != "Z"
-    except OSError:
-        return False
 
 
 def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from commands import TRAIN, code, files_of, runs
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 import poker_rl
+from poker_rl.evaluation.evaluation import Evaluation
 from poker_rl.runs import job
 from poker_rl.runs.board import Board
 from poker_rl.storage import checkpoint, disk
@@ -99,8 +100,48 @@ def test_a_folder_that_is_gone_while_training(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", remove)
     with pytest.raises(FileNotFoundError) as failure:
         tiny.train()
-    assert Path(failure.value.filename).name == "players"
+    assert Path(failure.value.filename).parent == Path("outputs/tiny/fit")
     assert not list(Path("outputs").glob("*/*/*"))  # nor made anew
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "config.yaml", "manifest.json", "metrics.jsonl", "state.pt", "events.*", "opponents/*"],
+)
+def test_what_is_removed_at_the_very_end_is_told(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Writing to a file that somebody removed does not fail, and its rows are lost."""
+    removed: list[Path] = []
+
+    def figures(self: Evaluation, players: object, metrics: Path) -> dict[str, Any]:
+        (path,) = metrics.parent.glob(name) if name else [metrics.parent]
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        removed.append(path)
+        return {}
+
+    monkeypatch.setattr(Evaluation, "figures", figures)
+    Path("mine.yaml").write_text("_target_: poker_rl.players.bots.FirstLegal\nprefer: [call]\n")
+    assert code(*TRAIN, "evaluation.others=mine.yaml") == 1
+    (path,) = removed
+    assert told(capsys) == f"{path}: No such file or directory"
+
+
+def test_rows_that_reach_nobody_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = tiny.TinyAlgorithm.learn
+
+    def write_again(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        if self.progress.iterations == 3:
+            path = tiny.only_folder() / "metrics.jsonl"
+            shutil.copy(path, "copy")
+            Path("copy").rename(path)  # as editors do
+        return learn(self)
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", write_again)
+    with pytest.raises(OSError, match="changed by another program") as failure:
+        tiny.train()
+    assert failure.value.filename == str(tiny.only_folder() / "metrics.jsonl")
+    assert read_folder(tiny.only_folder())[1]["status"] == "failed"
 
 
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
