@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import InitVar, asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 import torch
 
 from poker_rl.config.settings import Refused
 from poker_rl.learning import processes
 from poker_rl.learning.agents import Agents, Given
 from poker_rl.learning.average import AveragePolicy
-from poker_rl.learning.state_checks import load_optimiser
+from poker_rl.learning.state_checks import MOST_ITEMS, check_range, load_optimiser
 from poker_rl.players.player import Player
 
 
@@ -36,8 +37,14 @@ class Progress:
         return asdict(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on counting from these."""
-        vars(self).update({name: state[name] for name in vars(self)})
+        """Go on counting from these.
+
+        Raises:
+            ValueError: if one is no number that can be counted on from.
+        """
+        counters = {name: state[name] for name in vars(self)}
+        check_range("progress", np.array([*counters.values()], np.int64), 0, MOST_ITEMS)
+        vars(self).update(counters)
 
 
 class Stateful(Protocol):

@@ -119,7 +119,7 @@ def pruner_of(name: str, startup: int, warmup: int, every: int, steps: int) -> B
 
 
 def search(
-    study: optuna.Study, storage: RDBStorage, trials: Trials, count: int, heartbeat: int
+    study: optuna.Study, trials: Trials, count: int, heartbeat: int, storage: RDBStorage
 ) -> int:
     """Take trials until the study has so many that came to an end; the exit code.
 

@@ -128,7 +128,7 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
             check_study(study, trials, asked.direction)
             fail_stale_trials(study)
         try:
-            code = search(study, storage, trials, asked.trials, asked.heartbeat)
+            code = search(study, trials, asked.trials, asked.heartbeat, storage)
         except Refused:
             if begun:
                 take_back(study, trials, new)

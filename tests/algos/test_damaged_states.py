@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from poker_rl.algos.load import load_algorithm
@@ -93,12 +94,15 @@ def learn_from_damaged(name: str) -> None:
     print(f"{name}: {refused} of {count} damaged states refused", flush=True)
 
 
-def test_no_damaged_state_ends_the_process() -> None:
+@pytest.mark.parametrize("name", LEARNERS)
+def test_no_damaged_state_ends_the_process(name: str) -> None:
     """In a process of its own, as compiled loops and kernels check no bounds and may kill it."""
-    program = f"import test_damaged_states as t; [t.learn_from_damaged(n) for n in {[*LEARNERS]}]"
-    paths = f"import sys; sys.path[:0] = {sys.path}; "
+    program = f"import sys; sys.path[:0] = {sys.path}; import test_damaged_states as t; "
     done = subprocess.run(
-        [sys.executable, "-c", paths + program], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program + f"t.learn_from_damaged({name!r})"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert [name for name, _, _ in REFUSED.findall(done.stdout)] == [*LEARNERS]
+    assert REFUSED.match(done.stdout)
