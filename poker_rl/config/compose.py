@@ -35,12 +35,20 @@ from poker_rl.config.options import (
 from poker_rl.config.overrides import accepted, no_option, parsed, quoted
 from poker_rl.config.settings import Refused
 
-# What Hydra says of an option of a group that only other options bring along, such as a network.
-NO_MATCH = re.compile(r"Could not (?:override|delete) '([^']+)'\.\s+No match in the defaults list")
+# Messages of Hydra 1.3 and 1.4 for an option of a group that only other options bring along, such
+# as a network.
+NO_MATCH = re.compile(
+    r"(?:Could not (?:override|delete)|No earlier Group Default for) '([^']+)'"
+    r"(?:\.\s+No match in the defaults list| exists)"
+)
 # What it says of key=a,b without -m.
 SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'")
-# What it says of a list for a schedule and the like.
-LIST = re.compile(r"Error merging override ([^=]+)=.*Cannot merge DictConfig with ListConfig", re.S)
+# Messages of OmegaConf 2.3 and 2.4 for a list where a schedule or the like belongs.
+LIST = re.compile(
+    r"Error merging override ([^=]+)=.*Cannot merge "
+    r"(?:DictConfig with ListConfig|incompatible container types.*object_type=dict)",
+    re.S,
+)
 
 LAUNCHERS = "hydra/launcher"  # the group of them
 # Of Hydra's own settings when a sweep is launched: it writes nothing itself.
