@@ -302,3 +302,12 @@ def test_what_is_compiled_on_the_way_does_not_count_for_the_rate(
         recorder.add({}, 0.0, step)
     assert recorder.bar.format_dict["elapsed"] == pytest.approx(10, abs=0.01)
     recorder.close()
+
+
+def test_rows_from_before_the_first_checkpoint_are_gone_without_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"decisions": 0}\n')
+    recorder = Recorder(tmp_path, "decisions", 1, {})
+    recorder.start_over()
+    recorder.drop_the_rest()
+    recorder.close()
+    assert (tmp_path / "metrics.jsonl").read_bytes() == b""
