@@ -113,33 +113,29 @@ PUBLISHED = (
 HEAD = """\
 # Every learner on every small game
 
-Exploitability of the **final checkpoint**, exact, over the whole tree of the game; of three
-players NashConv, the sum of what each would gain by its best response (exploitability, their
-mean, is a third of it). The unit is the ante.
-Figures are means over seeds ± half of Student's 95 % interval; a solver that draws nothing is the
-same for every seed and needs one. The player is the headline player of the run: what its algorithm
-is to be judged by, chosen beforehand. Seconds are of one core, measurements included, while the
-other core of the machine was busy too. What a machine runs first compiles rules, which takes some
-seconds: those of `cfr` on Leduc and on Kuhn for three are mostly these. Memory is the largest
-that the process had, of which Python and its libraries are about 400 MiB. A decision is one move of
-a policy that learns; `cfr` and the other solvers count the decisions of the tree that they walk.
+The figure is the exact exploitability of the **final checkpoint** in antes a hand: the mean over
+seeds ± half of Student's 95 % interval. For three players it is NashConv, three times the
+exploitability. Solvers without sampling need one seed. The player is the headline player of each
+algorithm, chosen beforehand: `greedy` of `dqn`, `current` of `reinforce`, `weight_average` of
+`vpg`, `ppo`, `mmd`, `actor_critic` and `vine`, and `average` of all others. Seconds are of one
+core, measurements included, while the other core was busy; the first run on a machine also compiles
+the rules (`cfr` on Leduc and on three-player Kuhn). A decision is one move of a learning policy;
+solvers count the decisions of the tree that they traverse. [rows.csv](benchmark/rows.csv) has the
+commit and the peak memory of each row. `python scripts/small_games.py` repeats all rows.
 
-**Budgets differ, and so does the care that settings got.** A run may take ten minutes at most, and
-most take far less: where more of the same brought nothing, or nobody looked. Where settings were
-tuned:
+**Budgets and tuning differ**, so the table shows how far each command came, not which learner is
+best. No run takes more than ten minutes.
 
-- On Kuhn, those of `ppo` and `sd_cfr`.
-- On Leduc, those of `ppo`, `actor_critic`, `nfsp` and `sd_cfr`.
-- On no-limit Leduc, those of `nfsp_ppo`, which has them on Leduc too. The others take over there
-  what was found on Leduc and on Kuhn.
-- On Kuhn for three, none. What was found on Leduc and on Kuhn is taken over there too.
+| game | tuned | only the entropy bonus or `alpha` chosen |
+| --- | --- | --- |
+| Kuhn | `ppo`, `sd_cfr` | `actor_critic` |
+| Leduc | `ppo`, `actor_critic`, `nfsp`, `sd_cfr` | `vpg`, `mmd`, `vine` |
+| no-limit Leduc | `nfsp_ppo` (used on Leduc too); others as on Leduc and Kuhn | |
+| three-player Kuhn | none; as on Leduc and Kuhn | |
 
-For `vpg`, `mmd` and `vine` on Leduc a single setting was chosen, the strength of the entropy bonus,
-after runs in which play drifted away at the end. `vine` is made for large games with many actions,
-where its rollouts at the true deal pay; these four games are not of that kind. For `actor_critic`
-on Kuhn the same was done with its `alpha`, and the default was kept. Where a command names only
-game, algorithm, network and budget, the settings are the algorithm's defaults, made on Kuhn. So the
-table tells how far each learner came by the command beside it, not which one is best.
+All others use their algorithm's defaults, made on Kuhn. With two more seeds `actor_critic` on Leduc
+is at 0.080 ± 0.009 ([details](results/small_games.md#learners-with-networks)). `vine` is made for
+large games with many actions.
 """
 
 
@@ -280,13 +276,10 @@ class Kept:
         figure = f"{mean.mean:.2g}" if width is None else number(mean.mean, width)
         return [
             self.learner,
-            f"`{self.about['player']}`",
             f"**{figure}**",
-            str(len(self.curves)),
             short(float(self.about["decisions"])),
             f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}",
-            self.about["MiB"],
-            f"`{self.about['command']}`",
+            f"`{self.about['command'].removeprefix('poker-rl train ')}`",
         ]
 
     def line(self, x: str) -> Line:
@@ -300,22 +293,15 @@ class Kept:
 
 def section(game: str, rows: list[Kept]) -> Iterator[str]:
     """The part of the page about a game."""
-    heads = ["learner", "player", "antes", "seeds", "decisions", "seconds", "MiB", "command"]
+    heads = ["learner", "antes", "decisions", "seconds", "`poker-rl train …`"]
     lines = [row.cells() for row in sorted(rows, key=lambda row: row.mean.mean)]
     yield f"## {GAMES[game]}"
     yield "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *lines])
     missing = [algo for algo in SOLVERS + LEARNERS if algo not in {row.learner for row in rows}]
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
-    machines, commits = (
-        sorted({one for row in rows for one in row.about[column].split("; ")})
-        for column in ("machines", "commits")
-    )
-    yield (
-        f"Machine: {'; '.join(machines)}. Commits: {', '.join(commits)}; those of each row stand in"
-        f" [rows.csv](benchmark/rows.csv). Every measurement of every run:"
-        f" [{game}.csv](benchmark/{game}.csv)."
-    )
+    machines = sorted({one for row in rows for one in row.about["machines"].split("; ")})
+    yield f"Machine: {'; '.join(machines)}. Measurements: [{game}.csv](benchmark/{game}.csv)."
     if drawn(rows):
         yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
 
@@ -323,11 +309,15 @@ def section(game: str, rows: list[Kept]) -> Iterator[str]:
 def published() -> Iterator[str]:
     """What others report."""
     yield "## Published figures"
-    yield "Exploitability in antes; Leduc is OpenSpiel's, and so is ours."
+    yield (
+        "Exploitability in antes, OpenSpiel's Leduc. NashPG and ARMAC use no model of the game;"
+        " `ac_leduc` enumerates all deals, and its critic sees all cards. `sd_cfr_leduc` merges"
+        " suits (0.0274 without) and keeps one row for each observation."
+    )
     heads = ["game", "method", "runs", "published", "source"]
     lines = [heads, ["---"] * len(heads), *([*line, SOURCES[line[1]]] for line in PUBLISHED)]
     yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    yield f"Knight's figures stand in that repository's `{KNIGHT_FIGURES}`; the means are ours."
+    yield f"Knight's figures are in `{KNIGHT_FIGURES}` of that repository; the means are ours."
 
 
 def drawn(rows: list[Kept]) -> list[Kept]:

@@ -1,7 +1,7 @@
 """Actor-critic for six players: the actor sees its own cards, the critic all of them.
 
 APU and Dual-APU are the method of Shi and others for six-player limit hold'em
-(doi:10.3390/e24060774; docs/experiments/apu.md). Each of its agents is an actor and a critic;
+(doi:10.3390/e24060774; docs/results/apu.md). Each of its agents is an actor and a critic;
 there are four ways of who learns:
 
     apu            an actor-critic an agent, one of which learns at a time

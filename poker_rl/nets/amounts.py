@@ -1,11 +1,11 @@
 """Networks that choose how many chips to raise to by a density over amounts.
 
 No-limit hold'em has an action for each number of chips. Two heads choose among them, as in Nielsen
-and Bøgebjerg's attempt at no-limit (docs/experiments/nlhe.md): one says what to do (fold, call or
-raise), the other how much. The second is a mixture of logistic densities over the logarithm of the
-amount, and each number of chips gets the mass that the density puts on its interval (Salimans et
-al., arXiv:1701.05517, do so for the brightness of a pixel). A policy's softmax over legal actions
-cuts the mass to the legal amounts.
+and Bøgebjerg's attempt at no-limit (docs/results/nolimit_holdem.md): one says what to do (fold,
+call or raise), the other how much. The second is a mixture of logistic densities over the logarithm
+of the amount, and each number of chips gets the mass that the density puts on its interval
+(Salimans et al., arXiv:1701.05517, do so for the brightness of a pixel). A policy's softmax over
+legal actions cuts the mass to the legal amounts.
 """
 
 from __future__ import annotations

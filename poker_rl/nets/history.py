@@ -2,7 +2,7 @@
 
 What lies on the table goes through dense layers, the actions so far go through an LSTM (Hochreiter
 & Schmidhuber 1997), and one more layer sees both. So do the actor and the critic of APU, a
-published method for six-player hold'em (docs/experiments/apu.md). Two variants show what the LSTM
+published method for six-player hold'em (docs/results/apu.md). Two variants show what the LSTM
 is good for: they have a dense layer or nothing in its place.
 """
 

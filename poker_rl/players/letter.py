@@ -1,6 +1,6 @@
 """A bot that draws by chance at each decision: to bet or call strong hands, to call or fold others.
 
-A published work on six-player hold'em (docs/experiments/apu.md) describes its bots so: with a
+A published work on six-player hold'em (docs/results/apu.md) describes its bots so: with a
 strong hand they tend to bet or call, with a weak one they call or fold. Read to the letter, such a
 bot soon folds a weak hand that it has already paid for, and who always raises wins from it.
 """
