@@ -87,7 +87,8 @@ class Recorder:
 
     def start_over(self) -> None:
         """Forget the rows of a run that was killed before its first checkpoint."""
-        self.file.truncate(0)
+        self.file.seek(0)  # else `drop_the_rest` would fill the file with zeros up to where it was
+        self.file.truncate()
 
     def begin(self, step: int) -> None:
         """Show the progress bar, `step` of the budget done."""
