@@ -36,7 +36,7 @@ def main() -> None:
     given, for_pytest = parser.parse_known_args()
     folder = ROOT / f".venv-{given.versions}-{given.python}"
     python = folder / "bin" / "python"
-    run("uv", "venv", "--clear", "--python", given.python, folder)
+    run("uv", "venv", "--clear", "--seed", "--python", given.python, folder)
     bounds: list[str | Path] = []
     if given.versions == "pinned":
         bounds = ["--constraints", ROOT / "constraints.txt"]

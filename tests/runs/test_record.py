@@ -278,6 +278,14 @@ def test_percentiles_do_not_stand_between_the_means() -> None:
         assert board_tag(tag) == tag
 
 
+def test_a_run_that_starts_over_has_no_rows_of_before(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text("a row\n")
+    recorder = Recorder(tmp_path, "decisions", 100, {})
+    recorder.start_over()
+    recorder.drop_the_rest()
+    assert recorder.path.read_bytes() == b""
+
+
 def test_rates_are_those_since_the_last_row() -> None:
     tiny.train(budget=100)
     recorder = Recorder(tiny.only_folder(), "decisions", 100, {})
