@@ -300,6 +300,7 @@ def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
     environment = os.environ | here
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     while not list(Path("outputs").glob("*/*/*/state.pt")):
+        assert process.poll() is None
         time.sleep(0.05)
     process.kill()
     process.wait()
