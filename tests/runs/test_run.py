@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +23,7 @@ import yaml
 from default_signals import default_signals
 from fork_server import SERVER
 from tiny import same
+from tqdm import tqdm
 
 from poker_rl.config.settings import Refused
 from poker_rl.runs import stop, train
@@ -29,13 +32,14 @@ from poker_rl.runs.stop import Interrupted
 from poker_rl.storage import checkpoint
 from poker_rl.storage.folder import BEFORE, read_folder
 
+FORK = multiprocessing.get_context("fork")  # has all that a first run imports
 TRACED = ("run.py", "record.py", "checkpoint.py", "folder.py")
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in the children
+    torch.set_num_threads(1)  # as in `kill_and_resume`
     monkeypatch.chdir(tmp_path)
     yield
     torch.set_num_threads(threads)
@@ -48,14 +52,10 @@ def result(folder: Path) -> tuple[Any, Any, Any]:
     return tiny.rows(folder), {**state, "record": None}, newest
 
 
-def with_one_thread(work: Callable[..., Any], *arguments: Any) -> None:
-    torch.set_num_threads(1)
-    work(*arguments)
-
-
 def child(work: Callable[..., Any], *arguments: Any) -> int:
-    """Run in a process of its own; its exit code."""
-    process = SERVER.Process(target=with_one_thread, args=[work, *arguments])
+    """Run in a fork of this process, which would lack all threads but this one; its exit code."""
+    assert threading.active_count() == 1
+    process = FORK.Process(target=work, args=arguments)
     process.start()
     process.join()
     assert process.exitcode is not None
@@ -128,6 +128,15 @@ def test_rows_hold_means_since_the_last_row(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_killed_at_any_line_and_resumed_equals_undisturbed() -> None:
+    process = SERVER.Process(target=kill_and_resume)  # this one may have threads of other tests
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def kill_and_resume() -> None:
+    torch.set_num_threads(1)
+    tqdm.monitor_interval = 0  # no thread
     tiny.train()
     expected = result(tiny.only_folder())
     (tiny.only_folder().parents[2]).rename("whole")
@@ -300,6 +309,7 @@ def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
     environment = os.environ | here
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     while not list(Path("outputs").glob("*/*/*/state.pt")):
+        assert process.poll() is None
         time.sleep(0.05)
     process.kill()
     process.wait()

@@ -133,7 +133,7 @@ def test_all_end_with_the_first_process() -> None:
     command, folder = train("killed", *PPO, "budget=1e9")
     program = [sys.executable, "-c", "from poker_rl.cli import main; main()", *command]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
-        until((folder / "state.pt").exists)
+        until((folder / "state.pt").exists, process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         assert children
         process.kill()

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from default_signals import default_signals
 
-import poker_rl
 from poker_rl.config.settings import Refused
 from poker_rl.runs.workers import shared_out
 
@@ -94,13 +93,12 @@ def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) 
         "    with at_once():\n"
         "        list(shared_out(partial(begin, Path('done')), [LONG] * 2, 2))\n"
     )
-    path = f"{Path(poker_rl.__file__).parents[1]}:{Path(__file__).parent}"
-    environment = os.environ | {"PYTHONPATH": path}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with default_signals():
         process = subprocess.Popen([sys.executable, program], env=environment, cwd=tmp_path)
     with process:
         try:
-            until(lambda: len(list((tmp_path / "done").iterdir())) == 2)
+            until(lambda: len(list((tmp_path / "done").iterdir())) == 2, process)
             workers = [path.name.split("_")[1] for path in (tmp_path / "done").iterdir()]
             process.send_signal(number)
             assert process.wait() == -number
@@ -117,7 +115,8 @@ def is_running(process: str) -> bool:
         return False
 
 
-def until(there: Callable[[], bool]) -> None:
-    """Wait, however busy the machine is; pytest ends a test that hangs."""
+def until(there: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait as long as it takes, as long as a process is alive that brings it about."""
     while not there():
+        assert process is None or process.poll() is None
         time.sleep(0.05)
