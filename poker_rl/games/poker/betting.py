@@ -105,9 +105,9 @@ def start(game, table):
         table.able[0] = able
         table.acted[0] = 0
         table.pending = able
+        if no_limit(table):
+            table.raise_by[0] = 0
         table.to_act = next_seat(game, table, table.to_act)
-    if no_limit(table):
-        table.raise_by[0] = 0
 
 
 @rule
@@ -133,18 +133,16 @@ def can_raise(game, table):
     a raise or acting for the first time on the street. In no-limit not in the last moves that a
     record has room for.
     """
-    if not no_limit(table) and table.raises >= game.max_raises[table.street]:
-        return False
     if not has_stacks(table):
-        return True
+        return table.raises < game.max_raises[table.street]
     seat = table.to_act
-    if game.stack[seat] <= table.price:
-        return False
     if no_limit(table):
-        if table.moves >= game.last_raise:
+        if game.stack[seat] <= table.price or table.moves >= game.last_raise:
             return False
         full = table.raise_by[0] if game.short_bets_reopen else full_raise(game, table)
     else:
+        if game.stack[seat] <= table.price or table.raises >= game.max_raises[table.street]:
+            return False
         full = (game.raise_size[table.street] + 1) // 2
     if table.acted[0] >> seat & 1 and table.price - table.paid[seat] < full:
         return False
@@ -275,8 +273,8 @@ def step(game, table, action):
         done |= able < 2
         table.able[0] = able
         table.acted[0] |= 1 << seat
-    if no_limit(table):
-        table.raise_by[0] = max(table.raise_by[0], price - table.price)
+        if no_limit(table):
+            table.raise_by[0] = max(table.raise_by[0], price - table.price)
     pending = table.pending
     if raises:
         pending = staying
@@ -302,8 +300,8 @@ def step(game, table, action):
             if closed:
                 pending = table.able[0]
                 table.acted[0] = 0
-        if no_limit(table) and closed:
-            table.raise_by[0] = 0
+                if no_limit(table):
+                    table.raise_by[0] = 0
         table.street = street
         table.raises = count
         table.pending = pending
