@@ -72,7 +72,8 @@ class Goofspiel:
 
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the bids so far of tables [B], [B, 2 N], and how many there are [B]."""
-        bids = records["bid"].transpose(0, 2, 1).reshape(len(records), -1)  # seat 0 bids first
+        bids = records["bid"].transpose(0, 2, 1)  # seat 0 bids first
+        bids = bids.reshape(len(records), rules.SEATS * rules.MOST_CARDS)
         return bids, records["round"].astype(np.int64) * self.seats + records["to_act"]
 
     def action_name(self, action: int) -> str:
