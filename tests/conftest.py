@@ -13,8 +13,8 @@ from commands import code
 from hypothesis import HealthCheck, settings
 
 from poker_rl.evaluation.evaluation import Evaluation
-from poker_rl.runs import job
 from poker_rl.storage.progress import COMPILES
+from poker_rl.training import train as train_module
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -69,11 +69,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The configs of the runs, none of which takes place."""
     configs: list[dict[str, Any]] = []
 
-    def train(
-        cfg: dict[str, Any], *others: Any, **__: Any
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        configs.append(cfg)
-        return {"eval/average/exploitability": 0.125}, {}
+    def train(config: dict[str, Any], *_: Any, **__: Any) -> None:
+        configs.append(config)
 
-    monkeypatch.setattr(job, "train", train)
+    monkeypatch.setattr(train_module, "train_in_folder", train)
     return configs

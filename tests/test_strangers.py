@@ -23,11 +23,11 @@ from poker_rl.config.options import CONF, folders, read
 from poker_rl.config.settings import Refused
 from poker_rl.play.journal import Journal
 from poker_rl.play.play import begun
+from poker_rl.reports.tournament import read_plan
 from poker_rl.reports.trained import of_sweep
-from poker_rl.runs.sweep import jobs_of
-from poker_rl.runs.tournament import read_plan
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.folder import read_folder, read_last_row, read_manifest, read_rows
+from poker_rl.sweeps.summary import read_jobs
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -160,7 +160,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "tournament.yaml": lambda path: read_plan(path.parent),
     "state.pt": checkpoint.load,
     "session.jsonl": begun,
-    "jobs.json": lambda path: jobs_of(path.parent),
+    "jobs.json": lambda path: read_jobs(path.parent),
     "summary.csv": lambda path: list(of_sweep(path)),
 }
 

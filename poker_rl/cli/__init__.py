@@ -1,6 +1,6 @@
-"""The command line, `poker-rl COMMAND …`: the only door to the program, a file for each command.
+"""The command line, `poker-rl COMMAND …`, with a file for each command.
 
-Imports config, play, reports, runs, storage.
+Imports config, play, reports, storage, sweeps and training.
 
 Settings are given as Hydra's overrides. Whatever the user got wrong is a `Refused`, told in a line
 or two with exit code 2; any other exception is a bug. Imports are late so that `--help` is quick.

@@ -35,9 +35,9 @@ action that the player takes most often, always.
 
 def run(arguments: list[str]) -> int:
     """Measure and print; the exit code."""
-    read = asked("evaluate", HELP, arguments, GAME, "poker_rl.runs.evaluate.Evaluate")
+    read = asked("evaluate", HELP, arguments, GAME, "poker_rl.reports.evaluate.Evaluate")
     if read is not None:
-        from poker_rl.runs.evaluate import evaluate
+        from poker_rl.reports.evaluate import evaluate
 
         evaluate(*read)
     return 0

@@ -12,8 +12,8 @@ HELP = """\
 poker-rl sweep FOLDER
 
 Prints a line for each job of a sweep: how far it is, its last measurements, its run's folder. It
-only reads, so it can be asked at any time and on any machine that sees the folders. The folder is
-outputs/sweeps/NAME, which `poker-rl train -m` prints when it begins.
+writes the same as a CSV file, and works at any time and on any machine that sees the folders. The
+folder is outputs/sweeps/NAME, which `poker-rl train -m` prints when it begins.
 
 "running or killed" is the run of a job that has begun and not told of its end. To go on with what
 is not finished, give the command of the sweep once more."""
@@ -30,8 +30,10 @@ def run(arguments: list[str]) -> int:
     if len(given.folders) != 1:
         raise Refused("FOLDER: give the folder of one sweep, outputs/sweeps/NAME")
 
-    from poker_rl.runs.sweep import Summary
+    from poker_rl.sweeps.summary import Summary
 
     summary = Summary(Path(given.folders[0]))
     say(f"{summary.table()}\n\n{summary.counts()}")
+    if summary.has_runs:
+        summary.write_csv()
     return 0

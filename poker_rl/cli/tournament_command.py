@@ -24,9 +24,9 @@ kept in a folder, whose finished tables are not played again. A PLAYER is named 
 
 def run(arguments: list[str]) -> int:
     """Play and print; the exit code."""
-    read = asked("tournament", HELP, arguments, ["game"], "poker_rl.runs.tournament.Tournament")
+    read = asked("tournament", HELP, arguments, ["game"], "poker_rl.reports.tournament.Tournament")
     if read is not None:
-        from poker_rl.runs.tournament import tournament
+        from poker_rl.reports.tournament import tournament
 
         tournament(*read, {key.partition(".")[0] for key in keys_of(arguments)})
     return 0

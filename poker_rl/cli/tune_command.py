@@ -27,12 +27,12 @@ a study of your own.
 
 def run(arguments: list[str]) -> int:
     """Search; the exit code."""
-    read = asked("tune", HELP, arguments, (), "poker_rl.runs.tune.Tune")
+    read = asked("tune", HELP, arguments, (), "poker_rl.sweeps.tune.Tune")
     if read is None:
         return 0
     if find_spec("optuna") is None:
         raise Refused("tune needs more packages: pip install 'poker-rl[tune]'")
-    from poker_rl.runs.tune import tune
+    from poker_rl.sweeps.tune import tune
 
     settings, _, conf = read
     return tune(settings, keys_of(arguments), conf)

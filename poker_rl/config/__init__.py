@@ -1,6 +1,6 @@
 """From YAML and the command line to checked settings and the objects that they name.
 
-Imports no other room; every room may import it. Only `compose`, `overrides` and `sweeps` know of
+The lowest layer, which every package may import. Only `compose`, `overrides` and `sweeps` import
 hydra.
 """
 

@@ -44,6 +44,24 @@ class Measurement:
         return f"{number(self.value, self.half_width)} {self.unit}"
 
 
+def flatten(measurements: Mapping[str, Measurement]) -> dict[str, float]:
+    """Return measurements as tags and values, with half widths except for percentiles."""
+    values = {}
+    for tag, measurement in measurements.items():
+        values[f"eval/{tag}"] = float(measurement.value)
+        if measurement.half_width is not None and not PERCENTILE.search(tag):
+            values[f"eval/{tag}/half_width"] = float(measurement.half_width)
+    return values
+
+
+def first_of_each(measurements: Mapping[str, Measurement]) -> dict[str, Measurement]:
+    """Return the first measurement of each player, that of the headline player first."""
+    tags: dict[str, str] = {}
+    for tag in measurements:
+        tags.setdefault(tag.partition("/")[0], tag)
+    return {tag: measurements[tag] for tag in tags.values()}
+
+
 class Evaluator(Protocol):
     """How players are measured.
 

@@ -1,5 +1,5 @@
-"""Where a person meets players: sessions of hands, their files, review and statistics; advice.
+"""Play against trained players: sessions, their files, review, statistics and advice.
 
-Imports algos, config, evaluation, games, players, runs and storage. Nothing here knows a rule: what
-may be done, and what there is to see, is asked of the game; what the others do, of their `Player`s.
+Imports algos, config, evaluation, games, players, storage and training. Nothing here knows a rule:
+legal moves and views come from the game, and the moves of other seats from their `Player`.
 """

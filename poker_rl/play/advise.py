@@ -32,9 +32,9 @@ from poker_rl.games.poker.table import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.load import full_spec, load_player
 from poker_rl.players.player import Player, policy_at
-from poker_rl.runs.job import prepare
-from poker_rl.runs.named import game_and_player
 from poker_rl.storage.disk import make_room, say
+from poker_rl.training.device import prepare_device
+from poker_rl.training.targets import game_and_player
 
 BAR = 30  # characters that a chance of 1 is long
 FEW = 10  # raises, told one by one
@@ -203,7 +203,7 @@ def advise(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
                 raise Refused(f"is of starting hands of hold'em, and {game.name} has none")
             if not asked.figure.endswith(".png"):
                 raise Refused(f"{asked.figure} does not end in .png")
-    device = prepare(asked.device, asked.threads, seed=0)
+    device = prepare_device(asked.device, asked.threads, seed=0)
     with about("player" if asked.run is None else "run"):
         player, name = load_player(spec, game, device, conf), full_spec(spec)
     if asked.figure is not None:

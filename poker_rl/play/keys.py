@@ -17,7 +17,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Self, TextIO
 
-from poker_rl.runs.stop import caught
+from poker_rl.training.signals import stop_signals
 
 NAMES = {
     **{" ": "space", "\r": "enter", "\n": "enter", "\x1b": "escape"},
@@ -77,7 +77,7 @@ class Keyboard:
         os.set_blocking(told, False)
         self._told = told
         self._told_before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-        self._handlers = {number: signal.signal(number, _leave) for number in caught()}
+        self._handlers = {number: signal.signal(number, _leave) for number in stop_signals()}
         for number in (signal.SIGWINCH, signal.SIGTSTP):  # `read` hears of them by the pipe
             self._handlers[number] = signal.signal(number, lambda *_: None)
         try:
@@ -156,5 +156,5 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 def _ignore() -> None:
     """Let no second signal stop the first one's way out, on which the terminal is given back."""
-    for number in caught():
+    for number in stop_signals():
         signal.signal(number, signal.SIG_IGN)

@@ -136,12 +136,13 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
     from poker_rl.games.game import Game
     from poker_rl.play.table import Seated, Table
     from poker_rl.players.load import full_spec
-    from poker_rl.runs.job import loader, prepare
-    from poker_rl.runs.settings import settings_of
+    from poker_rl.training.device import prepare_device
+    from poker_rl.training.opponents import player_loader
+    from poker_rl.training.run_config import read_config
 
     kept = None if asked.session is None else begun(Path(asked.session))
     if asked.run is not None:
-        cfg: Mapping[str, Any] = settings_of(Path(asked.run), "run")
+        cfg: Mapping[str, Any] = read_config(Path(asked.run), "run")
     elif chosen is not None:
         cfg = chosen
     else:
@@ -150,11 +151,11 @@ def table_of(asked: Play, chosen: Mapping[str, Any] | None, conf: Sequence[Path]
         cfg = composed([f"game={asked.game if kept is None else kept['game']['name']}"], conf)
         if kept is not None:  # whose settings may have been changed where it was begun
             cfg["game"] = cfg["game"] | kept["game"]
-    device = prepare("cpu", 1, asked.seed or 0)  # a decision at a time is fastest there
+    device = prepare_device("cpu", 1, asked.seed or 0)  # a decision at a time is fastest there
     game: Game = build_as(Game, cfg["game"], "game")
     if not FILE_NAME.fullmatch(game.name):
         raise Refused(f"game.name: {game.name!a} can't be the name of a folder")
-    load = loader(game, device, conf)
+    load = player_loader(game, device, conf)
     against = asked.against or (kept["against"] if kept else [])
     against = against or [asked.run or first_of(asked.opponents, load)]
     if len(against) == 1:

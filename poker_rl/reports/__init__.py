@@ -1,4 +1,5 @@
-"""What run folders hold, to show and for other programs: comparisons, reports, hands, policies.
+"""Tables, figures and files for people and other programs: evaluations, tournaments, comparisons,
+reports, hands and policies.
 
-Imports config, evaluation, games, players, runs and storage.
+Imports config, evaluation, games, players, storage and training.
 """

@@ -25,10 +25,10 @@ from poker_rl.games.tree import Tree, row_count, tree_of
 from poker_rl.players.load import full_spec, load_player
 from poker_rl.players.player import Player, policy_at
 from poker_rl.reports.openspiel import action_of, infoset_name, twin
-from poker_rl.runs.job import prepare
-from poker_rl.runs.named import game_and_player
 from poker_rl.storage.disk import make_room, say
 from poker_rl.storage.folder import write_text
+from poker_rl.training.device import prepare_device
+from poker_rl.training.targets import game_and_player
 
 MOST_HANDS = 1_000_000  # a file of about 700 MB
 FORMATS = (".csv", ".json")
@@ -80,7 +80,7 @@ def export(given: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequen
                 raise Refused(f"{asked.policy} does not end in {' or '.join(FORMATS)}")
             if row_count(game, MOST_NODES) > MOST_NODES:
                 raise Refused(f"{game.name} is too large for all of a policy to be written")
-    device = prepare(asked.device, asked.threads, asked.seed)
+    device = prepare_device(asked.device, asked.threads, asked.seed)
     with about("player" if asked.run is None else "run"):
         player, name = load_player(spec, game, device, conf), full_spec(spec)
     other, others = player, name

@@ -37,21 +37,6 @@ FIGURES = "figures"
 LABEL_CHARACTERS = 80  # of a folder's name, before the time
 # Root settings that tell where a run is, not what it is.
 PLACE = {"outputs", "name", "resume"}
-# Root settings that runs of earlier versions lack, and what they were.
-ONCE: dict[str, Any] = {"workers": 1}
-# How runs of earlier versions were measured, which lack these settings of `evaluation`.
-BEFORE = {"reduce": "none", "control": None, "exact_every": None}
-# The same of `algo`, by the name of its class.
-_SELVES = "poker_rl.learning.earlier.EarlierSettings"
-NO_EARLIER = {"earlier": {"_target_": _SELVES, "share": 0.0, "every": 100, "keep": 40}}
-OF_CLASS: dict[str, dict[str, Any]] = {
-    "APU": {"reward_power": 2.0, "last_scale": 1.0, "remember": "learner", "weight_average": 0.0}
-    | NO_EARLIER,
-    "ActorCritic": {"average_exact": None},
-    "MCCFR": {"traversals": 1},
-    "PPO": NO_EARLIER,
-    "PolicyNFSP": NO_EARLIER,
-}
 # Bytes of metrics.jsonl: 100,000 rows of 2.5 KB. Python's objects take many times as much.
 LARGEST_ROWS = 256 * MIB
 LONGEST_ROW = 1 << 18  # bytes of a row of metrics.jsonl, with room to spare
@@ -164,23 +149,8 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         and all(isinstance(one, dict) for one in manifest["resumed"])
     ):
         raise Refused(f"{folder} is no run folder: {CONFIG} or {MANIFEST} holds something else")
-    return completed(cfg), manifest
 
-
-def completed(cfg: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of any version, those that it did not have yet as they were before they could be
-    set."""
-
-    def with_defaults(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-        return {**settings, **defaults, **settings}  # in the order that they have, new ones last
-
-    whole = with_defaults(cfg, ONCE)
-    if isinstance(evaluation := whole.get("evaluation"), dict):
-        whole["evaluation"] = with_defaults(evaluation, BEFORE)
-    if isinstance(algo := whole.get("algo"), dict):
-        name = str(algo.get("_target_")).rpartition(".")[2]
-        whole["algo"] = with_defaults(algo, OF_CLASS.get(name, {}))
-    return whole
+    return cfg, manifest
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

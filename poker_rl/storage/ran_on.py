@@ -64,7 +64,7 @@ def changes(
 
     Args:
         manifest: the run's.
-        settings: those that it had; earlier versions knew of no precision but the highest.
+        settings: those that it had.
         now: this `session`.
         settings_now: those that it has now.
     """
@@ -74,13 +74,11 @@ def changes(
         versions = of.get("versions")
         how = {
             "threads": settings.get("threads"),
-            "precision": settings.get("precision", "highest"),
+            "precision": settings.get("precision"),
         }
         return {**named, **(versions if isinstance(versions, dict) else {}), **how}
 
-    # Earlier versions did not write down what a resumed run ran on.
-    sessions = [manifest, *manifest["resumed"]]
-    last = next((one for one in reversed(sessions) if "versions" in one), manifest)
+    last = [manifest, *manifest["resumed"]][-1]
     before, after = facts(last, settings), facts(now, settings_now)
     return [
         f"{name} {before.get(name)}, now {after.get(name)}"

@@ -333,7 +333,7 @@ def test_the_learner_learns_among_the_others(remember: str) -> None:
         learner_seat = learner._agents.rollout.agent.argmin(1)
         for table, seat in zip(tables, learner_seat, strict=True):
             replayed = Tables(learner._hands._tables.game, 1, 0)
-            replayed.deal(decks=table["deck"][None])
+            replayed.deal(decks=table["deck"][None, : replayed.game.dealt])
             for action in table["line"][: table["moves"]]:
                 learns = replayed.records["to_act"][0] == seat
                 assert action == CALL or learns

@@ -17,8 +17,8 @@ from poker_rl.algos.load import load_algorithm
 from poker_rl.config.settings import Refused
 from poker_rl.games.load import load_game
 from poker_rl.players.player import NotNumbers
-from poker_rl.runs.resume import demand_fit
 from poker_rl.storage.checkpoint import MISFITS
+from poker_rl.training.checkpoints import check_kinds
 
 REFUSED = re.compile(r"(\w+): (\d+) of (\d+) damaged states refused")
 LEARNERS = {
@@ -79,7 +79,7 @@ def learn_from_damaged(name: str) -> None:
             inner[path[-1]] = value
             count += 1
             try:
-                demand_fit({"algorithm": state}, {"algorithm": fresh}, Path("state.pt"))
+                check_kinds({"algorithm": state}, {"algorithm": fresh}, Path("state.pt"))
                 learner.load_state_dict(state)
             except (*MISFITS, Refused):
                 refused += 1

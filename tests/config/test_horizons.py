@@ -205,12 +205,12 @@ def test_a_resumed_run_keeps_its_schedules_and_is_refused_where_they_came_to_0(
     message = refused("train", f"resume={folder}", "budget=500")
     assert message.startswith("budget: the step size algo.lr of ")
     assert "falls to 0 within its 250 decisions" in message
-    assert f"budget=500, or go on in a new run, with warm_start={folder}" in message
+    assert f"budget=500, or start a new run with warm_start={folder}" in message
     assert "\n" not in message
     message = refused("train", f"resume={folder}")
     assert message.startswith(f"budget: {folder} has already done ")
-    assert "a larger budget goes on" not in message
-    assert message.endswith(f"go on in a new run, with warm_start={folder}")
+    assert "give a larger budget to resume" not in message
+    assert message.endswith(f"start a new run with warm_start={folder}")
     assert "\n" not in message
     assert contents(folder) == before
 
@@ -224,7 +224,7 @@ def test_a_new_run_tells_of_a_step_size_that_comes_to_0_far_before_its_end(
     assert code(*SHORT, "algo.lr.horizon=100") == 0
     told = [line for line in capsys.readouterr().out.splitlines() if "algo.lr" in line]
     assert len(told) == 1
-    assert told[0].startswith("algo.lr: this step size comes to 0 before nine tenths of the budget")
+    assert told[0].startswith("algo.lr: this step size reaches 0 before nine tenths of the budget")
 
 
 def test_a_run_is_refused_where_the_step_size_of_its_average_came_to_0(

@@ -22,10 +22,9 @@ from matplotlib.colors import to_rgb
 
 from poker_rl.evaluation import drawing, figures, policies
 from poker_rl.evaluation.equilibrium import bets, distance
-from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.measurement import Measurement, flatten
 from poker_rl.games.tree import tree_of
 from poker_rl.players.equilibrium import optimal
-from poker_rl.runs.record import flatten
 
 
 def metrics(path, rows):

@@ -23,7 +23,8 @@ def count(definition, *hands, variants=0):
     """The styles of hands, each the player's seat and the actions: `0 rf`."""
     tables = Tables(definition, len(hands), seed=0)
     tables.deal()
-    deck = tables.records["deck"][:, :23].copy()
+    width = int(definition.record["dealt"][variants].max())
+    deck = tables.records["deck"][:, :width].copy()
     tables.deal(decks=deck, variants=variants)
     for row, hand in enumerate(hands):
         for letter in hand.split()[1]:

@@ -102,14 +102,11 @@ def test_an_illegal_action_raises_and_changes_nothing():
     for action in (-1, 13, PASS + 1, 2**40):
         with pytest.raises(ValueError, match="illegal action"):
             tables.step(np.array([action]))
-        assert tables.records["error"][0]
-        tables.records["error"] = 0
         assert (tables.records == before).all()
     over = do(at("4d", "5d"), "4d")
     for action in (0, PASS):
         with pytest.raises(ValueError, match="illegal action"):
             over.step(np.array([action]))
-        over.records["error"] = 0
     undealt = Tables(BIG2, 1, 0)
     with pytest.raises(ValueError, match="illegal action"):
         undealt.step(np.array([PASS]))

@@ -5,4 +5,4 @@ from __future__ import annotations
 import multiprocessing
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["torch", "poker_rl.runs.train"])  # once for all children
+SERVER.set_forkserver_preload(["torch", "poker_rl.training.train"])  # once for all children

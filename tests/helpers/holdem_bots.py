@@ -28,7 +28,8 @@ def bot(name: str, game: Any = HEADS_UP, **settings: Any) -> Any:
 def hand(deck: str | np.ndarray, *actions: int, game: Any = HEADS_UP) -> np.ndarray:
     """The table [1] after these cards, own ones first in every seat, and actions."""
     tables = Tables(game, 1, 0)
-    tables.deal(decks=np.array([cards(deck) if isinstance(deck, str) else deck]))
+    deal = np.array(cards(deck) if isinstance(deck, str) else deck)
+    tables.deal(decks=deal[None, : game.dealt])
     for action in actions:
         tables.step(np.array([action]))
     return tables.records

@@ -16,7 +16,8 @@ import torch
 from poker_rl.algos.algorithm import Progress
 from poker_rl.evaluation.measurement import Measurement
 from poker_rl.players.sampling import draw
-from poker_rl.runs.train import train as train_run
+from poker_rl.training.loggers.tensorboard import TensorBoard
+from poker_rl.training.train import train_in_folder
 
 
 class TinyGame:
@@ -125,6 +126,7 @@ def settings(**changes: Any) -> dict[str, Any]:
         "threads": 1,
         "precision": "highest",
         "workers": 1,
+        "logger": {},
         "budget": 400,
         "budget_unit": "decisions",
         "evaluate_every": 50,
@@ -150,7 +152,18 @@ def train(
     algorithm = TinyAlgorithm(cfg["seed"], **algo)
     device = torch.device("cpu")
     game, evaluation = TinyGame(), TinyEvaluation()
-    return train_run(cfg, algorithm, game, evaluation, device, resume, overrides=overrides)  # type: ignore[arg-type]
+    record = train_in_folder(
+        cfg,
+        algorithm,  # type: ignore[arg-type]
+        game,  # type: ignore[arg-type]
+        evaluation,  # type: ignore[arg-type]
+        device,
+        [TensorBoard()],
+        resume,
+        overrides=overrides,
+    )
+    assert record is not None
+    return record.last_row, record.manifest["measurements"]
 
 
 def rows(folder: Path) -> list[dict[str, float]]:

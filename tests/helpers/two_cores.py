@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import pytest
 
-from poker_rl.runs.cores import cores
+from poker_rl.training.cores import count_cores
 
-few = min(cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+few = min(count_cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 two_cores = pytest.mark.skipif(few < 2, reason="there is one core")

@@ -15,8 +15,8 @@ import torch
 from poker_rl.config.settings import Refused
 from poker_rl.learning.memory import Circular, Column, Exponential, Floored, Memory, Rule, Uniform
 from poker_rl.learning.room import _limits, _room, demand
-from poker_rl.runs.job import prepare
-from poker_rl.runs.launch import Place
+from poker_rl.training.device import prepare_device
+from poker_rl.training.launch_workers import Worker
 
 CPU = torch.device("cpu")
 NUMBER = {"number": Column(torch.int64)}
@@ -204,10 +204,11 @@ def test_processes_of_one_machine_share_its_memory() -> None:
     """What fits into a machine once does not fit into it twice."""
     whole = _room(CPU)
     demand("replay: 1 item", 3 * whole // 5, CPU)
-    prepare("cpu", 1, 0, Place(3, here=2))  # of three processes two are on this machine
+    # Of three processes two are on this machine.
+    prepare_device("cpu", 1, 0, Worker(3, local_count=2))
     with pytest.raises(Refused, match=r"for each of 2 processes$"):
         demand("replay: 1 item", 3 * whole // 5, CPU)
-    prepare("cpu", 1, 0)
+    prepare_device("cpu", 1, 0)
     demand("replay: 1 item", 3 * whole // 5, CPU)
 
 

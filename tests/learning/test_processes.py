@@ -24,7 +24,7 @@ from poker_rl.learning.hand_memory import Transitions
 from poker_rl.learning.minibatches import minibatches
 from poker_rl.learning.nearby import ROOM, Nearby
 from poker_rl.learning.rollout import OPEN, joined
-from poker_rl.runs.together import agree, apart
+from poker_rl.training.checkpoints import Checkpoints, split_state
 
 CPU = torch.device("cpu")
 TEN = 10  # iterations, each of one step of an optimiser or more
@@ -68,9 +68,15 @@ def learner(
     return build_algorithm(settings, game, CPU, 5, bot, workers, rank)
 
 
+def share_state(learner: Any) -> None:
+    """Give a learner the state of the first process's."""
+    config = {"names": {"game": "leduc", "algo": "x"}}
+    Checkpoints(Path(), config, learner._agents.game, learner).join()
+
+
 def weights(learner: Any) -> dict[str, torch.Tensor]:
     """All tensors that are the same in all processes."""
-    _, shared = apart(learner.state_dict(), learner.own)
+    _, shared = split_state(learner.state_dict(), learner.own)
     found: dict[str, torch.Tensor] = {}
 
     def gather(name: str, part: Any) -> None:
@@ -191,7 +197,7 @@ def learn_ten_times(
     algo: str, overrides: list[str], rank: int
 ) -> tuple[dict[str, int], dict[str, torch.Tensor], dict[str, float]]:
     half = learner(algo, rank, 2, *overrides)
-    agree(half)
+    share_state(half)
     told = [half.learn() for _ in range(TEN)][-1]
     return vars(half.progress), weights(half), told
 
@@ -295,7 +301,7 @@ def learn_from_little(
     small = ["algo.tables=1", "algo.steps=1", "algo.minibatches=1", "algo.instances=2"]
     beside = ["algo.normalise=true", "algo.seating=shuffled"]
     half = learner("ppo", rank, 2, *small, *beside, opponent=opponent)
-    agree(half)
+    share_state(half)
     seen = []
     learns = half._learns
 

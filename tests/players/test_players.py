@@ -335,14 +335,14 @@ def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
 
 
 def test_greedy_is_of_no_player_whose_chances_are_not_numbers():
-    class Diverged(Unvalued):
+    class DivergedError(Unvalued):
         instances = 1
 
         def probabilities(self, records):
             return np.full((len(records), KUHN.actions), np.nan)
 
     with pytest.raises(Refused, match="probabilities that are not numbers"):
-        Greedy(KUHN, Diverged()).probabilities(hands(KUHN))
+        Greedy(KUHN, DivergedError()).probabilities(hands(KUHN))
 
 
 def test_greedy_is_of_each_copy(tmp_path):

@@ -91,9 +91,9 @@ def test_what_it_does():
     assert does(f"AsAh 2c7d {flop}", RAISE, RAISE, RAISE) == [0, 1, 0]  # no raise is left
     assert does(f"2c7d AsAh {flop}", CALL, CALL) == [0, 1, 0]  # checking is free
     assert does(f"2c7d AsAh {flop}", CALL, CALL, CALL, RAISE) == [1, 0, 0]
-    middling = does(f"2c7d Js8h {flop}")  # .52 of the holdings come later
+    middling = does(f"2c7d Js8d {flop}")  # .52 of the holdings come later
     assert middling == [0, 1, 0]
-    assert tight(raise_from=0.4).probabilities(hand(f"2c7d Js8h {flop}"))[0, RAISE] == 1
+    assert tight(raise_from=0.4).probabilities(hand(f"2c7d Js8d {flop}"))[0, RAISE] == 1
 
 
 def test_thresholds_are_in_order():

@@ -16,8 +16,8 @@ from tiny import rows
 from poker_rl.config.compose import composed
 from poker_rl.config.options import CONF
 from poker_rl.learning import clock
-from poker_rl.runs import job
-from poker_rl.runs.run import Run
+from poker_rl.training import train as train_module
+from poker_rl.training.trainer import Trainer
 
 # Settings that learners have in common, with which an iteration takes milliseconds.
 SMALL = {
@@ -82,20 +82,20 @@ def train(on: str, *settings: str) -> int:
         prepare("cpu", *asked[1:])
         return torch.device(on)
 
-    prepare = job.prepare
+    prepare = train_module.prepare_device
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(job, "prepare", on_it)
+        patch.setattr(train_module, "prepare_device", on_it)
         return code("train", *settings)
 
 
 def broken_off(on: str, name: str, *settings: str) -> Path:
     """The folder of a run whose machine fails at its end, after its last checkpoint."""
 
-    def fail(_: Run) -> None:
+    def fail(_: Trainer) -> None:
         raise OSError("no power")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Run, "finish", fail)
+        patch.setattr(Trainer, "finish", fail)
         assert train(on, *settings, f"name={name}") == 1
     (folder,) = Path("outputs").glob(f"*/*/{name}")
     return folder

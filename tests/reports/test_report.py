@@ -149,16 +149,6 @@ def test_a_run_that_was_stopped_before_anything_was_kept():
     assert "running or killed" in (empty / "report.html").read_text()
 
 
-def test_a_run_of_an_earlier_version_as_a_page():
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
-    cfg = yaml.safe_load((folder / "config.yaml").read_text())
-    for new in ("reduce", "control"):
-        del cfg["evaluation"][new]
-    (folder / "config.yaml").write_text(yaml.safe_dump(cfg))
-    assert code("report", str(folder), "hands=0") == 0
-
-
 def test_defaults_of_options_that_are_gone_are_not_told():
     assert code(*TRAIN) == 0
     (folder,) = runs()

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import tiny
 from commands import TRAIN, code, files_of, runs
-from tensorboard.compat.proto.summary_pb2 import Summary
 
 import poker_rl
 from poker_rl.evaluation.evaluation import Evaluation
-from poker_rl.runs import job
-from poker_rl.runs.board import Board
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.folder import read_folder
+from poker_rl.training import train as train_module
+from poker_rl.training.loggers import Row
+from poker_rl.training.loggers.tensorboard import TensorBoard
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -68,11 +68,12 @@ def test_a_run_that_can_not_begin_leaves_no_folder(capsys: pytest.CaptureFixture
 
 
 def test_events_that_can_not_be_written_are_told_where_they_are_added(tmp_path: Path) -> None:
-    board = Board(tmp_path, 0)
+    board = TensorBoard()
+    board.start({"names": {}}, tmp_path, 0)
     with files_of(10), pytest.raises(OSError, match="File too large") as failure:
-        board.add(Summary())
-    assert failure.value.filename == str(board.path)
-    board.file.detach().close()  # what is in its buffer can't be written
+        board.log(Row({}, {}, {}), 1)
+    assert failure.value.filename == str(board._path)
+    board._file.detach().close()  # what is in its buffer can't be written
 
 
 def test_a_failure_is_told_in_a_line(
@@ -82,7 +83,7 @@ def test_a_failure_is_told_in_a_line(
         with disk.at("outputs/x"):
             raise OSError(errno.ENOSPC, FULL)
 
-    monkeypatch.setattr(job, "train", train)
+    monkeypatch.setattr(train_module, "train_in_folder", train)
     assert code(*TRAIN) == 1
     assert told(capsys) == f"outputs/x: {FULL}"
     assert code(*TRAIN, "-m", "seed=1,2") == 1

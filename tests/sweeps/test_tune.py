@@ -1,0 +1,446 @@
+"""`poker-rl tune`: studies that go on, are shared, end trials early and tell the best settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import optuna
+import pytest
+from commands import anew, code, last_row, runs
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+import poker_rl
+from poker_rl.cli import tune_command
+from poker_rl.config.listing import groups
+from poker_rl.config.options import CONF, folders, option
+from poker_rl.config.settings import Refused
+from poker_rl.sweeps import trials as trial_module
+from poker_rl.sweeps import tune as tune_module
+from poker_rl.sweeps.search_space import space_of
+from poker_rl.sweeps.study import put_back
+from poker_rl.sweeps.tune import demand_trainable
+from poker_rl.training.outcome import Outcome
+
+pytestmark = pytest.mark.usefixtures("here")
+
+ALPHA, GAMMA = "{low: 0.5, high: 2.0, log: true}", "{low: 1, high: 4, log: false}"
+SPACE = f"space={{algo.alpha: {ALPHA}, algo.gamma: {GAMMA}}}"
+HANDS = "space={{algo.hands: {}}}"
+RUN = "train=[game=kuhn,algo=dcfr,budget=40,evaluate_every=10,checkpoint_every=10,figures=false]"
+TUNE = ["tune", "out=study", RUN, SPACE, "heartbeat=1"]  # each run takes less than a second
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Only the test of the pictures draws them, which takes most of a study of short runs."""
+    if "pictures" not in request.node.name:
+        monkeypatch.setattr(tune_module, "draw", lambda *_: None)
+
+
+def study(folder: str = "study") -> list[FrozenTrial]:
+    """The trials of a study."""
+    storage = f"sqlite:///{Path(folder).resolve()}/study.db"
+    return optuna.load_study(study_name="poker-rl", storage=storage).trials
+
+
+def states(folder: str = "study") -> list[str]:
+    return [trial.state.name for trial in study(folder)]
+
+
+def manifest(run: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(Path("study/kuhn/dcfr", run, "manifest.json").read_text())
+    return read
+
+
+def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    beside = RUN.replace("]", ",algo.alpha=1.5]")  # which is searched too
+    asked = anew(TUNE, beside, "seeds=[3,4]", "pruner=none")
+    assert code(*asked, "trials=1") == 0
+    assert code(*asked, "trials=3") == 0
+    assert states() == ["COMPLETE"] * 3
+    for trial in study():
+        rows = [
+            last_row(Path(f"study/kuhn/dcfr/trial-{trial.number}_seed-{seed}")) for seed in (3, 4)
+        ]
+        assert trial.value == fmean(row["eval/average/exploitability"] for row in rows)
+    *_, told, command = capsys.readouterr().out.splitlines()
+    best = min(study(), key=lambda trial: trial.value or 0.0)
+    begins = f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4: "
+    folders = [f"kuhn/dcfr/trial-{best.number}_seed-{seed}" for seed in (3, 4)]
+    assert told == begins + ", ".join(folders)
+    assert code(*shlex.split(command)[1:]) == 0
+    again = [last_row(folder)["eval/average/exploitability"] for folder in runs("kuhn/dcfr")]
+    assert len(again) == 2
+    assert fmean(again) == best.value
+    assert code(*asked, "trials=3") == 0  # nothing is left to do
+    assert len(study()) == 3
+
+
+@pytest.mark.parametrize("space", [SPACE, f"space={{algo.alpha: {ALPHA}}}"])
+def test_pictures(space: str) -> None:
+    assert code(*anew(TUNE, space), "trials=3", "pruner=none") == 0
+    pictures = {path.stem: path.read_bytes() for path in Path("study").glob("*.png")}
+    assert pictures.keys() == {"history", "importances", "slices"}
+    # Some 900 dots wide at least, and not empty.
+    assert all(int.from_bytes(png[16:20]) > 800 for png in pictures.values())
+    assert all(len(png) > 10_000 for png in pictures.values())
+
+
+def test_is_shared_by_two_processes_and_takes_up_what_a_killed_one_was_at() -> None:
+    # The other process never comes to the end of its first run, though it gives signs of life.
+    program = (
+        "import time; from poker_rl.training.trainer import Trainer;"
+        "Trainer.finish = lambda _: time.sleep(1e3);"
+        "from poker_rl.cli import main; main()"
+    )
+    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, *TUNE, "trials=2"],
+        env=os.environ | here,
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline().startswith("trial 0: ")
+    assert other.stdout.readline().startswith("run folder: ")
+
+    def kill() -> None:
+        while not ended.wait(0.1):
+            if "COMPLETE" in states():  # by this process, while the other one is alive
+                break
+        other.kill()
+
+    ended = threading.Event()
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        assert code(*TUNE, "trials=2") == 0
+    finally:
+        ended.set()
+        killer.join()
+        other.communicate()
+    lost, own, again = study()
+    assert [trial.state.name for trial in (lost, own, again)] == ["FAIL", "COMPLETE", "COMPLETE"]
+    assert again.params == lost.params != own.params
+    assert sorted(path.name for path in Path("study/kuhn/dcfr").iterdir()) == [
+        "trial-0_seed-0",  # gone on with, from its checkpoint
+        "trial-1_seed-0",
+    ]
+    assert len(manifest("trial-0_seed-0")["resumed"]) == 1
+
+
+def test_is_stopped_with_everything_saved_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(self: object, row: Mapping[str, float]) -> float:
+        signal.raise_signal(signal.SIGTERM)
+        return 0.5
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trial_module.Trials, "metric_of", stopped)
+        assert code(*TUNE, "trials=1") == 143
+    assert "poker-rl: stopped; the same command goes on\n" in capsys.readouterr().err
+    assert code(*TUNE, "trials=1") == 0
+    first, again = study()
+    assert [first.state.name, again.state.name] == ["FAIL", "COMPLETE"]
+    assert again.params == first.params
+    assert manifest("trial-0_seed-0")["resumed"][0]["from"]["iterations"] == 10
+    assert [path.name for path in Path("study/kuhn/dcfr").iterdir()] == ["trial-0_seed-0"]
+
+
+def test_stops_are_no_losses_and_what_is_lost_too_often_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ended(error: BaseException | None) -> Any:
+        def metric_of(self: object, row: Mapping[str, float]) -> float:
+            if error is None:
+                signal.raise_signal(signal.SIGTERM)
+                return 0.5
+            raise error
+
+        return metric_of
+
+    for error, exit_code in [(None, 143)] * 2 + [(ZeroDivisionError(), 1)] * 3:
+        monkeypatch.setattr(trial_module.Trials, "metric_of", ended(error))
+        assert code(*TUNE, "trials=1") == exit_code
+    told = capsys.readouterr().err
+    assert "poker-rl: trial 4: given up, as it was lost or failed 3 times\n" in told
+    assert told.count("given up") == 1
+    assert states() == ["FAIL"] * 5
+    assert len({tuple(trial.params.items()) for trial in study()}) == 1
+
+
+def test_a_trial_that_was_taken_for_lost_is_let_go(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, rows = trial_module.Trials.metric_of, 0
+
+    def metric_of(self: trial_module.Trials, row: Mapping[str, float]) -> float:
+        nonlocal rows
+        rows += 1
+        if rows == 1:  # this process is still for too long, and another one does this
+            storage = f"sqlite:///{Path('study').resolve()}/study.db"
+            other = optuna.load_study(study_name="poker-rl", storage=storage)
+            (mine,) = other.trials
+            other._storage.set_trial_state_values(mine._trial_id, TrialState.FAIL)
+            put_back(other, mine)
+        return whole(self, row)
+
+    monkeypatch.setattr(trial_module.Trials, "metric_of", metric_of)
+    assert code(*TUNE, "trials=1") == 0
+    told = "poker-rl: trial 0: no sign of life for 3 seconds, so it was put back for whoever is"
+    assert told in capsys.readouterr().err
+    lost, again = study()
+    assert [lost.state.name, again.state.name] == ["FAIL", "COMPLETE"]
+    assert again.params == lost.params
+    assert [path.name for path in Path("study/kuhn/dcfr").iterdir()] == ["trial-0_seed-0"]
+
+
+def test_a_run_in_use_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attempt, calls = trial_module.train, 0
+
+    def busy(*given: Any) -> Outcome:
+        nonlocal calls
+        calls += 1
+        if calls < 3:
+            return Outcome(status="in use", exit_code=2, message="x is in use")
+        return attempt(*given)
+
+    monkeypatch.setattr(trial_module, "train", busy)
+    assert code(*TUNE, "trials=1") == 0
+    assert states() == ["FAIL", "FAIL", "COMPLETE"]
+    assert len({tuple(trial.params.items()) for trial in study()}) == 1
+    told = "poker-rl: x is in use; tried again in 1 seconds\n"
+    assert capsys.readouterr().err.count(told) == 2
+
+
+def test_ends_trials_early_that_look_bad(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}]  # which forgets all positive regret
+    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    assert code(*TUNE, "trials=2", "startup=1", "warmup=0.5") == 0
+    assert states() == ["COMPLETE", "PRUNED"]
+    assert "trial 1: ended early, within the run of seed 0\n" in capsys.readouterr().out
+    bad = Path("study/kuhn/dcfr/trial-1_seed-0")
+    assert last_row(bad)["iterations"] == 20  # before half of the budget none is ended
+    assert manifest(bad.name)["status"] == "interrupted"
+    assert code("compare", "study") == 0
+    assert code("train", f"resume={bad}") == 0  # a run like any other
+
+
+def test_a_signal_as_a_trial_is_ended_early_stops_the_study(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}, {"algo.alpha": 1.4}]
+    metric_of = trial_module.Trials.metric_of
+
+    def stopped(self: trial_module.Trials, row: Mapping[str, float]) -> float:
+        if self.number == 1 and row["iterations"] == 20:
+            signal.raise_signal(signal.SIGTERM)
+        return metric_of(self, row)
+
+    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    with monkeypatch.context() as patch:
+        patch.setattr(trial_module.Trials, "metric_of", stopped)
+        assert code(*TUNE, "trials=3", "startup=1", "warmup=0.5") == 143
+    assert states() == ["COMPLETE", "FAIL", "WAITING"]  # to be gone on with
+
+
+def test_hyperband_ends_trials_early_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [{"algo.alpha": 1.5}] * 4 + [{"algo.alpha": -5.0}] * 2
+    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    assert code(*TUNE, "trials=6", "pruner=hyperband") == 0
+    assert states()[4:] == ["PRUNED", "PRUNED"]
+    assert states()[0] == "COMPLETE"
+
+
+def test_ends_trials_between_two_seeds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}]
+    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    assert code(*TUNE, "trials=2", "startup=1", "warmup=1", "seeds=[1,2]") == 0
+    assert states() == ["COMPLETE", "PRUNED"]
+    assert "trial 1: ended early, after the run of seed 1\n" in capsys.readouterr().out
+    assert manifest("trial-1_seed-1")["status"] == "finished"
+    assert not Path("study/kuhn/dcfr/trial-1_seed-2").exists()
+
+
+def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [{"algo.alpha": 1.5}, {"algo.alpha": "much"}, {"algo.alpha": 1.0}]
+    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    assert code(*TUNE, "trials=3", "pruner=none") == 0
+    assert states() == ["COMPLETE", "PRUNED", "COMPLETE"]
+    out = capsys.readouterr().out
+    assert 'trial 1: ended early, refused: algo.alpha: "much" is not a number\n' in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tune=nope"], "tune: no tune is called nope; "),
+        ([], "tune: missing; give tune=NAME, or out=FOLDER space={…} train=[…]"),
+        (["space={algo.alpa: {choices: [1]}}"], "algo.alpa: no such setting; "),
+        ([HANDS.format("3")], "space.algo.hands: 3 is neither; allowed: {"),
+        ([HANDS.format("{low: 3, high: 2, log: true}")], "space.algo.hands.low: 3 is not below"),
+        ([HANDS.format("{low: 0, high: 2, log: true}")], "space.algo.hands.low: 0 has no log"),
+        ([HANDS.format("{low: 1, high: inf, log: true}")], "space.algo.hands.high: is not finite"),
+        ([HANDS.format("{low: 1, high: 2}")], "space.algo.hands.log: missing; "),
+        ([HANDS.format("{low: 1.5, high: 2.5, log: false}")], "algo.hands: 1.5 is not an integer"),
+        ([HANDS.format("{choices: []}")], "space.algo.hands.choices: [] is not a list"),
+        (["space={seed: {choices: [1, 2]}}"], "seed: a study sets it itself"),
+        (["train=[budget=40,+budget=40]"], "train: budget: given twice"),
+        (["train=[name=mine]"], "name: a study sets it itself"),
+        (["space={budget: {choices: [40, 80]}}"], "budget: has to be the same in all trials"),
+        (
+            ["train=[game=kuhn]", "space={algo: {choices: [ppo, vpg]}}"],
+            "budget: 4000000 in some trials and 2000000 in others: it has to be the same in all",
+        ),
+        (["space={algo.alpha: {choices: [1, 1]}}"], "space.algo.alpha.choices: [1, 1] has one"),
+        (["space={net: {choices: [k1, true, 1]}}"], "net=True: no such option; "),
+        (
+            ["space={algo.lr: {choices: [1]}, algo.lr.start: {choices: [1]}}"],
+            "space.algo.lr: holds algo.lr.start, which is searched too; give one",
+        ),
+        (["seeds=[1,1]"], "seeds: [1, 1] has one twice"),
+        (["direction=up"], 'direction: "up" is no choice; allowed: maximize, min'),
+        (["space.nonsense=1"], "space.nonsense: can't be given by itself; allowed: all of space, "),
+        (["space.algo.hands.low=64"], "space.algo.hands.low: can't be given by itself; "),
+        (["train.budget=10"], "train.budget: can't be given by itself; allowed: all of train, "),
+        (["trails=3"], "trails: no such setting; did you mean trials? "),
+        (["out=what?"], "out: what? can't hold a study; "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_costs_nothing(arguments: list[str], message: str, refused: Any) -> None:
+    named = [] if not arguments or "tune=nope" in arguments else ["tune=vpg_kuhn"]
+    assert refused("tune", *named, *arguments).startswith(message)
+    assert not list(Path().iterdir())
+
+
+def test_processes_of_torchrun_share_no_study(
+    monkeypatch: pytest.MonkeyPatch, refused: Any
+) -> None:
+    monkeypatch.setattr(tune_module, "torchrun_count", lambda: 2)
+    assert refused(*TUNE).startswith("tune: torchrun starts the processes of one run; ")
+    assert not list(Path().iterdir())
+
+
+def test_a_metric_that_no_run_records_is_told_at_the_first_row(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows: list[float] = []
+    whole = trial_module.Trials.metric_of
+
+    def counted(self: trial_module.Trials, row: Mapping[str, float]) -> float:
+        rows.append(row["iterations"])
+        return whole(self, row)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial_module.Trials, "metric_of", counted)
+        assert code(*anew(TUNE, "metric=exploitable", "out=a/b")) == 2
+    assert rows == [10]
+    assert "metric: a run records no exploitable; it records " in capsys.readouterr().err
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize("joined", ["by a run", "by a trial"])
+def test_a_refusal_leaves_a_study_alone_that_others_have_joined(
+    joined: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = Path("a/study/kuhn/dcfr/trial-10_seed-0/metrics.jsonl")
+
+    def search(study: optuna.Study, trials: trial_module.Trials, *_: object) -> int:
+        trials.number = study.ask().number
+        own = trials.folder / f"kuhn/dcfr/trial-{trials.number}_seed-0"
+        own.mkdir(parents=True)
+        if joined == "by a run":
+            foreign.parent.mkdir()
+            foreign.touch()
+        else:
+            study.ask()
+        raise Refused("metric: none")
+
+    monkeypatch.setattr(tune_module, "search", search)
+    assert code(*anew(TUNE, "out=a/study")) == 2
+    assert foreign.exists() == (joined == "by a run")
+    assert Path("a/study/tune.yaml").exists()
+    assert len(study("a/study")) == (1 if foreign.exists() else 2)
+
+
+def test_a_refusal_removes_no_folder_that_it_did_not_make() -> None:
+    Path("a/study").mkdir(parents=True)
+    Path("thesis.txt").touch()
+    assert code(*anew(TUNE, "metric=exploitable", "out=a/study")) == 2
+    assert not list(Path("a/study").iterdir())
+    assert code(*anew(TUNE, "metric=exploitable", "out=a/new/study")) == 2
+    assert sorted(map(str, Path().rglob("*"))) == ["a", "a/study", "thesis.txt"]
+
+
+def test_numbers_are_whole_if_both_bounds_are_written_as_such() -> None:
+    bounds = {"a": (0.0, 1.0), "b": (1, 16), "c": (1, 16.0)}
+    space = space_of({k: {"low": a, "high": b, "log": False} for k, (a, b) in bounds.items()})
+    assert space == {
+        "a": FloatDistribution(0.0, 1.0),
+        "b": IntDistribution(1, 16),
+        "c": FloatDistribution(1.0, 16.0),
+    }
+
+
+def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
+    assert code(*TUNE, "trials=1") == 0
+    kept = Path("study/tune.yaml").read_bytes()
+    other = SPACE.replace("0.5", "0.6")
+    assert "out: study holds a study with another space.algo.alpha.low " in refused(
+        *anew(TUNE, other)
+    )
+    assert "with another metric " in refused(*TUNE, "metric=value")
+    assert Path("study/tune.yaml").read_bytes() == kept
+    Path("mine").mkdir()
+    Path("mine/thesis.txt").touch()
+    assert "out: mine is no study's folder" in refused(*anew(TUNE, "out=mine"))
+    Path("mine/thesis.txt").rename("mine/tune.yaml.part")  # of a process killed as it began
+    assert code(*anew(TUNE, "out=mine", "trials=1")) == 0
+
+
+def test_without_optuna_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, refused: Any
+) -> None:
+    monkeypatch.setattr(tune_command, "find_spec", lambda name: None)
+    told = refused("tune", "tune=vpg_kuhn")
+    assert told == "tune needs more packages: pip install 'poker-rl[tune]'"
+
+
+def test_a_database_that_is_none_is_told_with_its_path(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code(*TUNE, "trials=1") == 0
+    path = Path("study/study.db")
+    path.write_bytes(b"not a database" * 100)
+    capsys.readouterr()
+    assert code(*TUNE, "trials=2") == 1
+    err = capsys.readouterr().err
+    assert err.startswith("poker-rl: study/study.db: ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", groups([CONF])["tune"])
+def test_the_studies_that_come_along_can_be_trained(name: str) -> None:
+    settings = option("tune", name)
+    demand_trainable(settings["train"], space_of(settings["space"]), folders(None))

@@ -1,0 +1,314 @@
+"""Metrics and TensorBoard: every point once, also after a kill, and each run one run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import tiny
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+from tensorboard.util import tensor_util
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.config.settings import Refused
+from poker_rl.evaluation import drawing
+from poker_rl.evaluation.measurement import Measurement, first_of_each, flatten
+from poker_rl.storage.folder import hparams, label_of, new_folder, read_folder
+from poker_rl.training.loggers.tensorboard import board_tag
+from poker_rl.training.record import RunRecord
+
+EXACT = Measurement(0.125, None, "ante", "exact")
+SAMPLED = Measurement(-0.5, 0.0312, "big blind", "against call")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def board(outputs: Path) -> EventMultiplexer:
+    """What TensorBoard reads below a folder."""
+    multiplexer = EventMultiplexer(tensor_size_guidance={"scalars": 0, "hparams": 0})
+    multiplexer.AddRunsFromDirectory(str(outputs))
+    multiplexer.Reload()
+    return multiplexer
+
+
+def curves(multiplexer: EventMultiplexer, run: str) -> dict[str, list[tuple[int, float]]]:
+    """Steps and values by tag."""
+    tags = multiplexer.PluginRunToTagToContent("scalars")[run]
+    return {
+        tag: [
+            (e.step, float(tensor_util.make_ndarray(e.tensor_proto)))
+            for e in multiplexer.Tensors(run, tag)
+        ]
+        for tag in tags
+    }
+
+
+def expected_curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    points = defaultdict(list)
+    for row in tiny.rows(folder):
+        for tag, value in row.items():
+            if "/" in tag and not tag.endswith("/half_width"):
+                points[tag].append((int(row["decisions"]), float(np.float32(value))))
+    return dict(points)
+
+
+def without_time(points: dict[str, Any]) -> dict[str, Any]:
+    return {tag: values for tag, values in points.items() if not tag.startswith("time/")}
+
+
+def test_a_measurement_says_what_it_is() -> None:
+    assert str(EXACT) == "0.125 ante (exact)"
+    assert str(SAMPLED) == "-0.500 ± 0.031 big blind (against call)"
+    assert SAMPLED.under("current/against/call") == "-0.500 ± 0.031 big blind"
+    assert SAMPLED.under("current/against/recall") == str(SAMPLED)
+    assert EXACT.under("current/exploitability") == str(EXACT)
+    assert flatten({"current/value": EXACT, "current/match": SAMPLED}) == {
+        "eval/current/value": 0.125,
+        "eval/current/match": -0.5,
+        "eval/current/match/half_width": 0.0312,
+    }
+
+
+def test_no_value_is_told_more_coarsely_than_its_interval() -> None:
+    assert str(Measurement(29836, 12.3, "mbb/hand", "x")) == "29836 ± 12 mbb/hand (x)"
+
+
+def test_the_first_measurement_of_each_player() -> None:
+    tags = ["current/exploitability", "current/value", "average/nash_conv", "average/value"]
+    assert list(first_of_each(dict.fromkeys(tags, EXACT))) == [tags[0], tags[2]]
+
+
+def test_tensorboard_shows_what_metrics_hold() -> None:
+    tiny.train()
+    folder = tiny.only_folder()
+    run = str(folder.relative_to("outputs"))
+    shown = board(Path("outputs"))
+    assert list(shown.Runs()) == [run]
+    points = curves(shown, run)
+    assert without_time(points) == expected_curves(folder)
+    assert {"time/decisions_per_second", "time/elapsed_s", "time/outside_networks"} < points.keys()
+    about = shown.SummaryMetadata(run, "eval/current/match").summary_description
+    assert about == "ante, against call"
+    assert "eval/current/match/half_width" not in points
+    (config,) = shown.Tensors(run, "custom_scalars__config__")
+    charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
+    assert [c.title for c in charts] == ["headline", "other measures"]
+    ((first,), (second,)) = ([chart for chart in category.chart] for category in charts)
+    assert (first.title, second.title) == ("exploitability", "match")
+    drawn = [tag for tag in points if re.match(first.multiline.tag[0], tag)]
+    assert drawn == ["eval/current/exploitability"]
+    assert "figures/exploitability" in shown.PluginRunToTagToContent("images")[run]
+
+
+@pytest.mark.parametrize("unit", ["decisions", "hands"])
+def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit: str) -> None:
+    """Points stand at their decisions, whatever the budget counts: one axis for all learners."""
+    tiny.train(budget=320, budget_unit=unit)
+    folder = tiny.only_folder()
+    kept = Path("killed")
+    shutil.copytree(folder, kept)
+    # As a kill between the row at 350 and the next checkpoint would leave it.
+    tiny.train(folder, budget=390, budget_unit=unit)
+    shutil.copy(kept / "state.pt", folder / "state.pt")
+    manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    tiny.train(folder, budget=500, budget_unit=unit)
+    points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
+    assert without_time(points) == expected_curves(folder)
+    steps = [step for step, _ in points["eval/current/exploitability"]]
+    assert steps == sorted(set(steps))
+
+
+def test_curves_do_not_double_back_after_the_first_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = tiny.TinyAlgorithm.learn
+
+    def crash(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        if self.progress.iterations == 30:
+            raise ZeroDivisionError
+        return learn(self)
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", crash)
+    with pytest.raises(ZeroDivisionError):
+        tiny.train(checkpoint_every=1000)  # rows, and no checkpoint since the start
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
+    folder = tiny.only_folder()
+    assert len(tiny.rows(folder)) > 3
+    tiny.train(folder)
+    points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
+    assert without_time(points) == expected_curves(folder)
+
+
+def test_settings_are_shown_without_a_run_of_their_own() -> None:
+    tiny.train(budget=50)
+    tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
+    shown = board(Path("outputs"))
+    assert len(shown.Runs()) == 2
+    settings = []
+    for run, tags in shown.PluginRunToTagToContent("hparams").items():
+        assert run in shown.PluginRunToTagToContent("scalars")
+        (content,) = tags.values()
+        data = HParamsPluginData.FromString(content).session_start_info.hparams
+        settings.append({key: value for key, value in data.items()})
+    assert settings[0].keys() == settings[1].keys()
+    assert {data["algo.nan_in"].string_value for data in settings} == {"metric", "weight"}
+    assert {data["seed"].number_value for data in settings} == {5, 6}
+
+
+def test_hparams_are_flat_scalars_and_strings() -> None:
+    flat = hparams(tiny.settings(algo={"_target_": "x", "lr": {"_target_": "y", "start": 0.1}}))
+    assert flat["algo.lr.start"] == 0.1
+    assert flat["game"] == "tiny"
+    assert flat["opponent"] == "null"
+    assert not any("_target_" in key or key.startswith("evaluation") for key in flat)
+    assert all(isinstance(value, int | float | str) for value in flat.values())
+
+
+def test_rows_are_on_the_disk_before_tensorboard_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first number of a run must not wait for an import."""
+
+    def broken(*arguments: object, **settings: object) -> None:
+        assert tiny.rows(tiny.only_folder())[0]["decisions"] == 0
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("poker_rl.training.loggers.tensorboard.TensorBoard._open", broken)
+    with pytest.raises(KeyboardInterrupt):
+        tiny.train()
+    assert read_folder(tiny.only_folder())[1]["status"] == "interrupted"
+
+
+def test_tensorboard_shows_all_rows_after_the_clock_was_set_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny.train(budget=100)
+    folder = tiny.only_folder()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 3600)
+    tiny.train(folder, budget=200)
+    points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
+    assert without_time(points) == expected_curves(folder)
+
+
+def test_folders_differ_even_in_one_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment, later = datetime(2026, 1, 2), datetime(2026, 1, 3)
+    clock = iter([moment, moment, moment, later])
+    monkeypatch.setattr("poker_rl.storage.folder.datetime", Mock(now=lambda: next(clock)))
+    folders = [new_folder(Path("outputs"), "kuhn", "ppo").name for _ in range(2)]
+    assert folders == [f"{moment:%Y-%m-%d_%H-%M-%S.%f}", f"{later:%Y-%m-%d_%H-%M-%S.%f}"]
+    assert next(clock, None) is None
+
+
+@pytest.mark.parametrize("place", ["outputs", "outputs/kuhn", "outputs/kuhn/ppo"])
+@pytest.mark.parametrize("what", ["a file", "a link to nothing"])
+def test_what_is_in_the_way_of_a_folder_is_named(place: str, what: str) -> None:
+    path = Path(place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("") if what == "a file" else path.symlink_to("nowhere")
+    with pytest.raises(Refused, match=f"^outputs: {place} is not a folder$"):
+        new_folder(Path("outputs"), "kuhn", "ppo")
+
+
+def test_a_folder_of_ones_own_name_is_new() -> None:
+    folder = Path("there/kuhn/ppo/first")
+    assert new_folder(Path("there"), "kuhn", "ppo", "first") == folder
+    (folder / "config.yaml").touch()  # and then the run was killed
+    assert new_folder(Path("there"), "kuhn", "ppo", "first") == folder
+    (folder / "manifest.json").touch()
+    with pytest.raises(
+        Refused, match=r"^name: there/kuhn/ppo/first is there already; .*resume=the"
+    ):
+        new_folder(Path("there"), "kuhn", "ppo", "first")
+
+
+def test_a_folder_is_named_by_what_was_set() -> None:
+    overrides = [
+        *("game=kuhn", "algo.entropy.start=0.5", "net=mlp_large", "+x.y=[1,'a b']", "budget.z=1e5"),
+        "algo=ppo",
+        "opponent=outputs/kuhn/ppo/seed-1_2026@5:average",
+    ]
+    label = label_of(overrides, {"budget"})
+    assert label == "entropy.start-0.5_net-mlp_large_x.y-1-a-b_opponent-seed-1_2026-5-average"
+    folder = new_folder(Path("outputs"), "kuhn", "ppo", label=label)
+    assert folder.name.startswith(f"{label}_20")
+    assert OverridesParser.create().parse_override(f"resume={folder}").value() == str(folder)
+    assert len(label_of([f"a{i}=0" for i in range(300)], ())) < 100
+
+
+def test_a_resumed_runs_name_stays_true() -> None:
+    tiny.train(overrides=["seed=5", "budget=50", "figures=false", "algo=fit"], budget=50)
+    assert tiny.only_folder().name.startswith("seed-5_20")
+
+
+def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    signed = []
+    monkeypatch.setattr(drawing, "footnote", lambda figure, words: signed.append(words))
+    tiny.train(budget=50, figures=False)
+    folder = tiny.only_folder()
+    assert not (folder / "figures").exists()
+    tiny.train(folder, budget=60, figures=True)
+    assert signed == [f"run {folder}, tiny, seed 5"]
+    assert (folder / "figures" / "exploitability.png").exists()
+
+
+def test_event_files_end_whole() -> None:
+    tiny.train(budget=50)
+    (path,) = tiny.only_folder().glob("events.out.*")
+    assert sum(1 for _ in EventFileLoader(str(path)).Load()) > 3
+
+
+def test_percentiles_do_not_stand_between_the_means() -> None:
+    assert board_tag("eval/current/value/p50") == "eval_percentiles/current/value/p50"
+    for tag in ("eval/current/value", "eval/p1/value", "loss/p1", "eval/current/against/p1x"):
+        assert board_tag(tag) == tag
+
+
+def test_rates_are_those_since_the_last_row() -> None:
+    tiny.train(budget=100)
+    record = RunRecord(tiny.only_folder(), tiny.settings(budget=100), {}, [])
+    record.start(0)
+    rates = []
+    for decisions in (100, 300):
+        record.add({}, 2.0, decisions)
+        record.write_row(Progress(decisions=decisions), {}, 0.0)
+        rates.append(record.last_row["time/decisions_per_second"])
+    assert rates == [50, 100]
+    record.close("finished")
+
+
+def test_what_is_compiled_on_the_way_does_not_count_for_the_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny.train(budget=100)
+    record = RunRecord(tiny.only_folder(), tiny.settings(budget=100), {}, [])
+    record.start(0)
+    now = record.bar.start_t
+    for elapsed, step in ((50, 10), (60, 20)):
+        monkeypatch.setattr(record.bar, "_time", lambda at=now + elapsed: at)
+        record.add({}, 0.0, step)
+    assert record.bar.format_dict["elapsed"] == pytest.approx(10, abs=0.01)
+    record.close("finished")
+
+
+def test_rows_from_before_the_first_checkpoint_are_dropped(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text('{"decisions": 0}\n')
+    record = RunRecord(tmp_path, tiny.settings(budget=1), {}, [])
+    record.truncate()
+    record.close("failed")
+    assert (tmp_path / "metrics.jsonl").read_bytes() == b""

@@ -1,0 +1,164 @@
+"""What a run folder has to hold for its run to go on: all else is refused, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+import torch
+import yaml
+
+from poker_rl.config.settings import Refused
+from poker_rl.storage import checkpoint, ran_on
+from poker_rl.storage.folder import read_folder
+from poker_rl.training.checkpoints import first_misfit
+from poker_rl.training.run_config import first_difference
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a finished run."""
+    monkeypatch.chdir(tmp_path)
+    tiny.train(budget=100)
+    return tiny.only_folder()
+
+
+def contents(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def spoilt(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    """Changes what a checkpoint holds."""
+
+    def spoil(folder: Path) -> None:
+        state = checkpoint.load(folder / "state.pt")
+        change(state)
+        checkpoint.save(folder / "state.pt", state)
+
+    return spoil
+
+
+def weights(value: float) -> Callable[[dict[str, Any]], None]:
+    return lambda state: state["algorithm"]["net"]["bias"].fill_(value)
+
+
+def garbage(folder: Path) -> None:
+    path = folder / "metrics.jsonl"
+    path.write_bytes(b"{" * 30 + b"\n" + path.read_bytes()[31:])
+
+
+def instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Puts something else into the place of a file or a folder."""
+
+    def spoil(folder: Path) -> None:
+        (folder / name).rename("aside")
+        make(folder / name)
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    {
+        "no progress": (spoilt(lambda s: s.pop("progress")), "no checkpoint: it has no progress"),
+        "no record": (spoilt(lambda s: s.pop("record")), "no checkpoint: it has no record"),
+        "text": (spoilt(lambda s: s.update(algorithm="x")), "it has no algorithm"),
+        "words": (spoilt(lambda s: s["progress"].update(hands="x")), "not in whole numbers"),
+        "other": (spoilt(lambda s: s["progress"].update(hands=1)), "its progress is not that of"),
+        "lacks": (spoilt(lambda s: s["algorithm"].pop("net")), r"algorithm\.net is missing"),
+        "net": (spoilt(lambda s: s["algorithm"].update(net=3)), "algorithm.net is of another kind"),
+        "offset": (spoilt(lambda s: s["record"].update(offset="3")), "record.offset is of another"),
+        "sums": (spoilt(lambda s: s["record"].update(sums={"a": "b"})), "the sums are no numbers"),
+        "nan": (spoilt(weights(float("nan"))), r"can't be trained on: net\.bias is not finite"),
+        "garbage": (garbage, "metrics.jsonl is damaged: line 1 is not a row of numbers"),
+        "no metrics": (lambda f: (f / "metrics.jsonl").unlink(), "metrics.jsonl: no such file"),
+        "metrics": (instead("metrics.jsonl", Path.mkdir), "metrics.jsonl is not a file"),
+        "pipe": (instead("state.pt", os.mkfifo), "state.pt is not a file"),
+        "zero": (instead("state.pt", lambda p: p.symlink_to("/dev/zero")), "is not a file"),
+        "config": (instead("config.yaml", os.mkfifo), "config.yaml is not a file"),
+        "players": (instead("players", Path.touch), "players is not a folder"),
+        "figures": (instead("figures", Path.touch), "figures is not a folder"),
+    }.values(),
+)
+def test_what_does_not_fit_is_refused_untouched(
+    run: Path, spoil: Callable[[Path], None], message: str
+) -> None:
+    spoil(run)
+    before = contents(run)
+    with pytest.raises(Refused, match=message) as refusal:
+        tiny.train(run, budget=200)
+    assert "\n" not in str(refusal.value)
+    assert contents(run) == before
+
+
+def test_what_is_refused_late_is_refused_untouched(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker's file that is damaged, for one, is read after the run's own."""
+
+    def damaged(*_: Any) -> None:
+        raise Refused("damaged")
+
+    tiny.train(run, budget=200)
+    before = contents(run)
+    with monkeypatch.context() as patch:
+        patch.setattr("poker_rl.training.checkpoints.Checkpoints.join", damaged)
+        with pytest.raises(Refused, match="damaged"):
+            tiny.train(run, budget=300)
+    assert contents(run) == before
+    tiny.train(run, budget=300)
+    assert len({row["decisions"] for row in tiny.rows(run)}) == len(tiny.rows(run))
+
+
+def test_weights_that_are_huge_are_a_number(run: Path) -> None:
+    spoilt(weights(1e38))(run)
+    with pytest.raises(Refused, match="loss/policy is inf after"):
+        tiny.train(run, budget=200)
+
+
+def test_settings_edited_by_hand_are_refused(run: Path) -> None:
+    path = run / "config.yaml"
+    cfg = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(cfg | {"algo": {**cfg["algo"], "nan_in": "weight"}}))
+    edited = {**cfg["algo"], "nan_in": "weight"}
+    with pytest.raises(
+        Refused, match=r"^algo\.nan_in: .*config\.yaml is not what state\.pt was tr"
+    ):
+        tiny.train(run, budget=200, algo=edited)
+
+
+def test_a_resume_tells_what_is_not_as_it_was(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.train(run, budget=200)
+    assert "not as it was" not in capsys.readouterr().out
+    monkeypatch.setattr(ran_on, "_commit", lambda: "abc")
+    monkeypatch.setattr(ran_on, "version", lambda package: "9.9")
+    before = read_folder(run)[1]
+    tiny.train(run, budget=300, threads=2)
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("not as it was: ")]
+    assert f"commit {before['commit']}, now abc; " in line
+    assert f"torch {before['versions']['torch']}, now 9.9; " in line
+    assert "threads 1, now 2. The last bits of what is learnt may differ" in line
+    second, third = read_folder(run)[1]["resumed"]
+    assert (second["commit"], third["commit"]) == (before["commit"], "abc")
+    assert second["versions"] == before["versions"] != third["versions"]
+    tiny.train(run, budget=400, threads=2)  # as it was the last time
+    assert "not as it was" not in capsys.readouterr().out
+
+
+def test_settings_and_states_are_compared_by_key() -> None:
+    assert first_difference({"a": {"b": 1}, "c": [1]}, {"a": {"b": 1}, "c": [1]}) is None
+    assert first_difference({"a": {"b": 1}}, {"a": {"b": 2}}) == "a.b"
+    assert first_difference({}, {"a": {"b": 2}}) == "a"
+    expected = {"n": 1, "f": 0.5, "none": None, "list": [torch.zeros(2)], "moments": {}}
+    assert (
+        first_misfit({**expected, "f": 1, "none": "x", "moments": {0: "x"}}, expected, "x") is None
+    )
+    assert first_misfit({**expected, "n": 1.5}, expected, "x") == "x.n"
+    assert first_misfit({**expected, "f": None}, expected, "x") == "x.f"
+    assert first_misfit({**expected, "list": [torch.zeros(2).int()]}, expected, "x") == "x.list.0"

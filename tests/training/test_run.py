@@ -1,0 +1,555 @@
+"""Runs that are stopped in every way and go on as if they had not been."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+import tiny
+import torch
+import yaml
+from default_signals import default_signals
+from fork_server import SERVER
+from tiny import same
+from tqdm import tqdm
+
+from poker_rl.config.settings import Refused
+from poker_rl.storage import checkpoint
+from poker_rl.storage.folder import read_folder
+from poker_rl.training import run_folder, signals
+from poker_rl.training.checkpoints import DivergedError
+from poker_rl.training.signals import Interrupted
+from poker_rl.training.trainer import is_due
+
+FORK = multiprocessing.get_context("fork")  # has all that a first run imports
+TRACED = ("trainer.py", "record.py", "checkpoints.py", "checkpoint.py", "folder.py")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in `kill_and_resume`
+    monkeypatch.chdir(tmp_path)
+    yield
+    torch.set_num_threads(threads)
+
+
+def result(folder: Path) -> tuple[Any, Any, Any]:
+    """All that has to be equal in two runs of equal length."""
+    state = checkpoint.load(folder / "state.pt")
+    newest = checkpoint.load_snapshot(checkpoint.newest(folder))
+    return tiny.rows(folder), {**state, "record": None}, newest
+
+
+def child(work: Callable[..., Any], *arguments: Any) -> int:
+    """Run in a fork of this process, which would lack all threads but this one; its exit code."""
+    assert threading.active_count() == 1
+    process = FORK.Process(target=work, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+def lines_until(kill_at: int | None, resume: Path | None) -> int:
+    """Train, and kill -9 this process at some line of ours; the lines there were."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal count
+        if not frame.f_code.co_filename.endswith(TRACED):
+            return None
+        if event == "line":
+            count += 1
+            if count == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        tiny.train(resume)
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def test_a_run_leaves_its_folder() -> None:
+    last, measurements = tiny.train()
+    folder = tiny.only_folder()
+    assert folder.parent == Path("outputs/tiny/fit")
+    cfg, manifest = read_folder(folder)
+    expected = tiny.settings()
+    assert cfg == expected
+    assert manifest["status"] == "finished"
+    assert manifest["seed"] == 5
+    assert 50 < manifest["peak_memory_mib"] < 50_000
+    assert manifest["versions"]["torch"].startswith(torch.__version__.partition("+")[0])
+    assert manifest["measurements"] == measurements
+    assert measurements["eval/current/match"] == {
+        "unit": "ante",
+        "kind": "against call",
+    }
+    assert (folder / "figures/exploitability.png").stat().st_size > 0
+    rows = tiny.rows(folder)
+    assert rows[0]["decisions"] == 0
+    assert rows[-1] == {k: v for k, v in last.items() if k in rows[-1]}
+    steps = [row["decisions"] for row in rows]
+    assert [step // 50 for step in steps] == list(range(9))  # the last one is on the beat
+    assert not list(folder.rglob("*.part"))
+
+
+def test_rows_hold_means_since_the_last_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = iter(range(1, 1000))
+
+    def learn(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        self.progress.decisions += 10
+        self.progress.iterations += 1
+        value = float(next(values))
+        return {"loss/policy": value} | ({"rare": value} if value % 4 == 0 else {})
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
+    tiny.train(budget=80, evaluate_every=30, checkpoint_every=1000)
+    rows = tiny.rows(tiny.only_folder())
+    assert [row["decisions"] for row in rows] == [0, 30, 60, 80]
+    assert [row.get("loss/policy") for row in rows] == [None, 2.0, 5.0, 7.5]
+    assert [row.get("rare") for row in rows] == [None, None, 4.0, 8.0]
+
+
+def test_killed_at_any_line_and_resumed_equals_undisturbed() -> None:
+    process = SERVER.Process(target=kill_and_resume)  # this one may have threads of other tests
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def kill_and_resume() -> None:
+    torch.set_num_threads(1)
+    tqdm.monitor_interval = 0  # no thread
+    tiny.train()
+    expected = result(tiny.only_folder())
+    (tiny.only_folder().parents[2]).rename("whole")
+    lines = lines_until(None, None)
+    tiny.only_folder().parents[2].rename("traced")
+    points = range(1, lines + 1, lines // 16)
+    resumed = 0
+    for kill_at in points:
+        assert child(lines_until, kill_at, None) == -signal.SIGKILL
+        folders = list(Path("outputs").glob("*/*/*"))
+        if not folders or not (folders[0] / "manifest.json").exists():
+            continue  # there was no run yet
+        folder = folders[0]
+        child(lines_until, kill_at // 2, folder)  # and once more on the way
+        if read_folder(folder)[1]["status"] != "finished":
+            assert child(tiny.train, folder) == 0
+        assert same(result(folder), expected), f"killed at line event {kill_at} of {lines}"
+        folder.parents[2].rename(f"killed_{kill_at}")
+        resumed += 1
+    assert resumed > len(points) * 0.8
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny.train()
+    expected = result(tiny.only_folder())
+    tiny.only_folder().parents[2].rename("whole")
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_snapshot", fail)
+        with pytest.raises(OSError, match="No space left"):
+            tiny.train()
+    folder = tiny.only_folder()
+    assert len(tiny.rows(folder)) == 1
+    tiny.train(folder)
+    assert same(result(folder), expected)
+
+
+@pytest.mark.parametrize("half", [200, 173])  # on the beat of evaluation, and off it
+def test_two_halves_equal_the_whole(half: int) -> None:
+    tiny.train(budget=400)
+    expected = result(tiny.only_folder())
+    tiny.only_folder().parents[2].rename("whole")
+    tiny.train(budget=half)
+    folder = tiny.only_folder()
+    tiny.train(folder, budget=400)
+    assert same(result(folder), expected)
+    _, manifest = read_folder(folder)
+    assert manifest["resumed"][0]["from"]["decisions"] >= half
+    assert yaml.safe_load((folder / "config.yaml").read_text())["budget"] == 400
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
+        (signal.SIGUSR1, 138),
+        (signal.SIGUSR2, 140),
+    ],
+)
+def test_a_signal_checkpoints_and_leaves(
+    number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.train()
+    expected = result(tiny.only_folder())
+    tiny.only_folder().parents[2].rename("whole")
+    learn = tiny.TinyAlgorithm.learn
+
+    def interrupted(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        if self.progress.iterations == 7:
+            os.kill(os.getpid(), number)
+        return learn(self)
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", interrupted)
+    with default_signals():
+        handler = signal.getsignal(number)
+        with pytest.raises(Interrupted, match="poker-rl train resume=outputs/tiny/fit/") as stopped:
+            tiny.train()
+        assert stopped.value.exit_code == code
+        assert signal.getsignal(number) == handler
+    folder = tiny.only_folder()
+    _, manifest = read_folder(folder)
+    assert manifest["status"] == "interrupted"
+    assert manifest["checkpoint"]["iterations"] == 8
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
+    tiny.train(folder)
+    assert same(result(folder), expected)
+
+
+def test_under_nohup_a_terminal_may_close() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals.StopSignals() as stopped:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stopped.number
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_signals_that_come_together_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 10.5, 11.5])
+    monkeypatch.setattr(signals, "monotonic", lambda: next(clock))
+    with default_signals(), signals.StopSignals() as stopped:
+        signal.raise_signal(signal.SIGTERM)  # from a parent process
+        signal.raise_signal(signal.SIGINT)  # from the terminal
+        assert stopped.number == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)  # a second later
+
+
+def test_a_signal_that_another_process_heard_first_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(signals, "monotonic", lambda: 10.0)
+    monkeypatch.setattr(signals.processes, "most", lambda number: int(signal.SIGTERM))
+    with signals.StopSignals() as stopped:
+        assert stopped.stop_requested()
+        signal.raise_signal(signal.SIGTERM)  # a second signal would end this process
+        assert stopped.number == signal.SIGTERM
+
+
+def deaf() -> None:
+    """A long step without a Python instruction in it."""
+    with signals.StopSignals():
+        print("begun", flush=True)
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
+
+
+def test_signals_are_heard_within_compiled_code() -> None:
+    """The first is answered at once; a second one, a second later, ends the process at once."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import test_run; test_run.deaf()"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"begun\n"
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.readline() + process.stderr.readline() == signals.STOPPING
+    time.sleep(signals.SAME_SIGNAL_S + 0.1)  # a busy machine only makes it longer
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert process.stderr.read() == signals.ENDED
+
+
+def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = tiny.TinyEvaluation.figures
+
+    def interrupted(self: tiny.TinyEvaluation, *arguments: Any) -> dict[str, Any]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return figures(self, *arguments)
+
+    monkeypatch.setattr(tiny.TinyEvaluation, "figures", interrupted)
+    with pytest.raises(Interrupted, match="was finished all the same"):
+        tiny.train()
+    assert read_folder(tiny.only_folder())[1]["status"] == "finished"
+
+
+def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, tiny.__file__]
+    here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BUDGET": str(10**9)}
+    environment = os.environ | here
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    while not list(Path("outputs").glob("*/*/*/state.pt")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    folder = tiny.only_folder()
+    reached = checkpoint.load(folder / "state.pt")["progress"]["decisions"]
+    assert read_folder(folder)[1]["status"] == "running"
+    budget = reached + 100
+    tiny.train(folder, budget=budget)
+    resumed = result(folder)
+    folder.parents[2].rename("killed")
+    tiny.train(budget=budget)
+    assert same(result(tiny.only_folder()), resumed)
+
+
+@pytest.mark.parametrize("where", ["metric", "weight", "draw"])
+def test_not_a_number_stops_the_run(where: str) -> None:
+    algo = {"nan_at": 31, "nan_in": where}
+    named = {
+        "metric": r"loss/policy is nan",
+        "weight": r"(loss/policy is|net\.bias|eval/)",
+        "draw": r"probabilities that are not numbers: .* after \d+ decisions",
+    }[where]
+    with pytest.raises(DivergedError, match=named) as error:
+        tiny.train(algo=algo)
+    folder = tiny.only_folder()
+    _, manifest = read_folder(folder)
+    kept = manifest["checkpoint"]["decisions"]
+    assert f"{folder}/state.pt ({kept:,} decisions)" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert manifest["status"] == "failed"
+    assert kept < checkpoint_step(folder, 31)
+    state = checkpoint.load(folder / "state.pt")
+    assert not list(checkpoint.not_finite(state))
+    assert all(row["decisions"] < checkpoint_step(folder, 31) for row in tiny.rows(folder))
+
+
+def checkpoint_step(folder: Path, iteration: int) -> int:
+    """Decisions after this many iterations."""
+    algorithm = tiny.TinyAlgorithm(5)
+    for _ in range(iteration):
+        algorithm.learn()
+    return algorithm.progress.decisions
+
+
+def test_a_weight_is_looked_at_before_a_checkpoint() -> None:
+    message = r"net\.bias of the algorithm's state .*/state\.pt \(0 decisions\)"
+    with pytest.raises(DivergedError, match=message):
+        tiny.train(algo={"nan_at": 1, "nan_in": "weight"}, checkpoint_every=1)
+    assert checkpoint.newest(tiny.only_folder()).stem == "0"
+
+
+def test_a_crash_is_told_by_the_manifest(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        raise ZeroDivisionError("no way")
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", crash)
+    with pytest.raises(ZeroDivisionError):
+        tiny.train()
+    _, manifest = read_folder(tiny.only_folder())
+    assert manifest["status"] == "failed"
+    assert manifest["error"] == "ZeroDivisionError: no way"
+
+
+def test_a_run_that_goes_on_after_a_crash_tells_of_it_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learn, calls = tiny.TinyAlgorithm.learn, 0
+
+    def crash(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        if calls == 20:
+            raise ZeroDivisionError("no way")
+        return learn(self)
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", crash)
+    with pytest.raises(ZeroDivisionError):
+        tiny.train()
+    folder = tiny.only_folder()
+    assert "error" in read_folder(folder)[1]
+    tiny.train(folder)
+    manifest = read_folder(folder)[1]
+    assert manifest["status"] == "finished"
+    assert "error" not in manifest
+
+
+def test_time_and_memory_before_a_resume_count() -> None:
+    tiny.train(budget=100)
+    folder = tiny.only_folder()
+    state = checkpoint.load(folder / "state.pt")
+    state["record"]["elapsed_s"] += 1e9
+    checkpoint.save(folder / "state.pt", state)
+    manifest = read_folder(folder)[1]
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"peak_memory_mib": 10**6}))
+    tiny.train(folder, budget=200)
+    last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["time/elapsed_s"] == pytest.approx(1e9, rel=0.1)
+    assert read_folder(folder)[1]["peak_memory_mib"] == 10**6
+
+
+def test_it_is_measured_against_itself_at_half_its_decisions() -> None:
+    tiny.train()
+    folder = tiny.only_folder()
+    kept = checkpoint.load(folder / "state.pt")["regular"]
+    met = []
+    for row in tiny.rows(folder):
+        met.append(row["eval/current/exploitability"] - row["eval/current/match"])
+        half = [one for one in kept if one <= row["decisions"] // 2]
+        assert met[-1] == pytest.approx(max(half, default=0))
+    assert len({round(one) for one in met}) > 2
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def finished(budget: int = 100) -> Path:
+    tiny.train(budget=budget)
+    return tiny.only_folder()
+
+
+def test_a_finished_run_says_so() -> None:
+    folder = finished()
+    before = contents(folder)
+    with pytest.raises(Refused, match=r"budget: .* has already done 10\d of 100 decisions"):
+        tiny.train(folder, budget=100)
+    assert contents(folder) == before
+
+
+def damaged(folder: Path) -> None:
+    state = folder / "state.pt"
+    state.write_bytes(state.read_bytes()[:-500])
+
+
+def foreign(folder: Path) -> None:
+    state = checkpoint.load(folder / "state.pt")
+    checkpoint.save(folder / "state.pt", {**state, "game": {"name": "other"}})
+
+
+def other_shape(folder: Path) -> None:
+    state = checkpoint.load(folder / "state.pt")
+    state["algorithm"]["net"]["bias"] = torch.zeros(7)
+    checkpoint.save(folder / "state.pt", state)
+
+
+def missing(folder: Path) -> None:
+    (folder / "state.pt").unlink()
+
+
+def shortened(folder: Path) -> None:
+    (folder / "metrics.jsonl").write_text("{}\n")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (damaged, "is damaged"),
+        (foreign, "another game"),
+        (other_shape, "does not fit"),
+        (missing, "no such file"),
+        (shortened, "rows are gone"),
+    ],
+)
+def test_what_does_not_fit_is_refused_untouched(
+    spoil: Callable[[Path], None], message: str
+) -> None:
+    folder = finished()
+    spoil(folder)
+    before = contents(folder)
+    with pytest.raises(Refused, match=message):
+        tiny.train(folder, budget=200)
+    assert contents(folder) == before
+
+
+def test_other_settings_are_refused() -> None:
+    folder = finished()
+    before = contents(folder)
+    with pytest.raises(Refused, match="seed: a resumed run keeps its settings"):
+        tiny.train(folder, budget=200, seed=6)
+    with pytest.raises(Refused, match="no run folder"):
+        tiny.train(Path("nowhere"), budget=200)
+    assert contents(folder) == before
+    assert not Path("nowhere").exists()
+
+
+def test_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = tiny.TinyAlgorithm.learn
+    seen = []
+
+    def intrude(self: tiny.TinyAlgorithm) -> dict[str, float]:
+        if self.progress.iterations == 3:
+            with pytest.raises(Refused, match="another process"):
+                tiny.train(tiny.only_folder())
+            seen.append(True)
+        return learn(self)
+
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", intrude)
+    tiny.train()
+    assert seen == [True]
+
+
+def test_a_run_whose_snapshots_were_deleted_goes_on() -> None:
+    """It has no earlier self to meet then."""
+    tiny.train(budget=200)
+    folder = tiny.only_folder()
+    for snapshot in (folder / "players").iterdir():
+        snapshot.unlink()
+    row, _ = tiny.train(folder, budget=210)
+    assert row["eval/current/match"] == row["eval/current/exploitability"]
+
+
+def test_two_runs_of_one_name_started_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is kept out before the first has written anything."""
+    write = run_folder.write_config
+
+    def meanwhile(folder: Path, cfg: dict[str, Any]) -> None:
+        monkeypatch.setattr(run_folder, "write_config", write)
+        with pytest.raises(Refused, match="another process"):
+            tiny.train(name="first")
+        assert {path.name for path in folder.iterdir()} == {"metrics.jsonl"}
+        write(folder, cfg)
+
+    monkeypatch.setattr(run_folder, "write_config", meanwhile)
+    tiny.train(name="first")
+    assert read_folder(Path("outputs/tiny/fit/first"))[1]["status"] == "finished"
+
+
+def test_a_unit_that_is_not_counted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", lambda self: {})
+    monkeypatch.setattr("poker_rl.training.trainer.MAX_IDLE_CALLS", 5)
+    with pytest.raises(Refused, match="budget_unit: fit does not count hands"):
+        tiny.train(budget_unit="hands")
+
+
+def test_is_due() -> None:
+    assert [is_due(10, before, before + 4) for before in (0, 5, 6, 9, 10, 16)] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+        True,
+    ]

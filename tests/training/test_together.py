@@ -1,0 +1,269 @@
+"""A run in two processes: it is one run, however it is started, stopped, killed and resumed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from commands import code
+from test_workers import is_running, until
+from tiny import same
+
+import poker_rl
+from poker_rl.config.settings import Refused
+from poker_rl.storage import checkpoint
+from poker_rl.training import launch_workers
+from poker_rl.training.checkpoints import merge_states, remove_other_parts, split_state
+from poker_rl.training.device import prepare_device
+from poker_rl.training.launch_workers import Worker, this_worker
+
+pytestmark = pytest.mark.usefixtures("here")
+
+PPO = ["algo=ppo", "algo.tables=64", "algo.steps=8", "algo.lr=1e-3"]
+NFSP = ["algo=nfsp", "algo.tables=8", "algo.learn_from=50", "algo.replay=500"]
+SHORT = ["game=kuhn", "figures=false", "workers=2", "evaluate_every=1000", "checkpoint_every=1000"]
+
+
+def train(name: str, *settings: str) -> tuple[list[str], Path]:
+    """The command of a run in two processes, and its folder."""
+    algo = settings[0].partition("=")[2]
+    return ["train", *SHORT, *settings, f"name={name}"], Path(f"outputs/kuhn/{algo}/{name}")
+
+
+@contextmanager
+def signal_at_checkpoint(count: int, number: int) -> Iterator[None]:
+    """Send a signal to the second process after so many checkpoints in this context."""
+    others = set(multiprocessing.active_children())  # that a launcher keeps for its next jobs
+    save, saved = checkpoint.save_snapshot, 0
+
+    def save_and_send(*arguments: Any) -> Path:
+        nonlocal saved
+        saved += 1
+        if saved == count:
+            (process,) = set(multiprocessing.active_children()) - others
+            os.kill(process.pid or 0, number)
+        return save(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "save_snapshot", save_and_send)
+        yield
+
+
+def left(folder: Path) -> tuple[Any, Any]:
+    """All that two runs of equal length have to have alike, of both processes."""
+    state = checkpoint.load(folder / "state.pt")
+    (other,) = (folder / "workers").iterdir()
+    assert other.name == f"{state['progress']['decisions']}_1.pt"
+    return tiny.rows(folder), {**state, "record": None, "other": checkpoint.load(other)}
+
+
+def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = set(multiprocessing.active_children())
+    command, undisturbed = train("whole", *NFSP, "budget=7000")
+    assert code(*command) == 0
+    rows, state = left(undisturbed)
+    assert len(rows) >= 7
+    tables = [part["agents"]["rollout"] for part in (state["algorithm"], state["other"])]
+    assert not torch.equal(tables[0]["tables"], tables[1]["tables"])  # cards of their own
+    dealt = sum(one["hands"] for one in tables)
+    assert state["progress"]["hands"] == dealt
+
+    command, folder = train("broken", *NFSP, "budget=7000")
+    with signal_at_checkpoint(3, signal.SIGTERM):  # which reaches only one of them
+        assert code(*command) == 143
+    assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
+    capsys.readouterr()
+    monkeypatch.setattr(launch_workers, "GRACE_S", 1e6)  # the first process is to notice for itself
+    with signal_at_checkpoint(2, signal.SIGKILL):
+        assert code("train", f"resume={folder}") == 1
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("poker-rl: ")]
+    assert said == ["poker-rl: a worker process was ended by SIGKILL, as by lack of memory"]
+    assert set(multiprocessing.active_children()) <= others
+    assert code("train", f"resume={folder}") == 0
+    assert same(left(folder), (rows, state))
+
+
+def test_what_a_resumed_run_lacks_is_refused(refused: Any) -> None:
+    command, folder = train("one", *PPO, "budget=2000")
+    assert code(*command) == 0
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert refused("train", f"resume={folder}", "workers=3").startswith("workers: a resumed run")
+    (other,) = (folder / "workers").iterdir()
+    other.rename("aside")
+    assert refused("train", f"resume={folder}", "budget=4000").endswith(
+        f"{other.name}: no such file"
+    )
+    shutil.move("aside", other)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path in before} | {
+        folder / "workers": before[folder / "workers"]
+    } == before
+
+
+def test_torchrun_starts_the_same_run() -> None:
+    command, folder = train("ours", *PPO, "budget=3000")
+    assert code(*command) == 0
+    command, other = train("theirs", *PPO, "budget=3000")
+    programs = Path(sys.executable).parent
+    torchrun = [str(programs / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
+    torchrun += ["--rdzv-endpoint=localhost:0", str(programs / "poker-rl")]
+    command.remove("workers=2")
+    subprocess.run([*torchrun, *command], check=True, capture_output=True)
+    assert same(left(folder)[0], left(other)[0])
+    ours, theirs = (left(one)[1]["algorithm"] for one in (folder, other))
+    assert same(ours, theirs)
+
+
+def test_all_end_with_the_first_process() -> None:
+    command, folder = train("killed", *PPO, "budget=1e9")
+    program = [sys.executable, "-c", "from poker_rl.cli import main; main()", *command]
+    with subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        until((folder / "state.pt").exists, process)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert children
+        process.kill()
+    until(lambda: not any(map(is_running, children)))
+
+
+def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, signal, torch\n"
+        "from poker_rl.training import launch_workers\n"
+        "def member():\n"
+        "    launch_workers.torchrun_store()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "if __name__ == '__main__':\n"
+        "    launch_workers.GRACE_S = 0.5\n"
+        "    worker = launch_workers.Worker(2, local_count=2)\n"
+        "    with launch_workers.connect_workers(worker, torch.device('cpu'), member):\n"
+        "        print('joined')\n"
+    )
+    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, program],
+        env=os.environ | here,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "poker-rl: a worker process was ended by SIGKILL, as by lack of memory" in done.stderr
+
+
+def test_one_is_killed_whose_code_is_told_a_little_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.pipe()
+    os.close(theirs)
+
+    class Ends:
+        sentinel = ours  # has ended
+
+        def __init__(self) -> None:
+            self.codes = [None, -signal.SIGKILL]  # as it is while the system clears it away
+
+        @property
+        def exitcode(self) -> int | None:
+            return self.codes.pop(0) if len(self.codes) > 1 else self.codes[0]
+
+    others = object.__new__(launch_workers.ChildWorkers)
+    others.processes = {1: (Ends(), None)}  # type: ignore[dict-item]
+    others._ended = threading.Event()
+    ended: list[int] = []
+    monkeypatch.setattr(launch_workers, "GRACE_S", 0.01)
+    monkeypatch.setattr(os, "_exit", ended.append)
+    others._watch()
+    os.close(ours)
+    assert ended == [1]
+
+
+def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refused("train", "algo=cfr", "workers=2") == (
+        "workers: CFR learns in one process; allowed: 1"
+    )
+    assert refused("train", "algo=reinforce", "workers=2").startswith("workers: Reinforce learns")
+    assert refused("train", "workers=0").startswith("workers: 0 is not in [1, ")
+    for name, value in {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost"}.items():
+        monkeypatch.setenv(name, value)
+    assert refused("train", "workers=3") == "workers: 3, but torchrun has started 2 processes"
+    assert refused("train", "-m", "seed=1,2").startswith("-m: torchrun starts the processes of one")
+    with socket.create_server(("", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        monkeypatch.setenv("MASTER_PORT", port)
+        assert refused("train", "algo=ppo").endswith(f"localhost:{port}: it is in use")
+    monkeypatch.setenv("RANK", "one")
+    assert refused("train", "algo=ppo").startswith("RANK: one is no whole number")
+    assert not Path("outputs").exists()
+
+
+def test_shared_memory_that_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: Any) -> None:  # as the system says it of a semaphore
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    monkeypatch.setattr("poker_rl.training.launch_workers.Nearby", missing)
+    assert code("train", "algo=ppo", "budget=10", "workers=2") == 1
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == "poker-rl: /dev/shm: No such file or directory"
+
+
+def test_more_workers_than_cores_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("poker_rl.training.device.count_cores", lambda: 2)
+    prepare_device("cpu", 1, 0, this_worker(2))
+    assert capsys.readouterr().out == ""
+    prepare_device("cpu", 1, 0, this_worker(3))
+    assert capsys.readouterr().out == (
+        "workers: 3 processes of 1 thread each are more than the cores that may be used, 2, and"
+        " will wait for each other\n"
+    )
+
+
+def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    taken: list[int] = []
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    assert (
+        prepare_device("auto", 1, 0, Worker(2, rank=1, local_count=2, local_rank=1)).type == "cuda"
+    )
+    assert taken == [1]
+    assert prepare_device("auto", 1, 0, Worker(3, local_count=3)).type == "cpu"
+    with pytest.raises(Refused, match="device: cuda, but there are 2 GPUs here for 3 workers"):
+        prepare_device("cuda", 1, 0, Worker(3, local_count=3))
+
+
+def test_a_state_is_taken_apart_and_put_together() -> None:
+    state = {"net": {"w": 1}, "agents": {"tables": 2}, "average": {"module": {"w": 3}, "memory": 4}}
+    own, shared = split_state(state, ("agents", "memory"))
+    assert own == {"agents": {"tables": 2}, "average": {"memory": 4}}
+    assert shared == {"net": {"w": 1}, "average": {"module": {"w": 3}}}
+    assert merge_states(shared, own) == state
+
+
+def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Path) -> None:
+    (tmp_path / "workers").mkdir()
+    for name in ("100_1.pt", "100_2.pt", "150_1.pt.part", "200_1.pt", "200_2.pt"):
+        (tmp_path / "workers" / name).touch()
+    remove_other_parts(tmp_path, 200)
+    assert sorted(path.name for path in (tmp_path / "workers").iterdir()) == [
+        "200_1.pt",
+        "200_2.pt",
+    ]

@@ -1,0 +1,122 @@
+"""Tasks shared out over processes: all are done, and they end together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from default_signals import default_signals
+
+from poker_rl.config.settings import Refused
+from poker_rl.training.worker_pool import share_out
+
+DEADLY, REFUSED, FULL, LONG = 100, 101, 102, 103
+
+
+def begin(folder: Path) -> Callable[[int], None]:
+    return partial(work, folder)
+
+
+def begin_to_answer_once(folder: Path) -> Callable[[int], None]:
+    send = Connection.send
+
+    def send_and_die(self: Connection, answer: object) -> None:
+        send(self, answer)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    Connection.send = send_and_die  # type: ignore[method-assign, assignment]
+    return begin(folder)
+
+
+def work(folder: Path, task: int) -> None:
+    """Leave a file named by the task and the process; some numbers have an end of their own."""
+    if task == DEADLY:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task == REFUSED:
+        raise Refused("seed: is not lucky")
+    if task == FULL:
+        raise OSError(28, "No space left on device", "x.json")
+    (folder / f"{task}_{os.getpid()}").touch()
+    if task == LONG:
+        time.sleep(3600)  # other threads may run meanwhile, as beside compiled rules and networks
+
+
+def test_every_task_is_done_once(tmp_path: Path) -> None:
+    assert sorted(share_out(partial(begin, tmp_path), range(7), 2)) == list(range(7))
+    done = [path.name.split("_") for path in tmp_path.iterdir()]
+    assert sorted(int(task) for task, _ in done) == list(range(7))
+    assert 1 <= len({process for _, process in done}) <= 2
+    assert str(os.getpid()) not in {process for _, process in done}
+
+
+@pytest.mark.parametrize(
+    ("task", "error", "says"),
+    [
+        (DEADLY, ChildProcessError, "a worker process was ended by SIGKILL, as by lack of memory"),
+        (REFUSED, Refused, "seed: is not lucky"),
+        (FULL, OSError, r"No space left on device: 'x.json'"),
+    ],
+)
+def test_what_ends_a_task_ends_all(
+    task: int, error: type[Exception], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=says):
+        list(share_out(partial(begin, tmp_path), [0, task], 1))
+    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
+
+
+def test_a_process_that_is_killed_between_its_answer_and_the_next_task(tmp_path: Path) -> None:
+    with pytest.raises(ChildProcessError, match="a worker process was ended by SIGKILL"):
+        list(share_out(partial(begin_to_answer_once, tmp_path), range(3), 1))
+    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) -> None:
+    (tmp_path / "done").mkdir()
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from functools import partial\n"
+        "from pathlib import Path\n"
+        "from poker_rl.training.signals import interrupt_at_once\n"
+        "from poker_rl.training.worker_pool import share_out\n"
+        "from test_workers import LONG, begin\n"
+        "if __name__ == '__main__':\n"
+        "    with interrupt_at_once():\n"
+        "        list(share_out(partial(begin, Path('done')), [LONG] * 2, 2))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with default_signals():
+        process = subprocess.Popen([sys.executable, program], env=environment, cwd=tmp_path)
+    with process:
+        try:
+            until(lambda: len(list((tmp_path / "done").iterdir())) == 2, process)
+            workers = [path.name.split("_")[1] for path in (tmp_path / "done").iterdir()]
+            process.send_signal(number)
+            assert process.wait() == -number
+            until(lambda: not any(map(is_running, workers)))
+        finally:
+            process.kill()
+
+
+def is_running(process: str) -> bool:
+    """Return whether a process has not ended, be it that nobody has asked for its exit code yet."""
+    try:
+        return Path("/proc", process, "stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def until(there: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait as long as it takes, as long as a process is alive that brings it about."""
+    while not there():
+        assert process is None or process.poll() is None
+        time.sleep(0.05)
