@@ -737,6 +737,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
         ("train algo.tables=4x", 'algo.tables: "4x" is not an integer'),
         ("evaluate run=x out=", "out: is empty; for none give out=null"),
         ("train experiment=k1", "experiment=k1: no such option; "),
+        ("train logger=[nope]", "logger=nope: no such option; allowed: tensorboard"),
         ("train experiment=k1_ppo algo=cfr", "net: algo=cfr has no networks"),
         (
             "train experiment=ppo_leduc algo=vpg",

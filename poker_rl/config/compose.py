@@ -32,7 +32,7 @@ from poker_rl.config.options import (
     option_files,
     plain,
 )
-from poker_rl.config.overrides import accepted, no_option, parsed, quoted
+from poker_rl.config.overrides import accepted, no_option, options_of, parsed, quoted
 from poker_rl.config.settings import Refused
 
 # Messages of Hydra 1.3 and 1.4 for an option of a group that only other options bring along, such
@@ -253,7 +253,7 @@ def _refusal(error: Exception, overrides: Sequence[str]) -> Refused:
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        return no_option(group, name, error.options or ())
+        return no_option(group, name, options_of(group))
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
         tree: Any = OmegaConf.to_container(cause.parent_node) if cause.parent_node else {}
         tree.pop("hydra", None)
