@@ -165,7 +165,7 @@ def opened(conf: Sequence[Path]) -> Iterator[None]:
 
 
 def compose(overrides: Sequence[str]) -> Composed:
-    """What the overrides lead to.
+    """Return the settings and choices that the overrides compose.
 
     Raises:
         Refused: if they can't be read or are of nothing that there is.

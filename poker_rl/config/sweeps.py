@@ -49,7 +49,7 @@ def split(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
         elif override.is_sweep_override():
             axes[key] = [f"{key}={value}" for value in _values(override)]
         else:
-            axes[key] = [typed]  # which is also how the job is told
+            axes[key] = [typed]  # which is also how the job is shown
     count = prod(map(len, axes.values()))
     if count > MOST_JOBS:
         sizes = " x ".join(str(len(values)) for values in axes.values() if len(values) > 1)
@@ -107,9 +107,9 @@ def launch(
 ) -> None:
     """Run jobs by Hydra's launcher, which may use other processes or machines.
 
-    Hydra itself would end the sweep at a job that can't be composed, and would obey what an option
-    of a job says of Hydra: so it is given jobs without any overrides. What a job is asked to do is
-    composed by the task, when its turn comes.
+    The jobs reach Hydra without overrides, and the task composes its own when it starts. Otherwise
+    Hydra would end the sweep at a job that can't be composed, and would obey settings of Hydra in
+    option files.
 
     Args:
         numbers: of the jobs that are to run.

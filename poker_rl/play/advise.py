@@ -235,7 +235,7 @@ def advice_of(
     grid: bool,
     of_class: str | None = None,
 ) -> Advice:
-    """What a player does in the seat to act at a table.
+    """Return a player's advice for the seat to act at a table.
 
     Args:
         name: what the player is called.

@@ -168,7 +168,7 @@ class Server:
         return HTMLResponse(self._page)
 
     async def _view(self, request: Request) -> Response:
-        """The visitor's table; nothing (204) to a visitor who has none yet."""
+        """Return the visitor's table, or 204 to a visitor without one."""
         if self._visitor(request) is None:
             return Response(status_code=204)
         return await self._answered(request, Session.view)

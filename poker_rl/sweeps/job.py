@@ -1,6 +1,6 @@
 """One job of a sweep: it finds its run, skips it if finished and resumes it if begun.
 
-A run's name says what is asked of it: the overrides, and a digest of all settings. So every sweep
+A run's name describes its settings: the overrides, and a digest of all settings. So every sweep
 that asks for the same settings, in whatever words, finds the same run; where an option file has
 changed, be it that of a bot, the same words ask for other settings and start another run.
 """

@@ -179,7 +179,7 @@ def begun_last(study: optuna.Study, trials: Trials) -> FrozenTrial | None:
 
 
 def put_back(study: optuna.Study, trial: FrozenTrial) -> None:
-    """Have a trial tried again by whoever goes on with the study."""
+    """Put a trial back into the queue of the study, for any process to try again."""
     study.add_trial(
         create_trial(
             state=TrialState.WAITING,

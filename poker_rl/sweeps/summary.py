@@ -135,7 +135,7 @@ class Summary:
 
     @property
     def has_runs(self) -> bool:
-        """Whether a job has started a run."""
+        """Return whether a job has started a run."""
         return any(job.status not in ("refused", "not run") for job in self.jobs)
 
     def write_csv(self) -> None:

@@ -140,7 +140,7 @@ def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path])
 
 @contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """What is raised in this context of a damaged database is refused, in a line.
+    """Turn errors of a damaged database in this context into one-line refusals.
 
     Raises:
         Refused: in its place.

@@ -45,7 +45,7 @@ class RunInUseError(Refused):
 
 
 class RunRecord:
-    """What rank 0 writes of a run: its rows, its loggers' output, its figures and its manifest.
+    """Record of a run, written by rank 0: rows, loggers' output, figures and manifest.
 
     A row holds the means of what `learn` returned since the last row, and the measurements.
 

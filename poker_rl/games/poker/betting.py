@@ -154,7 +154,7 @@ def can_raise(game, table):
 
 @rule
 def has_chips(game, table, seat):
-    """Whether a seat of a table with stacks has not put in all it has."""
+    """Return whether a seat of a table with stacks has chips left."""
     return table.paid[seat] < game.stack[seat]
 
 

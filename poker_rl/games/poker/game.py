@@ -177,7 +177,7 @@ class PokerGame(Shown):
 
     @property
     def dead_antes(self) -> list[int]:
-        """What each seat's ante has over the smallest: others do not have to match it."""
+        """Return each seat's ante above the smallest one, which others need not match."""
         return [ante - min(self.antes) for ante in self.antes]
 
     @property

@@ -41,7 +41,7 @@ class Shown:
         return scene(self, self.played(record), record, viewer)
 
     def move_name(self: PokerTables, record: np.void, action: int) -> str:
-        """What the seat to act calls an action: `raise_all_in` if it is a size that takes all."""
+        """Return an action's name at this table: `raise_all_in` for a size that takes all."""
         return move_name(self, self.played(record), record, action)
 
     def moves(
@@ -211,7 +211,7 @@ def moves(
 
 
 def move_name(game: Game, played: PokerGame, record: np.void, action: int) -> str:
-    """What the seat to act calls an action: a listed size that takes all it has is `raise_all_in`.
+    """Return an action's name at this table; a listed size that takes all is `raise_all_in`.
 
     Of sizes that come to the same amount only the first is legal, whatever it is called.
     """
@@ -225,7 +225,7 @@ def move_name(game: Game, played: PokerGame, record: np.void, action: int) -> st
 
 
 def takes_all(played: PokerGame, record: np.void, put: int) -> bool:
-    """Whether so many chips are all that the seat to act has, `dead` antes not counted."""
+    """Return whether so many chips, without `dead` antes, are all of the seat to act."""
     seat, stacks = int(record["to_act"]), played.stack_of
     return stacks is not None and put == stacks[seat] - played.dead_antes[seat]
 

@@ -105,7 +105,7 @@ NO_LIMIT_TABLE = table_dtype(stacks=True, no_limit=True)
 
 @rule
 def has_stacks(table):
-    """Whether the seats of the table have a number of chips each, and can be all-in."""
+    """Return whether the seats have a number of chips each, and can be all-in."""
     return len(table.able) > 0
 
 
