@@ -1,11 +1,10 @@
-"""How many units of a player's networks answer differently to different positions, layer by layer.
+"""Measure the share of units, by layer, whose output differs between positions.
 
     python scripts/alive_units.py limit_holdem outputs/limit_holdem/nfsp/RUN:greedy
 
-A unit that says the same everywhere, as a ReLU does that is 0 everywhere, passes on no gradient.
-Where all units of a layer do, the layers before it learn nothing more, and the player acts alike in
-every position. The positions are those of hands that are played at random, 8 decisions at each of
-1,000 tables.
+A unit with a constant output, such as a dead ReLU, passes on no gradient. If all units of a layer
+are constant, the layers before it learn nothing more, and the player acts alike in every position.
+The positions are from random hands: 8 decisions at each of 1,000 tables.
 """
 
 from __future__ import annotations
@@ -15,45 +14,47 @@ import sys
 import numpy as np
 import torch
 
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.games.load import load_game
+from poker_rl.games.game_loader import load_game
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import Layers
-from poker_rl.players.load import load_player
-from poker_rl.players.network import NetworkPlayer
-from poker_rl.players.sampling import draw
+from poker_rl.nets.dense import ReplicatedMLP
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.players.player_loader import load_player
 
 TABLES, DECISIONS = 1000, 8
 
 
-def positions(game: Game) -> np.ndarray:
-    """Tables of a game on which somebody is to act, [N] records."""
+def collect_positions(game: Game) -> np.ndarray:
+    """Return random positions of a game in which a player is to act, [N] records."""
     tables, generator, met = Tables(game, TABLES, 0), np.random.default_rng(0), []
     tables.deal()
     for _ in range(DECISIONS):
         met.append(tables.records.copy())
-        legal = tables.legal()
-        tables.step(draw(legal / legal.sum(1, keepdims=True), generator.random(TABLES)))
+        legal = tables.legal_mask()
+        tables.step(
+            sample_from_probs(legal / legal.sum(1, keepdims=True), generator.random(TABLES))
+        )
         if len(over := np.flatnonzero(tables.records["over"])):
             tables.deal(over)
     return np.concatenate(met)
 
 
-def alive(player: NetworkPlayer, records: np.ndarray) -> list[np.ndarray]:
-    """The share of units that tell positions [N] apart, of each layer by copy, [K] each.
+def measure_alive_shares(player: NetworkPlayer, records: np.ndarray) -> list[np.ndarray]:
+    """Return the share of units whose output differs between positions [N], by layer, [K] each.
 
     Raises:
-        Refused: if the networks are no plain layers.
+        ConfigError: if the networks are not plain layers.
     """
-    if not isinstance(player.module, Layers):
-        raise Refused("these networks are not layers alone")
-    x = torch.from_numpy(player.features(records)).float()
+    if not isinstance(player.module, ReplicatedMLP):
+        raise ConfigError("these networks are not plain layers")
+    x = torch.from_numpy(player.encoder(records)).float()
     x = x.expand(len(next(player.module.parameters())), *x.shape)
     shares = []
     with torch.no_grad():
         for i in range(len(player.module.layers)):
-            x = player.module.between(x, i, i + 1)
+            x = player.module.forward_between(x, i, i + 1)
             shares.append((x.amax(1) > x.amin(1)).float().mean(1).numpy())
     return shares
 
@@ -66,13 +67,13 @@ def main() -> None:
         game = load_game(sys.argv[1])
         player = load_player(sys.argv[2], game)
         if not isinstance(player, NetworkPlayer):
-            raise Refused(f"{sys.argv[2]} is no network")
-        layers = alive(player, positions(game))
-    except Refused as error:
+            raise ConfigError(f"{sys.argv[2]} is no network")
+        layers = measure_alive_shares(player, collect_positions(game))
+    except ConfigError as error:
         sys.exit(str(error))
     for number, shares in enumerate(layers, 1):
-        told = "  ".join(f"{share:7.1%}" for share in shares)
-        print(f"layer {number:2}: {told}")
+        text = "  ".join(f"{share:7.1%}" for share in shares)
+        print(f"layer {number:2}: {text}")
 
 
 if __name__ == "__main__":

@@ -19,21 +19,21 @@ import numba
 import numpy as np
 import torch
 
+from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build
-from poker_rl.config.options import CONF, option, plain
-from poker_rl.evaluation.exploitability import nash_conv
-from poker_rl.evaluation.lbr import HANDS, LocalBestResponse
-from poker_rl.games.cards import card_name, strength
-from poker_rl.games.game import Game, rule
-from poker_rl.games.poker.betting import deal, legal, payoffs, start, step
-from poker_rl.games.poker.no_limit import NoLimit
-from poker_rl.games.public.ranges import Ranges, show_down
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, to_plain_dict
+from poker_rl.evaluation.best_response.lbr import MAX_HANDS_PER_BOARD, LocalBestResponse
+from poker_rl.evaluation.exact.exploitability import nash_conv
+from poker_rl.games.cards import card_name, evaluate_hand
+from poker_rl.games.game import Game, jit, shuffle_deck
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.betting import legal, payoffs, start, step
+from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.public.ranges import Ranges, compute_showdown_values
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import tree_of
-from poker_rl.learning.agents import Given
-from poker_rl.nets.dense import MLP, Size
-from poker_rl.players.features import Features
-from poker_rl.players.network import NetworkPlayer
+from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
 BATCH = 512  # tables; their records, observations and hand strengths fit a core's cache
@@ -61,8 +61,8 @@ LIMIT_HOLDEM = {
 }
 
 
-def rates(works: dict[str, Work]) -> dict[str, float]:
-    """The most each did in a second."""
+def measure_rates(works: dict[str, Work]) -> dict[str, float]:
+    """Return the highest rate per second of each work."""
     best = dict.fromkeys(works, 0.0)
     for work in works.values():
         work()  # compiles
@@ -76,15 +76,15 @@ def rates(works: dict[str, Work]) -> dict[str, float]:
 
 
 def game(name: str) -> Game:
-    return build(option("game", name), "game")
+    return build(load_option("game", name), "game")
 
 
 # Rules: decisions a second of uniformly random play, each with its observation and legal actions
 
 
-@rule
-def draw(masks, state, actions):  # type: ignore[no-untyped-def]
-    """A random legal action of each row of three, by xorshift (Marsaglia 2003)."""
+@jit
+def sample_action(masks, state, actions):  # type: ignore[no-untyped-def]
+    """Sample a legal action of each row of three, by xorshift (Marsaglia 2003)."""
     bits = state[0]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -96,9 +96,9 @@ def draw(masks, state, actions):  # type: ignore[no-untyped-def]
     state[0] = bits
 
 
-@rule
-def draw_any(masks, state, actions):  # type: ignore[no-untyped-def]
-    """The same of many, eight actions at a glance; the rows together are a multiple of eight."""
+@jit
+def sample_any_action(masks, state, actions):  # type: ignore[no-untyped-def]
+    """Sample a legal action of each row of any length, reading eight actions at once."""
     bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
     words = masks.reshape(-1).view(np.uint64)
     for place in range(len(words)):
@@ -117,9 +117,9 @@ def draw_any(masks, state, actions):  # type: ignore[no-untyped-def]
     state[0] = bits
 
 
-@rule
-def draw_raise(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Fold, call or raise in a no-limit game of equal stacks; of raises the next from anywhere."""
+@jit
+def sample_raise(masks, state, actions):  # type: ignore[no-untyped-def]
+    """Sample fold, call or raise in a no-limit game of equal stacks, and then the raise's size."""
     bits, width = state[0], masks.shape[1]
     for i in range(len(actions)):
         bits ^= bits << np.uint64(13)
@@ -137,30 +137,30 @@ def draw_raise(masks, state, actions):  # type: ignore[no-untyped-def]
     state[0] = bits
 
 
-@rule
-def rules_only(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
-    """Play an action at each table, redeal those that end, and write what is legal then."""
+@jit
+def play_without_observations(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
+    """Step each table, redeal those that end, and write the legal actions."""
     for i in range(len(tables)):
         game, table = definitions[0], tables[i]
         step(game, table, actions[i])
         if table.over:
             payoffs(game, table, won)
-            deal(game, table)
+            shuffle_deck(table, game.cards, game.dealt)
             start(game, table)
         legal(game, table, masks[i])
 
 
 class RandomPlay:
-    """Hand after hand at a batch of tables."""
+    """Random play of one hand after another at a batch of tables."""
 
     def __init__(self, game: Game, seed: int, batch: int = BATCH) -> None:
         self.batch = batch
-        self.draw = draw if game.actions == 3 else draw_any
-        if isinstance(game, NoLimit):
-            self.draw = draw_raise
-        self.record, self.tables = game.record, Tables(game, batch, seed)
+        self.draw = sample_action if game.action_count == 3 else sample_any_action
+        if isinstance(game, NoLimitPoker):
+            self.draw = sample_raise
+        self.record, self.tables = game.definitions, Tables(game, batch, seed)
         self.tables.deal()
-        self.masks = self.tables.legal()
+        self.masks = self.tables.legal_mask()
         self.state = np.array([seed + 1], np.uint64)
         self.actions = np.zeros(batch, np.int64)
         self.arrays = (
@@ -173,29 +173,31 @@ class RandomPlay:
     def __call__(self) -> int:
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
-            self.tables.advance(self.actions, *self.arrays)
+            self.tables.step_autoreset(self.actions, *self.arrays)
         return 100 * self.batch
 
     def unseen(self) -> int:
-        """The same without observations."""
+        """Step without observations; return the number of decisions."""
         won = self.arrays[2][0]
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
-            rules_only(self.record, self.tables.records, self.actions, self.masks, won)
+            play_without_observations(
+                self.record, self.tables.records, self.actions, self.masks, won
+            )
         return 100 * self.batch
 
     def hands(self) -> int:
-        """The same, returning how many hands ended."""
+        """Step with observations; return the number of hands that ended."""
         ended = 0
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
-            self.tables.advance(self.actions, *self.arrays)
+            self.tables.step_autoreset(self.actions, *self.arrays)
             ended += int(self.arrays[-1].sum())
         return ended
 
 
 def two_threads(game: Game) -> Work:
-    """The same by two threads, a batch each."""
+    """Return random play by two threads, each with its own batch."""
     plays = [RandomPlay(game, seed, BATCH_OF_TWO) for seed in (1, 2)]
     pool = ThreadPoolExecutor(2)
     return lambda: sum(pool.map(lambda play: play(), plays))
@@ -243,18 +245,18 @@ def random_hands() -> np.ndarray:
     return tables.records["deck"][:, :7].copy()
 
 
-@rule
-def strongest(hands):  # type: ignore[no-untyped-def]
+@jit
+def find_strongest(hands):  # type: ignore[no-untyped-def]
     best = 0
     for i in range(len(hands)):
-        best = max(best, strength(hands[i], 7, 4))
+        best = max(best, evaluate_hand(hands[i], 7, 4))
     return best
 
 
 def phevaluator_strength(hands: list[list[int]]) -> Work:
     from phevaluator import evaluate_cards
 
-    return counted(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
+    return count_calls(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
 
 
 # Showdowns of a range of all hands with another one, on a board of five cards
@@ -263,9 +265,9 @@ def phevaluator_strength(hands: list[list[int]]) -> Work:
 RIVER = np.array([0, 5, 22, 31, 46])
 
 
-@rule
+@jit
 def all_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
-    """The same as `show_down` by a loop over all pairs of hands, their strengths known."""
+    """Compute the results of `show_down` by a loop over all pairs of hands of known strength."""
     for one in range(len(hands)):
         won = 0.0
         for other in range(len(hands)):
@@ -280,24 +282,32 @@ def all_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
 
 def range_showdowns() -> dict[str, Work]:
     ranges = Ranges(game("limit_holdem"))  # type: ignore[arg-type]
-    free = ranges.free(RIVER)
+    free = ranges.mask_compatible_hands(RIVER)
     reach = np.random.default_rng(0).random(len(free)) * free
     out, ranks = np.empty(len(free)), np.full(len(free), -1, np.int32)
-    order, sorted_ranks = ranges.ranked(RIVER)
+    order, sorted_ranks = ranges.sort_by_strength(RIVER)
     ranks[order] = sorted_ranks
     works = {
-        "ours": counted(lambda: show_down(ranges.hands, *ranges.ranked(RIVER), reach, out)),
-        "ours, strengths known": counted(
-            lambda: show_down(ranges.hands, order, sorted_ranks, reach, out)
+        "ours": count_calls(
+            lambda: compute_showdown_values(
+                ranges.hands, *ranges.sort_by_strength(RIVER), reach, out
+            )
         ),
-        "double loop, strengths known": counted(lambda: all_pairs(ranges.hands, ranks, reach, out)),
+        "ours, strengths known": count_calls(
+            lambda: compute_showdown_values(ranges.hands, order, sorted_ranks, reach, out)
+        ),
+        "double loop, strengths known": count_calls(
+            lambda: all_pairs(ranges.hands, ranks, reach, out)
+        ),
     }
     hands, board = ranges.hands[free].tolist(), RIVER.tolist()
     if find_spec("phevaluator") is not None:
         from phevaluator import evaluate_cards
 
-        works["phevaluator and NumPy"] = counted(
-            lambda: by_pairs([-evaluate_cards(*hand, *board) for hand in hands], hands, reach[free])
+        works["phevaluator and NumPy"] = count_calls(
+            lambda: compare_hand_pairs(
+                [-evaluate_cards(*hand, *board) for hand in hands], hands, reach[free]
+            )
         )
     if find_spec("pokerkit") is not None:
         from pokerkit import Card, StandardHighHand
@@ -309,8 +319,8 @@ def range_showdowns() -> dict[str, Work]:
             made = [StandardHighHand.from_game(tuple(Card.parse(name)), shown) for name in names]
             return [hand.entry.index for hand in made]
 
-        works["PokerKit and NumPy"] = counted(
-            lambda: by_pairs(pokerkit_ranks(), hands, reach[free])
+        works["PokerKit and NumPy"] = count_calls(
+            lambda: compare_hand_pairs(pokerkit_ranks(), hands, reach[free])
         )
     return works
 
@@ -319,17 +329,23 @@ RANK_NAMES, SUIT_NAMES = "23456789TJQKA", "cdhs"
 
 
 def local_best_response() -> Work:
-    """Hands of the local best response to a network of 3 x 128 units."""
+    """Return the work of a hand of the local best response to a network of 3 x 128 units."""
     limit = game("limit_holdem")
-    net = MLP(hidden=[128, 128, 128], activation="relu", init="orthogonal", features="sorted_suits")
-    size = Size(inputs=Features(limit, net.features).size, outputs=limit.actions)
-    module = net.module(size, torch.Generator().manual_seed(0))
+    net = MLPConfig(
+        hidden_sizes=[128, 128, 128], activation="relu", init="orthogonal", features="sorted_suits"
+    )
+    size = NetDimensions(
+        inputs=ObservationEncoder(limit, net.features).size, outputs=limit.action_count
+    )
+    module = net.build_module(size, torch.Generator().manual_seed(0))
     responder = LocalBestResponse(limit, NetworkPlayer(limit, net, module, "shared"), 0)
-    return counted(lambda: responder.play(1, HANDS), 2 * HANDS)
+    return count_calls(
+        lambda: responder.play_boards(1, MAX_HANDS_PER_BOARD), 2 * MAX_HANDS_PER_BOARD
+    )
 
 
-def by_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
-    """What each hand wins from a range, by a matrix of all pairs."""
+def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
+    """Return the winnings of each hand against a range, by a matrix of all pairs."""
     cards = np.array(hands)
     shared = (cards[:, None, :, None] == cards[None, :, None, :]).any((2, 3))
     won = np.sign(np.subtract.outer(ranks, ranks))
@@ -351,15 +367,15 @@ def open_spiel_nash_conv() -> dict[str, Work]:
     trees = [pyspiel.TabularBestResponse(game, seat, uniform) for seat in range(2)]
 
     def prepared() -> None:
-        """Without the trees, which `nash_conv` builds each time, and without the policy's value."""
+        """Compute `nash_conv` without building the trees and without the policy's value."""
         for tree in trees:
             tree.set_policy(uniform)
             tree.value_from_state(root)
 
     return {
-        "OpenSpiel C++, trees built before": counted(prepared),
-        "OpenSpiel C++": counted(lambda: pyspiel.nash_conv(game, uniform)),
-        "OpenSpiel Python": counted(lambda: exploitability.nash_conv(game, tabular)),
+        "OpenSpiel C++, trees built before": count_calls(prepared),
+        "OpenSpiel C++": count_calls(lambda: pyspiel.nash_conv(game, uniform)),
+        "OpenSpiel Python": count_calls(lambda: exploitability.nash_conv(game, tabular)),
     }
 
 
@@ -370,16 +386,16 @@ def open_spiel_cfr_plus() -> dict[str, Work]:
     game = pyspiel.load_game("leduc_poker")
     solvers = pyspiel.CFRPlusSolver(game), cfr.CFRPlusSolver(game)
     return {
-        "OpenSpiel C++": counted(solvers[0].evaluate_and_update_policy),
-        "OpenSpiel Python": counted(solvers[1].evaluate_and_update_policy),
+        "OpenSpiel C++": count_calls(solvers[0].evaluate_and_update_policy),
+        "OpenSpiel Python": count_calls(solvers[1].evaluate_and_update_policy),
     }
 
 
 # Solving a game of a million information sets; building its tree takes 20 seconds and 2.6 GB
 
 
-def by_threads(works: Callable[[], Work]) -> dict[str, Work]:
-    """Work that is made twice, for one thread and for two."""
+def compare_thread_counts(works: Callable[[], Work]) -> dict[str, Work]:
+    """Return the same work for one thread and for two."""
 
     def done(work: Work, threads: int) -> int:
         numba.set_num_threads(threads)
@@ -389,12 +405,15 @@ def by_threads(works: Callable[[], Work]) -> dict[str, Work]:
 
 
 def large_solver(name: str, **settings: Any) -> Work:
-    """Iterations of a solver; of MCCFR, its traversals."""
-    node = {**option("algo", "mccfr" if name == "mccfr" else "cfr"), **option("algo", name)}
+    """Return the work of an iteration of a solver, or of a traversal of MCCFR."""
+    node = {
+        **load_option("algo", "mccfr" if name == "mccfr" else "cfr"),
+        **load_option("algo", name),
+    }
     large = game("leduc_4_streets")
     node |= {"iterations_per_step": LARGE_STEP, **settings}
     amount = LARGE_STEP * settings.get("traversals", 1)
-    return counted(build(node, "algo", game=large, seed=0).learn, amount)
+    return count_calls(build(node, "algo", game=large, seed=0).learn, amount)
 
 
 def open_spiel_mccfr() -> Work:
@@ -406,7 +425,7 @@ def open_spiel_mccfr() -> Work:
         "universal_poker",
         {**LIMIT_HOLDEM, **streets, **said, "maxRaises": "3 3 3 3", "numBoardCards": "0 1 1 1"},
     )
-    return counted(pyspiel.ExternalSamplingMCCFRSolver(game, 0).run_iteration)
+    return count_calls(pyspiel.ExternalSamplingMCCFRSolver(game, 0).run_iteration)
 
 
 # Learning Leduc by NFSP: decisions a second of both agents, playing and learning, once they learn
@@ -431,39 +450,43 @@ EXAMPLE = {  # OpenSpiel's nfsp_leduc_pytorch.py, which experiment=nfsp_leduc_op
 }
 
 
-def learner(experiment: str) -> Any:
-    """The learner of an experiment, on one thread of the CPU and in float32."""
-    from poker_rl.config.compose import compose, opened
-    from poker_rl.config.horizons import resolved
+def build_learner(experiment: str) -> Any:
+    """Build the learner of an experiment for one thread of the CPU, in float32."""
+    from poker_rl.config.compose import compose_config, initialize_hydra
+    from poker_rl.config.schedule_horizons import resolve_horizons
 
     torch.set_num_threads(1)
-    with opened([CONF]):
-        settings = resolved(plain(compose([f"experiment={experiment}"]).settings))
-    parts = {"game": build(settings["game"], "game"), "net": build(settings["net"], "net")}
-    given = Given(device=torch.device("cpu"), seed=0, **parts)
-    return build(settings["algo"], "algo", given=given)
+    with initialize_hydra([SHIPPED_OPTION_DIR]):
+        settings = resolve_horizons(
+            to_plain_dict(compose_config([f"experiment={experiment}"]).config)
+        )
+    return build_algorithm(settings, build(settings["game"], "game"), torch.device("cpu"), seed=0)
 
 
-def nfsp() -> Work:
-    ours = learner("nfsp_leduc_openspiel")
+def train_nfsp() -> Work:
+    ours = build_learner("nfsp_leduc_openspiel")
 
     def iteration() -> int:
         before: int = ours.progress.decisions
-        told = ours.learn()
-        return ours.progress.decisions - before if "loss/average" in told else 0
+        metrics = ours.learn()
+        return ours.progress.decisions - before if "loss/average" in metrics else 0
 
     while not iteration():
         pass
     return iteration
 
 
-def training(experiment: str, counter: str) -> Work:
-    """Iterations of an experiment once all its networks learn, in decisions or updates."""
-    ours = learner(experiment)
-    told: Mapping[str, float] = {}
-    averages = getattr(ours, "average", None) is not None
-    while not ours.progress.updates or (averages and "loss/average" not in told):
-        told = ours.learn()
+def train_experiment(experiment: str, counter: str) -> Work:
+    """Return the work of an iteration, after all networks have started to learn.
+
+    Args:
+        counter: what is counted, decisions or updates.
+    """
+    ours = build_learner(experiment)
+    metrics: Mapping[str, float] = {}
+    has_average = getattr(ours, "average_policy", None) is not None
+    while not ours.progress.updates or (has_average and "loss/average" not in metrics):
+        metrics = ours.learn()
 
     def iteration() -> int:
         before: int = getattr(ours.progress, counter)
@@ -497,8 +520,8 @@ def open_spiel_nfsp() -> Work:
     return hand
 
 
-def counted(work: Callable[[], Any], amount: int = 1) -> Work:
-    """`work` as a Work that always does the same amount."""
+def count_calls(work: Callable[[], Any], amount: int = 1) -> Work:
+    """Return a function as a Work that always does the same amount."""
 
     def done() -> int:
         work()
@@ -508,8 +531,8 @@ def counted(work: Callable[[], Any], amount: int = 1) -> Work:
 
 
 def report(title: str, works: dict[str, Work]) -> None:
-    """Rates of ours, whose names start so, and of the peers, and how often each goes into ours."""
-    measured = rates(works)
+    """Print the rates of our code and of other projects, and their ratios."""
+    measured = measure_rates(works)
     peers = [name for name in works if not name.startswith("ours")]
     print(f"\n{title:34}{'a second':>14}", *(f"{f'/ {peer}':>20}" for peer in peers))
     for name, rate in measured.items():
@@ -518,12 +541,12 @@ def report(title: str, works: dict[str, Work]) -> None:
 
 
 def report_large(open_spiel: bool) -> None:
-    tree = tree_of(game("leduc_4_streets"))
-    uniform = tree.uniform()
-    works = by_threads(lambda: counted(lambda: nash_conv(tree, uniform)))
+    tree = get_tree(game("leduc_4_streets"))
+    uniform = tree.build_uniform_policy()
+    works = compare_thread_counts(lambda: count_calls(lambda: nash_conv(tree, uniform)))
     report("NashConv, a million infosets", works)
-    report("CFR+, a million infosets", by_threads(lambda: large_solver("cfr_plus")))
-    works = by_threads(lambda: large_solver("mccfr", traversals=TRAVERSALS))
+    report("CFR+, a million infosets", compare_thread_counts(lambda: large_solver("cfr_plus")))
+    works = compare_thread_counts(lambda: large_solver("mccfr", traversals=TRAVERSALS))
     if open_spiel:
         works["OpenSpiel C++"] = open_spiel_mccfr()
     report("MCCFR, traversals of each seat", works)
@@ -555,7 +578,7 @@ def main() -> None:
     report("Big 2, games", {"ours": RandomPlay(big2, 0).hands})
 
     hands = random_hands()
-    works = {"ours": counted(lambda: strongest(hands), len(hands))}
+    works = {"ours": count_calls(lambda: find_strongest(hands), len(hands))}
     if find_spec("phevaluator") is not None:
         works["phevaluator"] = phevaluator_strength(hands.tolist())
     report("Strength of seven cards, hands", works)
@@ -565,14 +588,14 @@ def main() -> None:
     report("Local best response to 3 x 128, hands", {"ours": local_best_response()})
 
     leduc = game("leduc")
-    tree = tree_of(leduc)
-    uniform = tree.uniform()
-    works = {"ours": counted(lambda: nash_conv(tree, uniform))}
+    tree = get_tree(leduc)
+    uniform = tree.build_uniform_policy()
+    works = {"ours": count_calls(lambda: nash_conv(tree, uniform))}
     report("NashConv of a Leduc policy", works | (open_spiel_nash_conv() if open_spiel else {}))
 
-    settings = {**option("algo", "cfr"), **option("algo", "cfr_plus")}
+    settings = {**load_option("algo", "cfr"), **load_option("algo", "cfr_plus")}
     solver = build({**settings, "iterations_per_step": CFR_STEP}, "algo", game=leduc)
-    works = {"ours": counted(solver.learn, CFR_STEP)}
+    works = {"ours": count_calls(solver.learn, CFR_STEP)}
     report("CFR+ on Leduc, iterations", works | (open_spiel_cfr_plus() if open_spiel else {}))
 
     report_large(open_spiel)
@@ -581,9 +604,11 @@ def main() -> None:
         ("big2_ppo_fast", "decisions"),
         ("nfsp_2000", "updates"),
     ):
-        report(f"experiment={experiment}, {counter}", {"ours": training(experiment, counter)})
+        report(
+            f"experiment={experiment}, {counter}", {"ours": train_experiment(experiment, counter)}
+        )
 
-    works = {"ours": nfsp()}
+    works = {"ours": train_nfsp()}
     if open_spiel and find_spec("tree") is not None:  # its NFSP needs dm-tree besides
         works["OpenSpiel PyTorch"] = open_spiel_nfsp()
     report("NFSP on Leduc, decisions", works)

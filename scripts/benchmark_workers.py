@@ -1,10 +1,10 @@
-"""Decisions a second of one run in one process and in several, measured in turn: `make bench`.
+"""Measure the decisions per second of a run in one process and in several: part of `make bench`.
 
     python scripts/benchmark_workers.py [WORKERS] [EXPERIMENT …]
 
-Each rate is the better of two runs' second half, in which everything is compiled and, where there
-is a memory, learning has begun. A process computes on one thread. Nothing else should run
-meanwhile: a process that has to wait for its core keeps all the others waiting.
+Each rate is the better of two runs, in their second half, when everything is compiled and learning
+has started. A process computes on one thread. Nothing else should run at the same time, because a
+process that waits for its core delays all others.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ BUDGETS = {"ppo_lhe": 8_000_000, "big2_ppo_fast": 260_000, "nfsp_2000": 60_000} 
 RUNS = 2
 
 
-def measured(experiment: str, workers: int) -> tuple[float, float]:
-    """Decisions a second, and the share of the time that exchanging took, of a run's second half.
+def measure_run(experiment: str, workers: int) -> tuple[float, float]:
+    """Return the decisions per second and the share of communication in a run's second half.
 
     Raises:
         CalledProcessError: if the run fails.
@@ -53,7 +53,7 @@ def main() -> None:
     print(f"decisions a second; load of the machine before: {os.getloadavg()[0]:.1f}")
     print(f"{'':16}{'1 process':>12}{f'{workers} processes':>14}{'ratio':>8}{'exchanging':>12}")
     for experiment in given.experiments or BUDGETS:
-        runs = [[measured(experiment, count) for count in (1, workers)] for _ in range(RUNS)]
+        runs = [[measure_run(experiment, count) for count in (1, workers)] for _ in range(RUNS)]
         (alone, _), (together, exchange) = (max(one) for one in zip(*runs, strict=True))
         rates = f"{alone:>12,.0f}{together:>14,.0f}{together / alone:>7.2f}x"
         print(f"{experiment:16}{rates}{exchange:>11.1%}", flush=True)

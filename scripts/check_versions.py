@@ -1,4 +1,4 @@
-"""Run the tests with other versions of what the program depends on.
+"""Run the tests with other versions of the dependencies.
 
     python scripts/check_versions.py lowest --python 3.11 -n auto
 
@@ -33,22 +33,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("versions", choices=["pinned", "newest", "lowest"])
     parser.add_argument("--python", default="{}.{}".format(*sys.version_info), metavar="VERSION")
-    given, for_pytest = parser.parse_known_args()
-    folder = ROOT / f".venv-{given.versions}-{given.python}"
+    arguments, pytest_arguments = parser.parse_known_args()
+    folder = ROOT / f".venv-{arguments.versions}-{arguments.python}"
     python = folder / "bin" / "python"
-    run("uv", "venv", "--clear", "--seed", "--python", given.python, folder)
+    run("uv", "venv", "--clear", "--seed", "--python", arguments.python, folder)
     bounds: list[str | Path] = []
-    if given.versions == "pinned":
+    if arguments.versions == "pinned":
         bounds = ["--constraints", ROOT / "constraints.txt"]
-    if given.versions == "lowest":
+    if arguments.versions == "lowest":
         lowest = folder / "lowest.txt"
         extras = [f"--extra={extra}" for extra in EXTRAS]
-        chosen = ["--resolution=lowest-direct", "--quiet", "--python", python]
-        run("uv", "pip", "compile", "pyproject.toml", *extras, *chosen, "--output-file", lowest)
+        options = ["--resolution=lowest-direct", "--quiet", "--python", python]
+        run("uv", "pip", "compile", "pyproject.toml", *extras, *options, "--output-file", lowest)
         bounds = ["--constraints", lowest]
-    everything = f".[{','.join(['dev', *EXTRAS])}]"
-    run("uv", "pip", "install", "--python", python, *bounds, "--editable", everything)
-    run(python, "-m", "pytest", *for_pytest)
+    package = f".[{','.join(['dev', *EXTRAS])}]"
+    run("uv", "pip", "install", "--python", python, *bounds, "--editable", package)
+    run(python, "-m", "pytest", *pytest_arguments)
 
 
 if __name__ == "__main__":

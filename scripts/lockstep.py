@@ -1,15 +1,17 @@
-"""Random hands move by move beside independent engines: PokerKit and, heads-up, OpenSpiel.
+"""Compare random hands move by move with independent engines: PokerKit and, heads-up, OpenSpiel.
 
     python scripts/lockstep.py [--hands 100000] [--seed 0] [game ...]
 
-Each hand is played here, then again there with the same cards and actions. Seat to act, legal
-actions, in no-limit the chips they are to, and chips won have to be the same; the first difference
-is told, with exit code 1. The game `stacks` is no-limit hold'em with two to nine seats and stacks
-of their own, drawn for every few hands; every other one has `short_bets_reopen`, as PokerKit does.
-In the others PokerKit's raises count unless the rules of tournaments, read anew here, forbid them.
-`limit_stacks` is fixed-limit hold'em and `short_deck` short-deck hold'em, both with stacks, and
-half of the time antes, of their own. Who may raise after a short all-in in fixed limit is read from
-the rules of tournaments alone, since PokerKit asks for a whole bet where they ask for half of one.
+Each hand is played by this project's rules and replayed in the other engine with the same cards and
+actions. The seat to act, the legal actions, the raise amounts in no-limit and the chips won must be
+equal; the first difference is printed, with exit code 1.
+
+The game `stacks` is no-limit hold'em with two to nine seats and random stacks, which change every
+few hands. Every second game has `short_bets_reopen`, as PokerKit has; in the others PokerKit's
+raises count unless the tournament rules, implemented here a second time, forbid them.
+`limit_stacks` is fixed-limit and `short_deck` short-deck hold'em, both with random stacks and, in
+half of the games, antes. In fixed limit only the tournament rules decide who may raise after a
+short all-in, since PokerKit requires a full bet where they require half of one.
 """
 
 from __future__ import annotations
@@ -27,28 +29,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.config.settings import Refused
-from poker_rl.games.cards import SHORT_DECK_RANKS, THREE, card_name
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.cards import SHORT_DECK_RANKS, THREE_CARD_HAND, card_name
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.poker.drawn_seats import DrawnSeats
-from poker_rl.games.poker.game import PokerGame
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.poker.no_limit import NoLimit
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
 
 GAMES = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
 GAMES += ["limit_holdem_2to9"]
 STACKS, LIMIT_STACKS, SHORT_DECK = DRAWN = ("stacks", "limit_stacks", "short_deck")
-BATCH = 1000  # hands played here before they are played there
-HANDS_OF_STACKS = 10  # before new ones are drawn
-TIES = 5  # of so many hands of hold'em, one whose showdown is a tie of all who are left
+BATCH = 1000  # hands played before they are replayed
+HANDS_OF_STACKS = 10  # hands before the stacks change
+TIES = 5  # one of so many hands of hold'em ends in a tie of all remaining players
 ROYAL = range(32, 52, 4)
-WEIGHTS = np.array([[1, 1, 1], [1, 8, 4]])  # of fold, call, raise, by turns: most of these get far
+WEIGHTS = np.array(
+    [[1, 1, 1], [1, 8, 4]]
+)  # of fold, call and raise in two kinds of hands; most hands of the second reach a showdown
 
 
 class Difference(Exception):
-    """Two engines do not agree."""
+    """Two engines disagree."""
 
 
 class Decision(NamedTuple):
@@ -56,12 +60,12 @@ class Decision(NamedTuple):
     legal: list[int]  # of fold, call, raise
     action: int
     raises: Sequence[int] = ()  # no-limit: the legal actions that are raises
-    chosen: int = 0  # the action among them, if it is one
-    to: int = 0  # and the chips it is to
+    chosen: int = 0  # the action if it is a raise
+    to: int = 0  # chips of the raise, over the whole hand
 
 
 class Hand(NamedTuple):
-    """One that was played here."""
+    """A hand that was played by this project's rules."""
 
     game: PokerGame
     deck: list[int]  # the cards dealt: hole cards seat by seat, then the board
@@ -71,7 +75,7 @@ class Hand(NamedTuple):
     showdown: bool
 
     def expect(self, what: str, ours: object, theirs: object) -> None:
-        """Compare one thing of two engines.
+        """Compare a value of two engines.
 
         Raises:
             Difference: if they differ.
@@ -80,33 +84,36 @@ class Hand(NamedTuple):
             moves = "".join("fcr"[d.action] + (f"{d.to}" if d.to else "") for d in self.decisions)
             cards = " ".join(card_name(c, self.game.ranks, self.game.suits) for c in self.deck)
             where = f"{self.game.name}, cards {cards}, actions {moves}"
-            if self.game.stack_of:
-                where += f", stacks {self.game.stack_of}, ante {self.game.ante}"
+            if self.game.starting_stacks:
+                where += f", stacks {self.game.starting_stacks}, ante {self.game.ante}"
             raise Difference(f"{where}: {what} {ours} here, {theirs} there")
 
 
 Engine = Callable[[Hand], None]
-"""Plays a hand again; raises Difference."""
+"""Replays a hand in another engine; raises Difference."""
 
 
-def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
-    """So many random hands."""
+def play(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterator[Hand]:
+    """Play random hands and yield them."""
     generator = np.random.default_rng(seed)
     tables = Tables(game, min(BATCH, hands), seed)
     weights = np.resize(WEIGHTS, (len(tables.records), 3))
     first_game = variant(game, tables.records[0])
-    no_limit, has_stacks = isinstance(first_game, NoLimit), first_game.stack_of is not None
+    no_limit, has_stacks = (
+        isinstance(first_game, NoLimitPoker),
+        first_game.starting_stacks is not None,
+    )
     for first in range(0, hands, BATCH):
         tables.deal()
         for record in tables.records[::TIES]:
             put_royal_flush_on_board(record, game)
         decisions: list[list[Decision]] = [[] for _ in tables.records]
         while len(rows := np.flatnonzero(tables.records["over"] == 0)):
-            legal = tables.legal(rows)
+            legal = tables.legal_mask(rows)
             kinds = np.c_[legal[:, :RAISE], legal[:, RAISE:].any(1)]
-            chances = (kinds * weights[rows]).cumsum(1)
-            drawn = generator.random((len(rows), 1)) * chances[:, -1:]
-            kind = (drawn < chances).argmax(1)
+            cumulative_weights = (kinds * weights[rows]).cumsum(1)
+            samples = generator.random((len(rows), 1)) * cumulative_weights[:, -1:]
+            kind = (samples < cumulative_weights).argmax(1)
             actions = kind.copy()
             for i in np.flatnonzero(kind == RAISE):
                 if no_limit:
@@ -127,7 +134,7 @@ def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
             each = variant(game, record)
             yield Hand(
                 each,
-                record["deck"][: each.dealt].tolist(),
+                record["deck"][: each.cards_dealt].tolist(),
                 decisions[row],
                 record["paid"][: each.seats].tolist(),
                 won[row, : each.seats].tolist(),
@@ -136,14 +143,16 @@ def play(game: PokerGame | DrawnSeats, hands: int, seed: int) -> Iterator[Hand]:
 
 
 def some_raise(raises: np.ndarray, record: np.void, generator: np.random.Generator) -> int:
-    """One of the legal raises: often the smallest, one of about the pot or all-in, else any."""
+    """Sample a legal raise: often the smallest, one of about the pot or all-in, else any."""
     pot = 2 * record["price"] - record["paid"][record["to_act"]] + record["paid"].sum()
     kinds = [raises[0], raises[np.abs(raises - pot).argmin()], raises[-1], generator.choice(raises)]
     return int(generator.choice(kinds, p=[0.4, 0.2, 0.1, 0.3]))
 
 
-def games_of_stacks(count: int, seed: int, name: str = STACKS) -> Iterator[NoLimit | Poker]:
-    """Hold'em with two to nine seats by turns; stacks, antes and bet sizes are drawn."""
+def games_of_stacks(
+    count: int, seed: int, name: str = STACKS
+) -> Iterator[NoLimitPoker | FixedLimitPoker]:
+    """Yield hold'em games with two to nine seats, and random stacks, antes and bet sizes."""
     generator = np.random.default_rng(seed)
     for i in range(count):
         while (game := game_of_stacks(2 + i // 2 % 8, i % 2 == 0, generator, name)) is None:
@@ -153,13 +162,13 @@ def games_of_stacks(count: int, seed: int, name: str = STACKS) -> Iterator[NoLim
 
 def game_of_stacks(
     seats: int, short_bets_reopen: bool, generator: np.random.Generator, name: str
-) -> NoLimit | Poker | None:
-    """One of them; None where the blinds leave nobody a decision."""
+) -> NoLimitPoker | FixedLimitPoker | None:
+    """Return one such game; None if the blinds leave no player a decision."""
     blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
     ante = int(generator.integers(2))
     stacks = np.exp(generator.uniform(0, np.log(generator.choice([10, 60, 300])), seats))
     settings = {
-        **option("game", "nolimit_holdem"),
+        **load_option("game", "nolimit_holdem"),
         "name": name,
         "seats": seats,
         "blinds": blinds,
@@ -180,33 +189,33 @@ def game_of_stacks(
         small = int(generator.integers(2, 6))
         betting = {"raise_sizes": [small, small, 2 * small, 2 * small]}
         betting["max_raises"] = generator.integers(1, 5, 4).tolist()
-        own = [*option("game", "limit_holdem"), "stacks"]
+        own = [*load_option("game", "limit_holdem"), "stacks"]
         settings = {**{key: settings[key] for key in own if key in settings}, **betting}
-        settings["_target_"] = f"{Poker.__module__}.{Poker.__name__}"
-    with suppress(Refused):
+        settings["_target_"] = f"{FixedLimitPoker.__module__}.{FixedLimitPoker.__name__}"
+    with suppress(ConfigError):
         return build(settings, "game")
     return None
 
 
-def put_royal_flush_on_board(record: np.void, game: PokerGame | DrawnSeats) -> None:
-    """Change the deck of a table just dealt, if its deck and its board have room for it."""
+def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPoker) -> None:
+    """Move a royal flush to the board of a table just dealt, if its deck and board allow it."""
     each = variant(game, record)
-    if each.cards == 52 and sum(each.board_cards) == 5:
-        for place, card in enumerate(ROYAL, each.dealt - 5):
+    if each.deck_size == 52 and sum(each.board_cards) == 5:
+        for place, card in enumerate(ROYAL, each.cards_dealt - 5):
             at = record["deck"].tolist().index(card)
             record["deck"][at], record["deck"][place] = record["deck"][place], card
 
 
-def variant(game: PokerGame | DrawnSeats, record: np.void) -> PokerGame:
-    """The game a table plays."""
-    return game if isinstance(game, PokerGame) else game.games[record["variant"]]
+def variant(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
+    """Return the game of a table."""
+    return game if isinstance(game, PokerGame) else game.variant_games[record["variant"]]
 
 
 # PokerKit
 
 
 class TournamentStreet:
-    """Whether the betting of a street is open, by the tournament directors' rules 43 and 47 (TDA).
+    """State of a street's betting by rules 43 and 47 of the Tournament Directors Association (TDA).
 
     No-limit:
 
@@ -231,10 +240,10 @@ class TournamentStreet:
 
 
 def pokerkit(hand: Hand) -> None:
-    """Play a hand of hold'em in PokerKit, whose players are our seats."""
+    """Replay a hand of hold'em in PokerKit, whose players are our seats."""
     state, game = pokerkit_state(hand.game), hand.game
-    limit = isinstance(game, Poker)
-    tournament = limit or (isinstance(game, NoLimit) and not game.short_bets_reopen)
+    limit = isinstance(game, FixedLimitPoker)
+    tournament = limit or (isinstance(game, NoLimitPoker) and not game.short_bets_reopen)
     hand.expect("blinds", game.blinds or [0] * game.seats, list(state.bets))
     cards = [card_name(card, game.ranks, game.suits) for card in hand.deck]
     for seat in range(game.seats):
@@ -273,12 +282,12 @@ def pokerkit(hand: Hand) -> None:
             legal[RAISE] = False
         hand.expect("legal actions", decision.legal, np.flatnonzero(legal).tolist())
         to = None
-        if game.stack_of:
+        if game.starting_stacks:
             seat = decision.seat
-            before = game.stack_of[seat] - state.stacks[seat] - state.bets[seat]
+            before = game.starting_stacks[seat] - state.stacks[seat] - state.bets[seat]
             before -= game.dead_antes[seat]
             amounts = raise_amounts(game, state, before) if legal[RAISE] else []
-            if game.listed_sizes != []:
+            if game.raise_size_options != []:
                 hand.expect("number of raises", len(decision.raises), len(amounts))
             else:
                 hand.expect("raises", decision.raises, amounts)
@@ -294,38 +303,38 @@ def pokerkit(hand: Hand) -> None:
             state.complete_bet_or_raise_to(to)
         betting.act(decision.seat, to - price if to else 0)
     deal_board()
-    told = shares(state) if sum(state.statuses) > 1 else None
+    winnings = shares(state) if sum(state.statuses) > 1 else None
     while state.can_kill_hand():
         state.kill_hand()
     while state.can_push_chips():
         state.push_chips()
     hand.expect("the hand is over", True, not state.status)
     pushed = [int(chips) for chips in state.payoffs]
-    won = told or pushed
+    won = winnings or pushed
     hand.expect("chips won", hand.won, won)
     apart = max(abs(ours - theirs) for ours, theirs in zip(won, pushed, strict=True))
     hand.expect("but for odd chips, chips won", True, apart < 2 * game.seats)
 
 
 def add_up_all_ins(state: Any) -> None:
-    """Let all-ins short of a raise open the betting to whom they come to a full one together.
+    """Let several short all-ins that add up to a full raise reopen the betting.
 
-    PokerKit forgets them once they have added up to one, and another short one then closes the
-    betting again to all who have acted, though they face more than a full raise.
+    PokerKit forgets them when they add up to a full raise. Another short all-in then closes the
+    betting for all players who have acted, though they face more than a full raise.
     """
     if (state.checking_or_calling_amount or 0) >= state.completion_betting_or_raising_amount:
         state.consecutive_short_all_in_amounts.clear()
 
 
 def raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
-    """The chips that legal raises are to, over the whole hand; `before` were put in before."""
+    """Return the chips over the whole hand after each legal raise; `before` were put in before."""
     low = state.min_completion_betting_or_raising_to_amount
     high = state.max_completion_betting_or_raising_to_amount
-    if not game.listed_sizes:
+    if not game.raise_size_options:
         return list(range(low + before, high + before + 1))
     pot = state.total_pot_amount + state.checking_or_calling_amount
-    amounts = {high if size == "all_in" else 0 for size in game.listed_sizes}
-    for size in game.listed_sizes:
+    amounts = {high if size == "all_in" else 0 for size in game.raise_size_options}
+    for size in game.raise_size_options:
         if size != "all_in":
             by = math.floor(Fraction(str(size)) * pot + Fraction(1, 2))
             amounts.add(max(low, min(high, max(state.bets) + by)))
@@ -333,10 +342,11 @@ def raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
 
 
 def shares(state: Any) -> list[int]:
-    """Chips won by its pots and hands before any hand is killed.
+    """Return the chips won in PokerKit's pots, before any hand is mucked.
 
-    It gives a pot's odd chips to the first winner, where ours gives one each to the first; and it
-    joins pots once the hands that made them two have lost, where ours splits each by itself.
+    PokerKit gives all odd chips of a pot to the first winner; this project gives one each to the
+    first winners. PokerKit merges pots after the hands that separated them have lost; this project
+    splits each pot by itself.
     """
     won = [int(chips) for chips in state.payoffs]
     for pot in state.pots:
@@ -351,7 +361,7 @@ def shares(state: Any) -> list[int]:
 
 
 def pokerkit_state(game: PokerGame) -> Any:
-    """A hand there. Its ready-made fixed-limit game allows a raise more before the flop."""
+    """Return PokerKit's state; its own fixed-limit game allows one more raise before the flop."""
     from pokerkit import (
         Automation,
         BettingStructure,
@@ -370,7 +380,7 @@ def pokerkit_state(game: PokerGame) -> Any:
         Automation.CHIPS_PUSHING,
     }
     raises: list[tuple[int, int | None]]
-    if isinstance(game, NoLimit):
+    if isinstance(game, NoLimitPoker):
         structure = BettingStructure.NO_LIMIT
         raises = [(game.min_bet, None)] * len(game.board_cards)
     else:
@@ -403,14 +413,14 @@ def pokerkit_state(game: PokerGame) -> Any:
         game.antes[::order],
         game.blinds[::order] or 0,
         0,
-        game.stack_of or [game.most_chips + 1] * game.seats,
+        game.starting_stacks or [game.max_chips_per_seat + 1] * game.seats,
         game.seats,
     )
 
 
 def in_three_cards(game: PokerGame) -> bool:
-    """Whether hands are of three cards; OpenSpiel knows no straights and flushes of so few."""
-    return game.hole_cards + sum(game.board_cards) == THREE
+    """Return whether hands have three cards, of which OpenSpiel knows no straights and flushes."""
+    return game.hole_cards + sum(game.board_cards) == THREE_CARD_HAND
 
 
 # OpenSpiel
@@ -419,17 +429,17 @@ Names = Callable[[list[int]], dict[int, int]]
 
 
 def same_action(legal: list[int]) -> dict[int, int]:
-    """OpenSpiel's name of each legal action: the same."""
+    """Map each legal action to OpenSpiel's action of the same number."""
     return {action: action for action in legal}
 
 
 def pass_or_bet(legal: list[int]) -> dict[int, int]:
-    """OpenSpiel's Kuhn poker says pass (0) for check and fold, bet (1) for bet and call."""
+    """Map to OpenSpiel's Kuhn poker: pass (0) for check and fold, bet (1) for bet and call."""
     return {FOLD: 0, CALL: 1} if FOLD in legal else {CALL: 0, RAISE: 1}
 
 
 def open_spiel(other: Any, names: Names = same_action) -> Engine:
-    """Plays hands in a game of OpenSpiel's."""
+    """Return the engine that replays hands in a game of OpenSpiel."""
 
     def engine(hand: Hand) -> None:
         deck, state = iter(hand.deck), other.new_initial_state()
@@ -443,7 +453,7 @@ def open_spiel(other: Any, names: Names = same_action) -> Engine:
             hand.expect("seat to act", seat, state.current_player())
             hand.expect("legal actions", sorted(names(legal).values()), state.legal_actions())
             state.apply_action(names(legal)[action])
-        deal()  # the board's last cards, where a game deals them with nobody left to act
+        deal()  # the board's last cards, which some games deal after the last action
         hand.expect("the hand is over", True, state.is_terminal())
         # It splits an odd chip, we give it away whole: the same where pots divide evenly.
         for ours, theirs in zip(hand.won, state.returns(), strict=True):
@@ -453,8 +463,8 @@ def open_spiel(other: Any, names: Names = same_action) -> Engine:
     return engine
 
 
-def universal_poker(game: Poker) -> Any:
-    """The same game in OpenSpiel. Its players count from 1 and its antes are blinds."""
+def universal_poker(game: FixedLimitPoker) -> Any:
+    """Return the game in OpenSpiel, which counts players from 1 and treats antes as blinds."""
     import pyspiel
 
     def words(numbers: Any) -> str:
@@ -466,7 +476,7 @@ def universal_poker(game: Poker) -> Any:
             "betting": "limit",
             "numPlayers": game.seats,
             "numRounds": len(game.board_cards),
-            "blind": words(game.record["post"][0, : game.seats]),
+            "blind": words(game.definitions["post"][0, : game.seats]),
             "firstPlayer": words(seat + 1 for seat in game.openers),
             "raiseSize": words(game.raise_sizes),
             "maxRaises": words(game.max_raises),
@@ -479,24 +489,26 @@ def universal_poker(game: Poker) -> Any:
 
 
 def counts_of(hand: Hand, winners: int) -> dict[str, int]:
-    """Odd chips in a game without stacks, which has one pot; else the seats that were all-in."""
-    if hand.game.stack_of is None:
+    """Count odd chips in a game without stacks, which has one pot; else the seats all-in."""
+    if hand.game.starting_stacks is None:
         return {"odd chips": sum(hand.paid) % winners}
-    stacks = zip(hand.paid, hand.game.dead_antes, hand.game.stack_of, strict=True)
+    stacks = zip(hand.paid, hand.game.dead_antes, hand.game.starting_stacks, strict=True)
     return {"all-ins": sum(put + dead == stack for put, dead, stack in stacks)}
 
 
-def compare(game: PokerGame | DrawnSeats, engine: Engine, hands: int, seed: int) -> Counter[str]:
-    """Play hands here and there; what was compared.
+def compare(
+    game: PokerGame | VariableSeatsPoker, engine: Engine, hands: int, seed: int
+) -> Counter[str]:
+    """Play hands in both engines, and return what was compared.
 
     Raises:
-        Difference: at the first thing that is not the same.
+        Difference: at the first difference.
     """
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for hand in play(game, hands, seed):
         engine(hand)
         winners = sum(chips + put > 0 for chips, put in zip(hand.won, hand.paid, strict=True))
-        told.update(
+        counts.update(
             {
                 "hands": 1,
                 "decisions": len(hand.decisions),
@@ -505,7 +517,7 @@ def compare(game: PokerGame | DrawnSeats, engine: Engine, hands: int, seed: int)
                 **counts_of(hand, winners),
             }
         )
-    return told
+    return counts
 
 
 def main() -> None:
@@ -520,7 +532,7 @@ def main() -> None:
         parser.error(f"--seed {given.seed}: at least 0")
     try:
         built = [None if name in DRAWN else holdem(name) for name in given.games]
-    except Refused as error:
+    except ConfigError as error:
         parser.error(str(error))
     for name, game in zip(given.games, built, strict=True):
         hands = given.hands // len(given.games)
@@ -529,38 +541,41 @@ def main() -> None:
             report(name, "PokerKit", games, pokerkit, HANDS_OF_STACKS, given.seed)
             continue
         report(name, "PokerKit", [game], pokerkit, hands, given.seed)
-        limit = isinstance(game, Poker) and game.stacks is None
+        limit = isinstance(game, FixedLimitPoker) and game.stacks is None
         if game.seats == 2 and limit and not in_three_cards(game):
             engine = open_spiel(universal_poker(game))
             report(name, "OpenSpiel", [game], engine, given.hands, given.seed)
 
 
-def holdem(name: str) -> PokerGame | DrawnSeats:
-    """A game that PokerKit plays too.
+def holdem(name: str) -> PokerGame | VariableSeatsPoker:
+    """Return a game that PokerKit supports too.
 
     Raises:
-        Refused: if there is no such game, or it is not played with 52 cards or a short deck, and a
-            board.
+        ConfigError: no such game, or one without a board or a deck of 52 or 36 cards.
     """
-    game = build(option("game", name), "game")
-    each = game.games[0] if isinstance(game, DrawnSeats) else game
-    if isinstance(each, PokerGame) and sum(each.board_cards) and (each.cards == 52 or each.ranking):
+    game = build(load_option("game", name), "game")
+    each = game.variant_games[0] if isinstance(game, VariableSeatsPoker) else game
+    if (
+        isinstance(each, PokerGame)
+        and sum(each.board_cards)
+        and (each.deck_size == 52 or each.ranking)
+    ):
         return game
-    raise Refused(f"{name}: allowed: {', '.join(DRAWN)} and the games of hold'em")
+    raise ConfigError(f"{name}: allowed: {', '.join(DRAWN)} and the games of hold'em")
 
 
 def report(name: str, other: str, games: list[Any], engine: Engine, hands: int, seed: int) -> None:
-    """Compare so many hands of each game and print what was compared, or end at a difference."""
-    start, told = time.perf_counter(), Counter[str]()
+    """Compare so many hands of each game and print what was compared; exit at a difference."""
+    start, counts = time.perf_counter(), Counter[str]()
     for i, game in enumerate(games):
         try:
-            told += compare(game, engine, hands, seed + i)
+            counts += compare(game, engine, hands, seed + i)
         except Difference as difference:
             print(difference)
             sys.exit(1)
-    counts = ", ".join(f"{count:,} {what}" for what, count in told.items())
+    text = ", ".join(f"{count:,} {what}" for what, count in counts.items())
     seconds = time.perf_counter() - start
-    print(f"{name} beside {other}: {counts}; no difference; {seconds:.0f} s", flush=True)
+    print(f"{name} and {other}: {text}; no difference; {seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
-"""Make a player that travels with the project from a finished run.
+"""Make a bundled player of this project from a finished run.
 
     python scripts/release.py outputs/leduc/actor_critic/RUN leduc_ac
 
-It writes the run's headline player as training left it, with the critic that it keeps, its weights
-in 16 bits, to `poker_rl/released/NAME.pt`, and prints where it comes from. That stands in the file
-too, under `origin`: command, experiment, seed, decisions, commit and date, so that anybody can
-train it again. Beside it comes `conf/player/NAME.yaml`, unless there is one already. What is left
-to do is to measure it against the run itself and against bots,
+It writes the run's headline player and its critic, with weights in float16, to
+`poker_rl/released/NAME.pt`. The file also contains its origin, which is printed: command,
+experiment, seed, decisions, commit and date. It writes `conf/player/NAME.yaml` too, unless that
+exists. Evaluate the player against the run itself and against bots,
 
     poker-rl evaluate game=leduc player=leduc_ac against=[outputs/leduc/actor_critic/RUN,call]
 
-and to write what came out into the first line of that YAML, which `poker-rl list player` shows, and
-into docs/players.md.
+and write the results into docs/players.md and the first line of that YAML, which
+`poker-rl list player` prints.
 """
 
 from __future__ import annotations
@@ -23,90 +22,94 @@ from typing import Any
 
 import torch
 
-from poker_rl.algos.load import CPU, build_algorithm
-from poker_rl.config.build import build_as
-from poker_rl.config.options import CONF
-from poker_rl.config.settings import Refused
+from poker_rl.algos.algorithm_loader import CPU, build_algorithm
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.players.load import PERCENTILE, PLAYER_NAME
-from poker_rl.players.network import NetworkPlayer
-from poker_rl.players.released import RELEASED, Released
-from poker_rl.storage.checkpoint import STATE, load_state, save
-from poker_rl.storage.folder import PLACE, read_folder
+from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER, PretrainedBot
+from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.players.player_loader import PERCENTILE_PATTERN, PLAYER_NAME_PATTERN
+from poker_rl.storage.checkpoint import STATE_FILE, load_run_state, save_atomically
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_run_folder
 
 
-def released(run: Path) -> dict[str, Any]:
-    """What the file of a run's headline player holds: that player alone, and its origin.
+def collect_released_parts(run: Path) -> dict[str, Any]:
+    """Return the contents of the file: the game, the run's headline player and its origin.
 
     Raises:
-        Refused: if the run is not finished, or met a player whose copy it would need.
+        ConfigError: if the run is not finished, or was trained against a fixed opponent.
     """
-    settings, manifest = read_folder(run)
+    settings, manifest = read_run_folder(run)
     if manifest["status"] != "finished":
-        raise Refused(f"{run} is {manifest['status']}; a player is released of a finished run")
+        raise ConfigError(f"{run} is {manifest['status']}; a player is released of a finished run")
     if settings.get("opponent") is not None:
-        raise Refused(f"{run} was trained against {settings['opponent']}, not in self-play")
-    game = build_as(Game, settings["game"], "game")
+        raise ConfigError(f"{run} was trained against {settings['opponent']}, not in self-play")
+    game = build_instance_of(Game, settings["game"], "game")
     algorithm = build_algorithm(settings, game, CPU, manifest["seed"])
-    algorithm.load_state_dict(load_state(run / STATE)["algorithm"])
+    algorithm.load_state_dict(load_run_state(run / STATE_FILE)["algorithm"])
     name, player = next(iter(algorithm.players().items()))
     if not isinstance(player, NetworkPlayer):
-        raise Refused(f"{run}: {name} is a table and no network")
+        raise ConfigError(f"{run}: {name} is a table and no network")
     if player.instances > 1:
-        raise Refused(f"{run}: {name} is {player.instances} copies; a player is released of one")
+        raise ConfigError(
+            f"{run}: {name} is {player.instances} copies; a player is released of one"
+        )
     words = shlex.split(manifest["command"])
     origin = {
-        "command": shlex.join(word for word in words if word.partition("=")[0] not in PLACE),
+        "command": shlex.join(
+            word for word in words if word.partition("=")[0] not in LOCATION_SETTINGS
+        ),
         "experiment": settings["names"].get("experiment"),
         "seed": manifest["seed"],
         "decisions": algorithm.progress.decisions,
         "commit": manifest["commit"],
         "date": manifest["end"],
     }
-    state = player.state()
-    share_layers(state, settings["algo"].get("shared", 0))
-    return {"game": game.state(), "players": {name: state}, "origin": origin}
+    state = player.to_dict()
+    share_layers(state, settings["algo"].get("shared_layers", 0))
+    return {"game": game.to_dict(), "players": {name: state}, "origin": origin}
 
 
 def share_layers(player: dict[str, Any], count: int) -> None:
-    """Have the critic begin with the player's own layers, as many as they shared in training.
+    """Replace the critic's first layers by those that it shared with the policy in training.
 
-    A file holds a tensor once. The player may be an average of weights over the last iterations,
-    which its critic is not; so what the critic says may differ a little from what it did.
+    A file contains shared tensors only once. If the player is an average of weights over the last
+    iterations, the critic's values change a little, since the critic is no such average.
     """
-    if player.get("critic") is None:  # as where rewards were discounted
+    if player.get("critic") is None:  # for example because rewards were discounted
         return
     for name, weight in player["weights"].items():
         if any(name.startswith(f"layers.{layer}.") for layer in range(count)):
             player["critic"]["weights"][name] = weight
 
 
-def halved(tree: Any, done: dict[int, torch.Tensor] | None = None) -> Any:
-    """The same tree, in which floating numbers take 16 bits; a player computes in 32 as before."""
-    done = {} if done is None else done  # what stands twice in the tree still does
+def convert_to_float16(tree: Any, done: dict[int, torch.Tensor] | None = None) -> Any:
+    """Return the tree with its floating tensors in float16; a player computes in float32."""
+    done = {} if done is None else done  # a tensor that occurs twice stays shared
     if isinstance(tree, torch.Tensor):
         return done.setdefault(id(tree), tree.half() if tree.is_floating_point() else tree)
     if isinstance(tree, dict):
-        return {key: halved(value, done) for key, value in tree.items()}
+        return {key: convert_to_float16(value, done) for key, value in tree.items()}
     return tree
 
 
 def main() -> None:
     """Write the file of RUN under NAME."""
-    if len(sys.argv) != 3 or not PLAYER_NAME.fullmatch(sys.argv[2]):
+    if len(sys.argv) != 3 or not PLAYER_NAME_PATTERN.fullmatch(sys.argv[2]):
         sys.exit(__doc__)
-    if PERCENTILE.fullmatch(sys.argv[2]):
+    if PERCENTILE_PATTERN.fullmatch(sys.argv[2]):
         sys.exit(f"{sys.argv[2]}: no player can have this name, which measures use")
     try:
-        tree = released(Path(sys.argv[1]))
-    except Refused as error:
+        tree = collect_released_parts(Path(sys.argv[1]))
+    except ConfigError as error:
         sys.exit(str(error))
-    path = RELEASED / f"{sys.argv[2]}.pt"
-    save(path, tree | {"players": halved(tree["players"])})
-    settings = CONF / "player" / f"{sys.argv[2]}.yaml"
+    path = PRETRAINED_FOLDER / f"{sys.argv[2]}.pt"
+    save_atomically(path, tree | {"players": convert_to_float16(tree["players"])})
+    settings = SHIPPED_OPTION_DIR / "player" / f"{sys.argv[2]}.yaml"
     if not settings.exists():
         about = f"{tree['game']['name']}, by {tree['origin']['command']}: not yet measured"
-        target = f"{Released.__module__}.{Released.__name__}"
+        target = f"{PretrainedBot.__module__}.{PretrainedBot.__name__}"
         settings.write_text(f"# {about}\n_target_: {target}\nfile: {path.name}\n")
     print(f"{path}: {path.stat().st_size:,} bytes, {', '.join(tree['players'])}")
     for key, value in tree["origin"].items():

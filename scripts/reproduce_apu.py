@@ -1,4 +1,4 @@
-"""The published tables of APU on six-player hold'em, our agents' figures beside them.
+"""Reproduce the published tables of APU on six-player hold'em.
 
     python scripts/reproduce_apu.py                            # sixteen runs of half a minute
     python scripts/reproduce_apu.py --minutes 60 --seeds 3 --deals 2000   # days; it may be stopped
@@ -9,16 +9,15 @@
 
 Each of the eight experiments is trained with the reward as printed and, as `<experiment>_linear`,
 with a linear one, by `poker-rl train` until its budget or the time is over; the linear ones with
-several seeds. Runs and the results of matches are kept in a folder, and the same command goes on
-with what is missing there; more minutes, seeds or deals add to it. A run that has begun keeps the
-settings that it began with.
+several seeds. Runs and match results are saved in a folder, and the same command resumes with what
+is missing; more minutes, seeds or deals can be added. A resumed run keeps its settings.
 
-A figure is one candidate against five others, each deal played with the candidate in all six seats.
-Its 95 % interval is over deals where there is one seed, else over the seeds by Student's t. Of an
-experiment with six actors it is the mean over them, and one that meets such an experiment meets
-five of its actors. The bots of the published work are not available. Ours stand for them in two
-kinds: those that play soundly, and bots to the letter of the work, which draw by chance at each
-decision. So its figures are company, not a bar.
+A result is the winnings of one candidate against five others, with each deal played with the
+candidate in all six seats. Its 95 % interval is over deals if there is one seed, else over seeds by
+Student's t. For an experiment with six actors the result is the mean over them; as opponents, five
+of its actors play. The bots of the publication are not available. Two kinds of bots replace them:
+sound ones, and literal ones that randomize each decision as the publication describes. So our
+results can only be compared roughly with the published ones.
 """
 
 from __future__ import annotations
@@ -37,23 +36,23 @@ import torch
 from matplotlib.figure import Figure
 
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.drawing import Line, canvas, draw, label
-from poker_rl.evaluation.figures import read
-from poker_rl.evaluation.matches import FEWEST_DEALS, half_width, play
-from poker_rl.games.poker.limit import Poker
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width, play_deals
+from poker_rl.evaluation.plots.plotting import CurveLine, create_figure, draw_lines, label_axes
+from poker_rl.evaluation.plots.run_figures import read_curves
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
-from poker_rl.players.load import load_players, parse
 from poker_rl.players.player import Player
-from poker_rl.reports.means import Mean
-from poker_rl.storage.folder import METRICS, read_last_row, read_manifest
+from poker_rl.players.player_loader import load_players, parse_spec
+from poker_rl.reports.seed_means import SeedMean
+from poker_rl.storage.run_folder import METRICS_FILE, read_last_metrics_row, read_manifest
 
-# Of each published bot the two that stand for it: one that plays soundly, one to the letter.
+# The two bots that replace each published bot: a sound one and a literal one.
 BOTS = {
-    "sklansky": ("sklansky", "sklansky_letter"),
-    "chen": ("chen", "chen_letter"),
-    "rules": ("rules", "rules_letter"),
+    "sklansky": ("sklansky", "sklansky_randomized"),
+    "chen": ("chen", "chen_randomized"),
+    "rules": ("rules", "rules_randomized"),
     "mcts": ("mcts", "mcts_few"),
 }
 EVERY_BOT = tuple(bot for both in BOTS.values() for bot in both)
@@ -92,13 +91,15 @@ PUBLISHED_MS = 7.3  # of a decision
 CPU = torch.device("cpu")
 
 
-def trained(out: Path, experiment: str, seed: int, minutes: float, settings: Sequence[str]) -> Path:
-    """Train for so long at most, what a run there has had before included; the run folder."""
+def train_experiment(
+    out: Path, experiment: str, seed: int, minutes: float, settings: Sequence[str]
+) -> Path:
+    """Train for at most so many minutes, those of earlier commands included; return the folder."""
     name = f"{experiment}_seed{seed}"
     folder = out / "limit_holdem_6p" / "apu" / name
     if folder.exists():
         words = [f"resume={folder}"]
-        done = read_last_row(folder).get("time/elapsed_s", 0.0)
+        done = read_last_metrics_row(folder).get("time/elapsed_s", 0.0)
         if read_manifest(folder).get("status") == "finished":
             return folder
     else:
@@ -115,106 +116,108 @@ def trained(out: Path, experiment: str, seed: int, minutes: float, settings: Seq
                 process.wait(timeout=left)
             except subprocess.TimeoutExpired:
                 process.terminate()  # it saves its work
-    if not read_last_row(folder):
+    if not read_last_metrics_row(folder):
         sys.exit(f"{experiment} did not train")
     return folder
 
 
-def snapshot(folder: Path) -> Path:
-    """The newest of a run."""
-    return parse(str(folder))[0]
+def find_snapshot(folder: Path) -> Path:
+    """Return the newest snapshot of a run."""
+    return parse_spec(str(folder))[0]
 
 
-def actors(game: Poker, folder: Path) -> list[Player]:
-    """Every actor of a run's newest snapshot, as its headline player has them."""
-    player = next(iter(load_players(snapshot(folder), game, CPU).values()))
-    return [player.instance(k) for k in range(player.instances)]
+def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
+    """Return the actors of the headline player in a run's newest snapshot."""
+    player = next(iter(load_players(find_snapshot(folder), game, CPU).values()))
+    return [player.select_instance(k) for k in range(player.instances)]
 
 
-def met(
-    game: Poker, candidates: Sequence[Player], others: Sequence[Player], deals: int
+def measure_winnings(
+    game: FixedLimitPoker, candidates: Sequence[Player], others: Sequence[Player], deals: int
 ) -> tuple[float, float]:
-    """Small bets a hand, and half the 95 % interval, of a candidate: the mean over all of them."""
+    """Return the mean winnings of the candidates and its half width, in small bets per hand."""
     rest = game.seats - 1
     blocks = []
     for k, candidate in enumerate(candidates):
         five = [others[(k + 1 + i) % len(others)] for i in range(rest)]
-        blocks.append(play(game, [candidate, *five], deals, seed=0)[:, 0] / game.unit_chips)
+        blocks.append(play_deals(game, [candidate, *five], deals, seed=0)[:, 0] / game.unit_chips)
     mean = np.mean(blocks, axis=0)  # [deals]; all of them had the same deals
-    return float(mean.mean()), half_width(mean)
+    return float(mean.mean()), compute_half_width(mean)
 
 
 @dataclass
 class Matches:
-    """Everybody who plays, and the results of their matches, kept in a file once played."""
+    """Players and the results of their matches, which are saved in a file."""
 
-    game: Poker
+    game: FixedLimitPoker
     deals: int
-    kept: Path
+    results_file: Path
     runs: dict[str, list[Path]]  # of each experiment, a run a seed
     players: dict[str, list[list[Player]]] = field(default_factory=dict)  # of each, its actors
     known: dict[str, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Load players and what is kept."""
+        """Load the players and the saved results."""
         for bot in EVERY_BOT:
-            self.players[bot] = [[build(option("player", bot), bot, game=self.game, device=CPU)]]
+            self.players[bot] = [
+                [build(load_option("player", bot), bot, game=self.game, device=CPU)]
+            ]
         for name, folders in self.runs.items():
-            self.players[name] = [actors(self.game, folder) for folder in folders]
-        if self.kept.exists():
-            for line in self.kept.read_text().splitlines():
+            self.players[name] = [load_actors(self.game, folder) for folder in folders]
+        if self.results_file.exists():
+            for line in self.results_file.read_text().splitlines():
                 self.known |= json.loads(line)
 
-    def figure(self, name: str, other: str) -> str:
-        """What a candidate wins from five others, with its interval; a dash if one is missing."""
+    def format_winnings(self, name: str, other: str) -> str:
+        """Format the winnings of a candidate against five others; a dash if a player is missing."""
         if name not in self.players or other not in self.players:
             return "-"
-        seeds = [self._of_seed(name, other, seed) for seed in range(len(self.players[name]))]
-        mean = Mean(tuple(won for won, _ in seeds))
+        seeds = [self._measure_seed(name, other, seed) for seed in range(len(self.players[name]))]
+        mean = SeedMean(tuple(won for won, _ in seeds))
         wide = seeds[0][1] if mean.half_width is None else mean.half_width
         return f"{mean.mean:+.3f} ± {wide:.3f}"
 
-    def _of_seed(self, name: str, other: str, seed: int) -> tuple[float, float]:
+    def _measure_seed(self, name: str, other: str, seed: int) -> tuple[float, float]:
         rivals = seed % len(self.players[other])
-        five = str(snapshot(self.runs[other][rivals])) if other in self.runs else other
-        key = f"{snapshot(self.runs[name][seed])} against {five}, {self.deals} deals"
+        five = str(find_snapshot(self.runs[other][rivals])) if other in self.runs else other
+        key = f"{find_snapshot(self.runs[name][seed])} against {five}, {self.deals} deals"
         if key not in self.known:
-            found = met(
+            found = measure_winnings(
                 self.game, self.players[name][seed], self.players[other][rivals], self.deals
             )
             self.known[key] = list(found)
-            self.kept.parent.mkdir(parents=True, exist_ok=True)
-            with self.kept.open("a") as file:
+            self.results_file.parent.mkdir(parents=True, exist_ok=True)
+            with self.results_file.open("a") as file:
                 file.write(json.dumps({key: found}) + "\n")
         won, wide = self.known[key]
         return won, wide
 
 
-def decision_ms(game: Poker, player: Player, count: int = 200) -> float:
-    """Mean time of a decision alone, at tables some calls into a hand."""
+def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200) -> float:
+    """Return the mean time of a single decision in ms, at tables some calls into a hand."""
     tables = Tables(game, count, 0)
     tables.deal()
     for _ in range(8):
         tables.step(np.ones(count, np.int64))
-    player.probabilities(tables.records[:1])
+    player.action_probs(tables.records[:1])
     start = perf_counter()
     for i in range(count):
-        player.probabilities(tables.records[i : i + 1])
+        player.action_probs(tables.records[i : i + 1])
     return 1000 * (perf_counter() - start) / count
 
 
-def losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
-    """Both losses of APU and of Dual-APU over episodes, beside their controls'."""
-    figure, axes = canvas(9, 6.4, 2, 2)
+def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
+    """Draw both losses of APU and of Dual-APU over episodes, beside those of their controls."""
+    figure, axes = create_figure(9, 6.4, 2, 2)
     pairs = [(name, loss) for name in ("apu", "dual_apu") for loss in ("actor", "critic")]
     for (name, loss), ax in zip(pairs, axes, strict=True):
         lines = []
         for one in (name, f"{name}_ctrl"):
-            curves = read(runs[one][0] / METRICS) if one in runs else {}
+            curves = read_curves(runs[one][0] / METRICS_FILE) if one in runs else {}
             if f"loss/{loss}" in curves:
-                lines.append(Line(one, curves["hands"] / 6, curves[f"loss/{loss}"]))
-        draw(ax, lines)
-        label(ax, f"{name}: {loss} loss", "episodes", "loss")
+                lines.append(CurveLine(one, curves["hands"] / 6, curves[f"loss/{loss}"]))
+        draw_lines(ax, lines)
+        label_axes(ax, f"{name}: {loss} loss", "episodes", "loss")
     return figure
 
 
@@ -231,7 +234,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--losses", type=Path, metavar="PNG", help="draw the curves of losses")
     given = parser.parse_args(words)
     every = [name + ending for ending in REWARDS.values() for name in EXPERIMENTS]
-    for flag, least in (("deals", FEWEST_DEALS), ("seeds", 1)):
+    for flag, least in (("deals", MIN_DEALS), ("seeds", 1)):
         if getattr(given, flag) < least:
             parser.error(f"--{flag} {getattr(given, flag)}: at least {least}")
     wanted = every if given.only is None else given.only
@@ -239,7 +242,7 @@ def main(words: Sequence[str] | None = None) -> None:
         if name not in every:
             parser.error(f"--only {name}: allowed: {', '.join(every)}")
     torch.set_num_threads(1)
-    game: Poker = build(option("game", "limit_holdem_6p"), "game")
+    game: FixedLimitPoker = build(load_option("game", "limit_holdem_6p"), "game")
     runs: dict[str, list[Path]] = {}
     for word in given.runs:
         name, equals, folder = word.partition("=")
@@ -247,28 +250,28 @@ def main(words: Sequence[str] | None = None) -> None:
             allowed = ", ".join((*every, *OURS))
             parser.error(f"{word}: write EXPERIMENT=RUN; allowed: {allowed}")
         try:
-            actors(game, Path(folder))
-        except Refused as error:
+            load_actors(game, Path(folder))
+        except ConfigError as error:
             parser.error(f"{word}: {error}")
         runs.setdefault(name, []).append(Path(folder))
     for name in [name for name in wanted if name not in runs]:
         for seed in range(given.seeds if name.endswith(REWARDS["linear"]) else 1):
-            folder = trained(given.out, name, seed, given.minutes, given.set)
+            folder = train_experiment(given.out, name, seed, given.minutes, given.set)
             runs.setdefault(name, []).append(folder)
             print(f"{name}={folder}", flush=True)
 
     if given.losses is not None:
         given.losses.parent.mkdir(parents=True, exist_ok=True)
-        losses(runs).savefig(given.losses, dpi=150)
+        draw_losses(runs).savefig(given.losses, dpi=150)
     matches = Matches(game, given.deals, given.out / "matches.jsonl", runs)
-    tell(matches)
+    print_tables(matches)
     print(f"\nA decision, published {PUBLISHED_MS} ms:")
     for name in runs:
-        print(f"{name} {decision_ms(game, matches.players[name][0][0]):.2f} ms")
+        print(f"{name} {measure_decision_ms(game, matches.players[name][0][0]):.2f} ms")
 
 
-def tell(matches: Matches) -> None:
-    """Print the published tables, and that of our own setting if there is a run of it."""
+def print_tables(matches: Matches) -> None:
+    """Print the published tables, and a table of our own experiments if there are runs of them."""
     print("\nSmall bets a hand (1 is 1,000 mbb/hand), with 95 % intervals.")
     heads = " | ".join(f"{reward} reward" for reward in REWARDS)
     for title, rows in TABLES.items():
@@ -278,14 +281,14 @@ def tell(matches: Matches) -> None:
             figures = []
             for ending in REWARDS.values():
                 five = other if other in EVERY_BOT else other + ending
-                figures.append(matches.figure(name + ending, five))
+                figures.append(matches.format_winnings(name + ending, five))
             print(f"| {name} | {other} | {theirs} | {' | '.join(figures)} |", flush=True)
     ours = [name for name in OURS if name in matches.runs]
     if ours:
         print("\n6. PPO, our setting\n\n| candidate | five others | won |\n|---|---|---|")
     for name in ours:
         for bot in EVERY_BOT:
-            print(f"| {name} | {bot} | {matches.figure(name, bot)} |", flush=True)
+            print(f"| {name} | {bot} | {matches.format_winnings(name, bot)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Whether a change of the code leaves every learner's numbers as they were, to the last digit.
+"""Check that a change of the code leaves the metrics of every learner equal to the last digit.
 
     git switch main   && python scripts/same_metrics.py record before.json
     git switch change && python scripts/same_metrics.py record after.json
     python scripts/same_metrics.py compare before.json after.json
 
-`record` trains each learner for some seconds with a fixed seed, in a scratch folder, and keeps its
-metrics without the clocks; all of it takes a few minutes of one core. Equal numbers are to be
-expected on one machine with the same versions of torch and numba only.
+`record` trains each learner for some seconds with a fixed seed, in a temporary folder, and saves
+its metrics without times; it takes a few minutes of one core. Metrics can only be equal on the same
+machine with the same versions of torch and numba.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ RUNS = (
     "game=leduc algo=vpg budget=40000",
     "game=leduc algo=ppo budget=60000",
     "game=leduc algo=ppo budget=40000 opponent=uniform",
-    "game=leduc algo=ppo budget=60000 algo.instances=2 algo.members=seat"
-    " algo.critic=perfect_information",
+    "game=leduc algo=ppo budget=60000 algo.instances=2 algo.network_sharing=per_seat"
+    " algo.critic_view=perfect_information",
     "game=leduc algo=mmd budget=60000",
     "game=leduc algo=actor_critic budget=40000",
     "game=leduc algo=vine budget=40000",
-    "game=leduc algo=sd_cfr algo.hands=100 budget=20000",
+    "game=leduc algo=sd_cfr algo.traversals=100 budget=20000",
     "game=leduc algo=dqn budget=20000",
     "game=leduc algo=nfsp budget=20000",
     "game=leduc algo=nfsp_ppo budget=40000",
@@ -45,7 +45,8 @@ RUNS = (
     "experiment=k2_fixed_opponent budget=20",
     "experiment=apu budget=40 evaluation.opponents=[call]",
     "experiment=dual_apu budget=40 evaluation.opponents=[call]",
-    "experiment=apu_none budget=240 algo.earlier.share=0.5 algo.earlier.every=5"
+    "experiment=apu_none budget=240 algo.opponent_pool.play_prob=0.5"
+    " algo.opponent_pool.snapshot_interval=5"
     " evaluation.opponents=[call]",
     "experiment=apu_none budget=240 evaluation.opponents=[call]",
     "experiment=ppo_lhe budget=100000",
@@ -60,8 +61,8 @@ COMMON = ("seed=3", "evaluation.deals=30", "figures=false", "name=run")
 Rows = list[dict[str, Any]]
 
 
-def metrics(run: str) -> Rows:
-    """The rows of a run, what a clock measured left out.
+def train_metrics(run: str) -> Rows:
+    """Train a run and return its rows without times.
 
     Raises:
         CalledProcessError: if the run fails.
@@ -77,8 +78,8 @@ def metrics(run: str) -> Rows:
     return [{tag: n for tag, n in row.items() if not tag.startswith("time/")} for row in rows]
 
 
-def differences(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> Iterator[str]:
-    """A line for each run of `before`."""
+def compare_metrics(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> Iterator[str]:
+    """Yield a line for each run of `before`: equal, or the tags that differ."""
     for run, rows in before.items():
         others = after.get(run, [])
         tags = {
@@ -94,8 +95,8 @@ def differences(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> Iterat
         yield f"{what}: {run}"
 
 
-def recorded(path: str) -> dict[str, Rows]:
-    """What `record` wrote there; the program ends if there is no such file."""
+def read_record(path: str) -> dict[str, Rows]:
+    """Return the contents of a file of `record`; exit if there is none."""
     try:
         found: dict[str, Rows] = json.loads(Path(path).read_text())
     except (OSError, ValueError):
@@ -104,16 +105,16 @@ def recorded(path: str) -> dict[str, Rows]:
 
 
 def main() -> None:
-    """Record, or compare; exit code 1 where anything differs."""
+    """Record or compare; exit with code 1 if anything differs."""
     match sys.argv[1:]:
         case ["record", path]:
             found = {}
             for run in RUNS:
-                found[run] = metrics(run)
+                found[run] = train_metrics(run)
                 print(run, flush=True)
             Path(path).write_text(json.dumps(found, indent=1))
         case ["compare", before, after]:
-            lines = list(differences(recorded(before), recorded(after)))
+            lines = list(compare_metrics(read_record(before), read_record(after)))
             print("\n".join(lines))
             sys.exit(any(line.startswith("DIFFERENT") for line in lines))
         case _:

@@ -27,15 +27,22 @@ from pathlib import Path
 
 import numpy as np
 
-from poker_rl.evaluation.columns import number
-from poker_rl.evaluation.drawing import Line, canvas, draw, footnote, label, short
-from poker_rl.reports.groups import Group, grouped
-from poker_rl.reports.means import Mean
-from poker_rl.reports.picture import over_runs
-from poker_rl.reports.table import Figures, machine
-from poker_rl.reports.trained import SECONDS, read_run, runs_at
-from poker_rl.storage.disk import replaced
-from poker_rl.storage.folder import write_text
+from poker_rl.evaluation.plots.plotting import (
+    CurveLine,
+    add_footnote,
+    create_figure,
+    draw_lines,
+    format_step_count,
+    label_axes,
+)
+from poker_rl.evaluation.result import format_number
+from poker_rl.reports.comparison_figure import build_line_over_runs
+from poker_rl.reports.comparison_table import ComparisonTable, describe_machine
+from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
+from poker_rl.reports.run_groups import RunGroup, group_runs
+from poker_rl.reports.seed_means import SeedMean
+from poker_rl.storage.disk import atomic_replacement
+from poker_rl.storage.run_folder import write_text_atomically
 
 OUTPUTS, PAGE, IMAGES = Path("outputs/small_games"), Path("docs/benchmark.md"), Path("docs/images")
 POINTS = Path("docs/benchmark")
@@ -57,27 +64,30 @@ EXPERIMENTS = {
     ("kuhn", "actor_critic"): "game=kuhn algo=actor_critic budget=10e6",
     ("kuhn", "sd_cfr"): "experiment=sd_cfr_kuhn",
     ("leduc", "sd_cfr"): "experiment=sd_cfr_leduc",
-    ("leduc", "vpg"): "game=leduc algo=vpg net=mlp_relu algo.entropy.end=0.1 budget=5e6",
+    ("leduc", "vpg"): "game=leduc algo=vpg net=mlp_relu algo.entropy_coef.end=0.1 budget=5e6",
     ("leduc", "ppo"): "experiment=ppo_leduc",
-    ("leduc", "mmd"): "game=leduc algo=mmd net=mlp_relu algo.entropy.end=0.1 budget=10e6",
+    ("leduc", "mmd"): "game=leduc algo=mmd net=mlp_relu algo.entropy_coef.end=0.1 budget=10e6",
     ("leduc", "actor_critic"): "experiment=ac_leduc",
-    ("leduc", "vine"): "game=leduc algo=vine net=mlp_relu algo.entropy.start=0.6"
-    " algo.entropy.end=0.4",
+    ("leduc", "vine"): "game=leduc algo=vine net=mlp_relu algo.entropy_coef.start=0.6"
+    " algo.entropy_coef.end=0.4",
     ("leduc", "nfsp"): "experiment=nfsp_leduc_tuned budget=8e6 algo.lr.horizon=1.25e5"
-    " algo.average.lr.horizon=1.25e5",
+    " algo.average_policy.lr.horizon=1.25e5",
     ("leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc game=leduc net=mlp_relu",
-    ("nolimit_leduc", "vpg"): "game=nolimit_leduc algo=vpg net=amounts algo.entropy.end=0.1"
+    ("nolimit_leduc", "vpg"): "game=nolimit_leduc algo=vpg net=amounts algo.entropy_coef.end=0.1"
     " budget=5e6",
     ("nolimit_leduc", "ppo"): "experiment=ppo_leduc game=nolimit_leduc net=amounts",
-    ("nolimit_leduc", "mmd"): "game=nolimit_leduc algo=mmd net=amounts algo.entropy.end=0.1"
+    ("nolimit_leduc", "mmd"): "game=nolimit_leduc algo=mmd net=amounts algo.entropy_coef.end=0.1"
     " budget=10e6",
     ("nolimit_leduc", "actor_critic"): "experiment=ac_leduc game=nolimit_leduc budget=20e6"
-    " algo.alpha.horizon=16e6 algo.actor_lr.horizon=20e6 algo.critic_lr.horizon=20e6"
-    " algo.weight_average=0.999",
-    ("nolimit_leduc", "vine"): "game=nolimit_leduc algo=vine net=mlp_relu algo.entropy.start=0.6"
-    " algo.entropy.end=0.4",
+    " algo.kl_uniform_coef.horizon=16e6 algo.actor_lr.horizon=20e6 algo.critic_lr.horizon=20e6"
+    " algo.ema_decay=0.999",
+    (
+        "nolimit_leduc",
+        "vine",
+    ): "game=nolimit_leduc algo=vine net=mlp_relu algo.entropy_coef.start=0.6"
+    " algo.entropy_coef.end=0.4",
     ("nolimit_leduc", "nfsp"): "experiment=nfsp_leduc_tuned game=nolimit_leduc budget=5e6"
-    " algo.lr.horizon=8e4 algo.average.lr.horizon=8e4",
+    " algo.lr.horizon=8e4 algo.average_policy.lr.horizon=8e4",
     ("nolimit_leduc", "nfsp_ppo"): "experiment=nfsp_nolimit_leduc",
     ("nolimit_leduc", "sd_cfr"): "experiment=sd_cfr_leduc game=nolimit_leduc",
     ("kuhn_3p", "ppo"): "experiment=ppo_kuhn game=kuhn_3p",
@@ -113,29 +123,30 @@ PUBLISHED = (
 HEAD = """\
 # Every learner on every small game
 
-The figure is the exact exploitability of the **final checkpoint** in antes a hand: the mean over
-seeds ± half of Student's 95 % interval. For three players it is NashConv, three times the
-exploitability. Solvers without sampling need one seed. The player is the headline player of each
-algorithm, chosen beforehand: `greedy` of `dqn`, `current` of `reinforce`, `weight_average` of
-`vpg`, `ppo`, `mmd`, `actor_critic` and `vine`, and `average` of all others. Seconds are of one
-core, measurements included, while the other core was busy; the first run on a machine also compiles
-the rules (`cfr` on Leduc and on three-player Kuhn). A decision is one move of a learning policy;
-solvers count the decisions of the tree that they traverse. [rows.csv](benchmark/rows.csv) has the
-commit and the peak memory of each row. `python scripts/small_games.py` repeats all rows.
+This page shows how close each learner comes to an equilibrium on four small games: the exact
+exploitability of the **final checkpoint** in antes a hand, as the mean over seeds ± half of the
+95 % interval (Student's t). For three players it is NashConv, three times the exploitability.
+Solvers without sampling need one seed.
 
-**Budgets and tuning differ**, so the table shows how far each command came, not which learner is
-best. No run takes more than ten minutes.
+`python scripts/small_games.py` repeats all rows. **Budgets and tuning differ**, so the tables show
+how far each command came, not which learner is best. No run takes more than ten minutes.
 
-| game | tuned | only the entropy bonus or `alpha` chosen |
+| game | tuned | only the entropy bonus or `algo.kl_uniform_coef` chosen |
 | --- | --- | --- |
 | Kuhn | `ppo`, `sd_cfr` | `actor_critic` |
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `sd_cfr` | `vpg`, `mmd`, `vine` |
-| no-limit Leduc | `nfsp_ppo` (used on Leduc too); others as on Leduc and Kuhn | |
-| three-player Kuhn | none; as on Leduc and Kuhn | |
+| no-limit Leduc | `nfsp_ppo` (same on Leduc); others as on Leduc or Kuhn | |
+| three-player Kuhn | none; all have their settings of Leduc or Kuhn | |
 
-All others use their algorithm's defaults, made on Kuhn. With two more seeds `actor_critic` on Leduc
-is at 0.080 ± 0.009 ([details](results/small_games.md#learners-with-networks)). `vine` is made for
-large games with many actions.
+All others use their algorithm's defaults, which were chosen on Kuhn poker.
+
+- Player: `greedy` of `dqn`, `current` of `reinforce`, `weight_average` of `vpg`, `ppo`, `mmd`,
+  `actor_critic` and `vine`, `average` of all others. It was chosen before the runs.
+- Decisions: moves of a learning policy; for solvers, decision nodes of the tree that they visit.
+- Seconds: elapsed time on one core while the other was busy, evaluations included. The first run on
+  a machine also compiles the rules (`cfr` on Leduc and on three-player Kuhn). Earlier runs of some
+  rows are [here](results/small_games.md#learners-with-networks).
+- [rows.csv](benchmark/rows.csv) has the commit and the peak memory of each row.
 """
 
 
@@ -185,57 +196,61 @@ class Row:
         if code:
             print(f"{self.name}: not all of its runs have finished")
 
-    def finished(self) -> Group | None:
+    def finished(self) -> RunGroup | None:
         """Its finished runs that have the settings of the latest, in the order of their seeds."""
-        runs = [read_run(folder) for folder in runs_at(self.folder)] if self.folder.exists() else []
-        finished = [run for run in runs if run.finished]
+        runs = (
+            [read_run(folder) for folder in list_runs_at(self.folder)]
+            if self.folder.exists()
+            else []
+        )
+        finished = [run for run in runs if run.is_finished]
         if not finished:
             return None
         latest = max(finished, key=lambda run: str(run.manifest["start"]))
-        (group,) = [one for one in grouped(finished) if latest in one.runs]
-        return Group(self.algo, {}, group.runs, [])
+        (group,) = [one for one in group_runs(finished) if latest in one.runs]
+        return RunGroup(self.algo, {}, group.runs, [])
 
 
-def told(row: Row, group: Group) -> Told:
+def told(row: Row, group: RunGroup) -> Told:
     """What the page tells of a row, by its runs."""
     table = figures(group, row.game)
-    seeds = ",".join(str(run.cfg["seed"]) for run in group.runs)
+    seeds = ",".join(str(run.config["seed"]) for run in group.runs)
     many = "-m " if len(group.runs) > 1 else ""
     return {
         "game": row.game,
         "learner": row.algo,
-        "player": table.player(group),
-        "decisions": f"{table.progress(group) or 0:.0f}",
-        "seconds": f"{60 * (table.minutes(group) or 0):.2f}",
+        "player": table.get_headline_player(group),
+        "decisions": f"{table.compute_mean_progress(group) or 0:.0f}",
+        "seconds": f"{60 * (table.compute_mean_minutes(group) or 0):.2f}",
         "MiB": str(max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)),
         "command": f"poker-rl train {many}{row.words} seed={seeds}",
-        "machines": "; ".join(sorted({machine(run) for run in group.runs})),
+        "machines": "; ".join(sorted({describe_machine(run) for run in group.runs})),
         "commits": "; ".join(sorted({str(run.manifest["commit"])[:7] for run in group.runs})),
     }
 
 
-def measured(row: Row, group: Group) -> Iterator[Told]:
+def measured(row: Row, group: RunGroup) -> Iterator[Told]:
     """Every measurement of a row's runs."""
-    (name,) = figures(group, row.game).names
+    (name,) = figures(group, row.game).measure_names
     for run in group.runs:
-        places, antes = run.points(run.tag_of(name), "decisions")
+        places, antes = run.get_points(run.resolve_tag(name), "decisions")
         if not len(places):
             raise ValueError(f"{run.folder} has measured nothing")
-        seconds = np.interp(places, *run.points(SECONDS, "decisions"))
+        seconds = np.interp(places, *run.get_points(SECONDS_TAG, "decisions"))
         for place, second, ante in zip(places, seconds, antes, strict=True):
             yield {
                 "learner": row.algo,
-                "player": run.headline,
-                "seed": str(run.cfg["seed"]),
+                "player": run.headline_player,
+                "seed": str(run.config["seed"]),
                 "decisions": f"{place:.0f}",
                 "seconds": f"{second:.1f}",
                 "antes": f"{ante:.5g}",
             }
 
 
-def figures(group: Group, game: str) -> Figures:
+def figures(group: RunGroup, game: str) -> ComparisonTable:
     """What the project's tables know of a row."""
-    return Figures(game, [group], [measure(game)], "decisions", None, False)
+    return ComparisonTable(game, [group], [measure(game)], "decisions", None, False)
 
 
 def measure(game: str) -> str:
@@ -265,26 +280,28 @@ class Kept:
         return [np.array(values).T for values in columns.values()]
 
     @property
-    def mean(self) -> Mean:
+    def mean(self) -> SeedMean:
         """Of the final checkpoints."""
-        return Mean(tuple(float(antes[-1]) for _, _, antes in self.curves))
+        return SeedMean(tuple(float(antes[-1]) for _, _, antes in self.curves))
 
     def cells(self) -> list[str]:
         """A line of the table."""
         mean, seconds = self.mean, float(self.about["seconds"])
         width = mean.half_width
-        figure = f"{mean.mean:.2g}" if width is None else number(mean.mean, width)
+        figure = f"{mean.mean:.2g}" if width is None else format_number(mean.mean, width)
         return [
             self.learner,
             f"**{figure}**",
-            short(float(self.about["decisions"])),
+            format_step_count(float(self.about["decisions"])),
             f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}",
             f"`{self.about['command'].removeprefix('poker-rl train ')}`",
         ]
 
-    def line(self, x: str) -> Line:
+    def line(self, x: str) -> CurveLine:
         """Its curve: over seeds at equal decisions, which they reach after so many seconds."""
-        line = over_runs(self.learner, [(places, antes) for places, _, antes in self.curves])
+        line = build_line_over_runs(
+            self.learner, [(places, antes) for places, _, antes in self.curves]
+        )
         if x == "decisions":
             return line
         own = [np.interp(line.x, places, seconds) for places, seconds, _ in self.curves]
@@ -310,14 +327,14 @@ def published() -> Iterator[str]:
     """What others report."""
     yield "## Published figures"
     yield (
-        "Exploitability in antes, OpenSpiel's Leduc. NashPG and ARMAC use no model of the game;"
-        " `ac_leduc` enumerates all deals, and its critic sees all cards. `sd_cfr_leduc` merges"
-        " suits (0.0274 without) and keeps one row for each observation."
+        "Exploitability in antes, on OpenSpiel's Leduc hold'em. NashPG and ARMAC use no model of"
+        " the game. Here `ac_leduc` enumerates all deals, and its critic sees all cards;"
+        " `sd_cfr_leduc` merges suits (0.0274 without)."
     )
     heads = ["game", "method", "runs", "published", "source"]
     lines = [heads, ["---"] * len(heads), *([*line, SOURCES[line[1]]] for line in PUBLISHED)]
     yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    yield f"Knight's figures are in `{KNIGHT_FIGURES}` of that repository; the means are ours."
+    yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository; the means are ours."
 
 
 def drawn(rows: list[Kept]) -> list[Kept]:
@@ -327,13 +344,15 @@ def drawn(rows: list[Kept]) -> list[Kept]:
 
 def picture(game: str, rows: list[Kept]) -> None:
     """Draw the curves of a game."""
-    figure, axes = canvas(12, 5.5, 1, 2)
+    figure, axes = create_figure(12, 5.5, 1, 2)
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
-        draw(ax, [row.line(x) for row in drawn(rows)], log=True)
+        draw_lines(ax, [row.line(x) for row in drawn(rows)], log_scale=True)
         distance = "NashConv" if measure(game) == "nash_conv" else "exploitability"
-        label(ax, GAMES[game], x, f"{distance} (antes)")
-    footnote(figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py")
-    with replaced(IMAGES / f"small_{game}.png") as beside:
+        label_axes(ax, GAMES[game], x, f"{distance} (antes)")
+    add_footnote(
+        figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py"
+    )
+    with atomic_replacement(IMAGES / f"small_{game}.png") as beside:
         figure.savefig(beside, format="png", dpi=110)
 
 
@@ -349,7 +368,7 @@ def read(name: str) -> list[Told]:
 def write(name: str, rows: Sequence[Told]) -> None:
     """Replace a file of docs/benchmark/."""
     POINTS.mkdir(parents=True, exist_ok=True)
-    with replaced(POINTS / name) as beside, beside.open("w", newline="") as file:
+    with atomic_replacement(POINTS / name) as beside, beside.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
@@ -389,7 +408,7 @@ def write_page(rows: Sequence[Row]) -> None:
         if drawn(those):
             picture(game, those)
     parts += published()
-    write_text(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
+    write_text_atomically(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     print(f"\nwritten: {PAGE}")
 
 

@@ -1,8 +1,8 @@
-"""Write tests/games/transcripts: hands at random, for people to read and tests to replay.
+"""Write tests/games/transcripts: random hands, for people to read and tests to replay.
 
     python scripts/transcripts.py [game ...]
 
-Only after a change of the rules that is meant; read what git then shows as changed.
+Run it only after an intended change of the rules, and check the changes with git.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 
 from poker_rl.config.build import build
-from poker_rl.config.options import CONF, option
-from poker_rl.config.settings import Refused
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game
-from poker_rl.games.poker.table import NO_LIMIT_TABLE, RAISE
+from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE, RAISE
 from poker_rl.games.tables import Tables
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcripts"
 HANDS, DECISIONS = 12, 500
-MOST_RAISES = 5  # told one by one
+MAX_LISTED_RAISES = 5
 
-# By the field of a table that says how its seats stand: what an information set's name holds after
-# the seat and its cards, and what the field counts.
+# By the field of a table that counts something for each seat: the rest of an information set's name
+# after the seat and its cards, and what the field counts.
 STANDING = {
     "paid": ("board, actions so far", "chips put in by each seat"),
     "left": ("hand to beat|cards the others have left", "cards left in each hand"),
@@ -36,32 +36,34 @@ HEADER = """\
 """
 
 
-def transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
-    """Some random hands, each decision on a line; none begins after so many decisions."""
+def create_transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
+    """Return random hands, one line for each decision; none starts after so many decisions."""
     generator = np.random.default_rng(seed)
     tables = Tables(game, 1, seed)
-    (standing,) = STANDING.keys() & set(game.table.names or ())
-    # Folds are rare: most hands get far.
-    weights = np.array([1.0 if game.action_name(a) == "fold" else 3.0 for a in range(game.actions)])
-    if game.table is NO_LIMIT_TABLE:
-        weights[RAISE:] /= np.arange(1, game.actions - 1)  # small raises more often
+    (standing,) = STANDING.keys() & set(game.table_dtype.names or ())
+    # Folds are rare, so that most hands reach a showdown.
+    weights = np.array(
+        [1.0 if game.action_name(a) == "fold" else 3.0 for a in range(game.action_count)]
+    )
+    if game.table_dtype is NO_LIMIT_TABLE_DTYPE:
+        weights[RAISE:] /= np.arange(1, game.action_count - 1)  # small raises more often
     lines: list[str] = []
     for _ in range(hands):
         if len(lines) > decisions:
             break
         tables.deal()
-        (definition,) = tables.definitions()
+        (definition,) = tables.gather_definitions()
         deck = tables.records["deck"][0, : definition["dealt"]]
         cards = [card_name(int(card), game.ranks, game.suits) for card in deck]
         lines += ["", "hand " + " ".join(cards)]
         while not tables.records["over"][0]:
             record = tables.records[0]
-            legal = tables.legal()[0]
+            legal = tables.legal_mask()[0]
             action = generator.choice(len(legal), p=legal * weights / (legal @ weights))
             columns = [
                 game.infoset_name(record),
                 " ".join(map(str, record[standing][: definition["seats"]])),
-                moves_told([game.move_name(record, int(a)) for a in np.flatnonzero(legal)]),
+                describe_moves([game.move_name(record, int(a)) for a in np.flatnonzero(legal)]),
                 " ".join(map(str, np.flatnonzero(tables.observe()[0]))),
                 game.move_name(record, action),
             ]
@@ -72,23 +74,25 @@ def transcript(game: Game, hands: int, decisions: int, seed: int) -> str:
     return HEADER.format(name=game.name, known=known, standing=counted) + "\n".join(lines) + "\n"
 
 
-def moves_told(names: list[str]) -> str:
-    """Legal moves in a row; of many raises the first and the last: `call raise_4..raise_40`."""
+def describe_moves(names: list[str]) -> str:
+    """Return the legal moves as text, with many raises as a range: `call raise_4..raise_40`."""
     raises = [name for name in names if name.startswith("raise_")]
-    if len(raises) > MOST_RAISES:
+    if len(raises) > MAX_LISTED_RAISES:
         names = [name for name in names if name not in raises] + [f"{raises[0]}..{raises[-1]}"]
     return " ".join(names)
 
 
 def main() -> None:
-    names = sys.argv[1:] or sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+    names = sys.argv[1:] or sorted(
+        path.stem for path in (SHIPPED_OPTION_DIR / "game").glob("*.yaml")
+    )
     for name in names:
         try:
-            game = build(option("game", name), "game")
-        except Refused as refused:
-            sys.exit(f"transcripts.py: {refused}")
+            game = build(load_option("game", name), "game")
+        except ConfigError as error:
+            sys.exit(f"transcripts.py: {error}")
         path = FOLDER / f"{name}.txt"
-        path.write_text(transcript(game, HANDS, DECISIONS, seed=1))
+        path.write_text(create_transcript(game, HANDS, DECISIONS, seed=1))
         print(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 

@@ -12,8 +12,8 @@ import pytest
 from commands import code
 from hypothesis import HealthCheck, settings
 
-from poker_rl.evaluation.evaluation import Evaluation
-from poker_rl.storage.progress import COMPILES
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.storage.terminal_progress import COMPILING_MESSAGE
 from poker_rl.training import train as train_module
 
 
@@ -44,7 +44,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["poker-rl"])
-    monkeypatch.setattr(Evaluation, "figures", lambda *_: {})  # they take most of a short run
+    monkeypatch.setattr(
+        PlayerEvaluator, "build_figures", lambda *_: {}
+    )  # they take most of a short run
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Any:
         capsys.readouterr()
         assert code(*arguments) == 2
         out, err = capsys.readouterr()
-        assert out in ("", f"{COMPILES}\n")
+        assert out in ("", f"{COMPILING_MESSAGE}\n")
         assert err.startswith("poker-rl: ")
         assert "Traceback" not in err
         assert len(err.splitlines()) <= 4

@@ -1,4 +1,4 @@
-"""Pages: every link between them leads to a page or picture, and to a heading of it."""
+"""Links between pages, to files and to headings."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("exam
 
 
 def anchors(page: Path) -> set[str]:
-    """What links may name of a page: its headings in lower case, with dashes, as on GitHub."""
-    told: dict[str, int] = {}
+    """Return the anchors of a page's headings: lower case, with dashes, as on GitHub."""
+    counts: dict[str, int] = {}
     found = set()
     for heading in re.findall(r"^#+ (.*)$", without_code(page), re.MULTILINE):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
         anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        again = told.get(anchor, 0)
-        told[anchor] = again + 1
-        found.add(f"{anchor}-{again}" if again else anchor)
+        count = counts.get(anchor, 0)
+        counts[anchor] = count + 1
+        found.add(f"{anchor}-{count}" if count else anchor)
     return found
 
 

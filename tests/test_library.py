@@ -1,4 +1,4 @@
-"""What people use from Python: docs/library.md as it stands, and the public names of the rooms."""
+"""Examples of docs/library.md, and the public names of the packages."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ import pytest
 import torch
 
 from poker_rl.algos import load_algorithm
-from poker_rl.config import Refused, set_threads, threads
-from poker_rl.config.compose import composed
+from poker_rl.config import ConfigError, set_threads, threads
+from poker_rl.config.compose import compose_plain_config
 from poker_rl.games import load_game
 from poker_rl.players import load_player
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "library.md").read_text(encoding="utf-8")
 PARTS = re.findall(r"^## (.+?)\n.*?^```python\n(.*?)^```\n\n^```text\n(.*?)^```", PAGE, re.M | re.S)
-ROOMS = ("algos", "config", "evaluation", "games", "learning", "nets", "players")
+PACKAGES = ("algos", "config", "evaluation", "games", "learning", "nets", "players")
 
 
-@pytest.mark.parametrize(("code", "prints"), [part[1:] for part in PARTS], ids=lambda _: "")
-def test_the_page_prints_what_it_says(
-    code: str, prints: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("code", "output"), [part[1:] for part in PARTS], ids=lambda _: "")
+def test_examples_print_their_output(
+    code: str, output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert len(code.splitlines()) <= 14  # about ten, and the imports
     exec(compile(code, "library.md", "exec"), {"__name__": "notebook"})
-    assert capsys.readouterr().out == prints
+    assert capsys.readouterr().out == output
 
 
-def test_every_block_of_the_page_is_run() -> None:
+def test_every_example_is_run() -> None:
     assert len(PARTS) == PAGE.count("```python") == PAGE.count("\n## ") == 6
 
 
-def test_what_counts_for_nothing_is_refused() -> None:
-    with pytest.raises(Refused, match="game: counts for nothing here; allowed: settings of algo, "):
+def test_overrides_without_effect_are_errors() -> None:
+    with pytest.raises(ConfigError, match="game: has no effect here; allowed: settings of algo, "):
         load_algorithm("ppo", load_game("kuhn"), "game=leduc")
-    with pytest.raises(Refused, match="seed: counts for nothing here"):
+    with pytest.raises(ConfigError, match="seed: has no effect here"):
         load_algorithm("ppo", load_game("kuhn"), "seed=7")
-    with pytest.raises(Refused, match="ante: counts for nothing here; allowed: settings of game"):
+    with pytest.raises(ConfigError, match="ante: has no effect here; allowed: settings of game"):
         load_game("kuhn", "ante=2")
-    with pytest.raises(Refused, match='game: "kuhn" is a name; give a game, such as load_game'):
+    with pytest.raises(ConfigError, match='game: "kuhn" is a name; give a game, such as load_game'):
         load_algorithm("ppo", "kuhn")  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def all_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A process in which nobody has chosen a number of threads: torch has taken several."""
+    """Process without a chosen number of threads, in which torch uses several."""
     before = torch.get_num_threads(), numba.get_num_threads()
-    monkeypatch.setattr(threads, "_chosen", False)
+    monkeypatch.setattr(threads, "_threads_were_set", False)
     torch.set_num_threads(3)
     yield
     torch.set_num_threads(before[0])
@@ -69,29 +69,31 @@ def all_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("all_cores")
 def test_as_many_threads_as_on_the_command_line(load: Callable[[], object]) -> None:
     load()
-    default = composed([])["threads"]
+    default = compose_plain_config([])["threads"]
     assert (torch.get_num_threads(), numba.get_num_threads()) == (default, default)
-    torch.set_num_threads(2)  # what is chosen afterwards stays
+    torch.set_num_threads(2)  # a later choice is kept
     load()
     assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("all_cores")
-def test_threads_that_were_chosen_stay() -> None:
-    most = numba.config.NUMBA_NUM_THREADS
-    set_threads(most)
+def test_a_chosen_number_of_threads_is_kept() -> None:
+    max_threads = numba.config.NUMBA_NUM_THREADS
+    set_threads(max_threads)
     load_algorithm("ppo", load_game("kuhn"))
-    assert (torch.get_num_threads(), numba.get_num_threads()) == (most, most)
-    for wrong in (0, most + 1):
-        with pytest.raises(Refused, match=f"^threads: {wrong}; allowed: 1 to {most}, which is "):
+    assert (torch.get_num_threads(), numba.get_num_threads()) == (max_threads, max_threads)
+    for wrong in (0, max_threads + 1):
+        with pytest.raises(
+            ConfigError, match=f"^threads: {wrong}; allowed: 1 to {max_threads}, which is "
+        ):
             set_threads(wrong)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_public_names_say_what_they_are(room: str) -> None:
-    module = import_module(f"poker_rl.{room}")
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_names_have_docstrings(package: str) -> None:
+    module = import_module(f"poker_rl.{package}")
     assert module.__all__
     for name in module.__all__:
         public = getattr(module, name)
         if isinstance(public, type) or inspect.isfunction(public):
-            assert inspect.getdoc(public), f"poker_rl.{room}.{name} has no docstring"
+            assert inspect.getdoc(public), f"poker_rl.{package}.{name} has no docstring"

@@ -1,4 +1,4 @@
-"""Files that a stranger made: they run no code, write nothing outside, hang and print nothing."""
+"""Files from strangers: no code runs, nothing is written elsewhere, hangs or moves the terminal."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ import torch
 from commands import TRAIN, code, runs
 from written import row, run_folder
 
-from poker_rl.config.compose import launch_settings, opened
-from poker_rl.config.files import LARGEST_YAML
-from poker_rl.config.messages import printable
-from poker_rl.config.options import CONF, folders, read
-from poker_rl.config.settings import Refused
-from poker_rl.play.journal import Journal
-from poker_rl.play.play import begun
-from poker_rl.reports.tournament import read_plan
-from poker_rl.reports.trained import of_sweep
+from poker_rl.config.compose import compose_launch_config, initialize_hydra
+from poker_rl.config.error_hints import escape_control_characters
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
+from poker_rl.config.untrusted_files import MAX_YAML_BYTES
+from poker_rl.config.validation import ConfigError
+from poker_rl.play.play_launcher import read_saved_table
+from poker_rl.play.session_journal import SessionJournal
+from poker_rl.reports.run_data import iterate_sweep_runs
+from poker_rl.reports.tournament_folder import read_plan
 from poker_rl.storage import checkpoint, disk
-from poker_rl.storage.folder import read_folder, read_last_row, read_manifest, read_rows
-from poker_rl.sweeps.summary import read_jobs
+from poker_rl.storage.run_folder import (
+    read_last_metrics_row,
+    read_manifest,
+    read_metrics_rows,
+    read_run_folder,
+)
+from poker_rl.sweeps.sweep_summary import read_jobs
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -40,7 +45,7 @@ root: {handlers: [f]}
 
 
 def victim() -> Path:
-    """A file of the user's outside of all that a stranger made."""
+    """Create a file of the user's, outside the folders of strangers."""
     path = Path("victim").absolute()
     path.write_text("precious")
     return path
@@ -62,42 +67,46 @@ def option(name: str, text: str) -> None:
 )
 def test_settings_of_hydra_in_an_option_are_refused(text: str, refused: Any) -> None:
     option("experiment/x.yaml", text)
-    told = refused(*TRAIN, "-m", "experiment=x", "--config-dir=mine")
-    assert told.startswith(f"{Path('mine/experiment/x.yaml').absolute()}: hydra: has no effect")
+    message = refused(*TRAIN, "-m", "experiment=x", "--config-dir=mine")
+    assert message.startswith(f"{Path('mine/experiment/x.yaml').absolute()}: hydra: has no effect")
 
 
-@pytest.mark.parametrize("place", ["hydra/job_logging/none.yaml", "player/x.yaml"])
-def test_settings_of_hydra_by_another_way_have_no_effect(place: str) -> None:
-    path = victim()
-    option(place, LOGGING)
-    defaults = "defaults: [/player@hydra.job_logging: x]\n" if place.startswith("player") else ""
+@pytest.mark.parametrize("path", ["hydra/job_logging/none.yaml", "player/x.yaml"])
+def test_settings_of_hydra_in_other_places_have_no_effect(path: str) -> None:
+    protected = victim()
+    option(path, LOGGING)
+    defaults = "defaults: [/player@hydra.job_logging: x]\n" if path.startswith("player") else ""
     option("experiment/x.yaml", f"# @package _global_\n{defaults}figures: false\n")
     assert code(*TRAIN, "-m", "experiment=x", "--config-dir=mine") == 0
-    assert path.read_text() == "precious"
+    assert protected.read_text() == "precious"
 
 
-def test_a_preset_of_a_launcher_counts_under_a_name_of_its_own() -> None:
+def test_a_preset_of_a_launcher_needs_a_new_name() -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    preset = Path(CONF, "hydra/launcher/joblib.yaml").read_text().replace("n_jobs: -1", "n_jobs: 7")
+    preset = (
+        Path(SHIPPED_OPTION_DIR, "hydra/launcher/joblib.yaml")
+        .read_text()
+        .replace("n_jobs: -1", "n_jobs: 7")
+    )
     for name in ("basic", "joblib", "own"):
         option(f"hydra/launcher/{name}.yaml", preset)
     option("player/x.yaml", "a: 1\n")
     found = {}
-    with opened(folders("mine")):
+    with initialize_hydra(list_option_dirs("mine")):
         for name in ("basic", "joblib", "own"):
-            settings = launch_settings([f"hydra/launcher={name}"], Path())
+            settings = compose_launch_config([f"hydra/launcher={name}"], Path())
             found[name] = settings.hydra.launcher.get("n_jobs")
     assert found == {"basic": None, "joblib": -1, "own": 7}
 
 
-def test_a_file_is_written_under_a_name_that_nobody_can_guess() -> None:
+def test_a_file_is_written_under_an_unpredictable_name() -> None:
     path, written = victim(), Path("written")
     Path("written.part").symlink_to(path)
     names = []
     for _ in range(2):
-        with disk.replaced(written) as beside:
-            names.append(beside.name)
-            beside.write_text("new")
+        with disk.atomic_replacement(written) as new_path:
+            names.append(new_path.name)
+            new_path.write_text("new")
     assert names[0] != names[1]
     assert (path.read_text(), written.read_text()) == ("precious", "new")
     assert not written.is_symlink()
@@ -107,14 +116,14 @@ def test_a_file_is_written_under_a_name_that_nobody_can_guess() -> None:
 def test_a_folder_with_a_link_or_a_pipe_is_not_written_to(name: str) -> None:
     Path("elsewhere").mkdir()
     Path(name).mkdir(parents=True)
-    disk.demand_own(Path("taken"))
-    Path(name, "one").symlink_to("../elsewhere", target_is_directory=True)
-    with pytest.raises(Refused, match=f"{name}/one is a link"):
-        disk.demand_own(Path("taken"))
-    Path(name, "one").unlink()
-    os.mkfifo(Path(name, "one"))
-    with pytest.raises(Refused, match=f"{name}/one is not a file"):
-        disk.demand_own(Path("taken"))
+    disk.check_no_special_files(Path("taken"))
+    Path(name, "entry").symlink_to("../elsewhere", target_is_directory=True)
+    with pytest.raises(ConfigError, match=f"{name}/entry is a link"):
+        disk.check_no_special_files(Path("taken"))
+    Path(name, "entry").unlink()
+    os.mkfifo(Path(name, "entry"))
+    with pytest.raises(ConfigError, match=f"{name}/entry is not a file"):
+        disk.check_no_special_files(Path("taken"))
 
 
 @pytest.mark.parametrize("name", ["players", "figures", "evaluations", "metrics.jsonl"])
@@ -148,20 +157,20 @@ def test_links_where_a_run_a_study_and_a_tournament_begin(refused: Any) -> None:
 
 def test_a_session_is_not_written_through_a_link() -> None:
     Path("link.jsonl").symlink_to(victim())
-    with pytest.raises(Refused, match=r"link\.jsonl is not a file"):
-        Journal(Path("link.jsonl"))
+    with pytest.raises(ConfigError, match=r"link\.jsonl is not a file"):
+        SessionJournal(Path("link.jsonl"))
 
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "mine.yaml": read,
-    "config.yaml": lambda path: read_folder(path.parent),
-    "manifest.json": lambda path: read_folder(path.parent),
-    "metrics.jsonl": read_rows,
+    "mine.yaml": read_plain_yaml,
+    "config.yaml": lambda path: read_run_folder(path.parent),
+    "manifest.json": lambda path: read_run_folder(path.parent),
+    "metrics.jsonl": read_metrics_rows,
     "tournament.yaml": lambda path: read_plan(path.parent),
-    "state.pt": checkpoint.load,
-    "session.jsonl": begun,
+    "state.pt": checkpoint.load_checked,
+    "session.jsonl": read_saved_table,
     "jobs.json": lambda path: read_jobs(path.parent),
-    "summary.csv": lambda path: list(of_sweep(path)),
+    "summary.csv": lambda path: list(iterate_sweep_runs(path)),
 }
 
 
@@ -170,18 +179,18 @@ def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name: str) -> None:
     path = run_folder("r", [row(0, 1)]) / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    with pytest.raises(Refused, match=f"{name} is not a file"):
+    with pytest.raises(ConfigError, match=f"{name} is not a file"):
         READERS[name](path)
     assert (read_manifest(path.parent) == {}) == (name == "manifest.json")
-    assert (read_last_row(path.parent) == {}) == (name == "metrics.jsonl")
+    assert (read_last_metrics_row(path.parent) == {}) == (name == "metrics.jsonl")
     path.unlink()
     with path.open("wb") as file:
         file.truncate(1 << 42)  # takes nothing of the disk
-    with pytest.raises(Refused, match=f"{name} has .* bytes; allowed: up to "):
+    with pytest.raises(ConfigError, match=f"{name} has .* bytes; allowed: up to "):
         READERS[name](path)
 
 
-def test_a_pipe_in_the_place_of_a_table_or_an_evaluation(refused: Any) -> None:
+def test_a_pipe_instead_of_a_table_or_an_evaluation(refused: Any) -> None:
     tournament = ["tournament", "game=kuhn", "players=[call,raise]", "deals=30", "figure=false"]
     assert code(*tournament, "out=t") == 0
     table = Path("t/tables/000000.json")
@@ -195,17 +204,17 @@ def test_a_pipe_in_the_place_of_a_table_or_an_evaluation(refused: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
-        ("a: " + "x" * LARGEST_YAML, "bytes; allowed"),
-        ("a: 1" + ":1" * 3_000, "a text of over 5,000 characters"),
+        ("a: " + "x" * MAX_YAML_BYTES, "bytes; allowed"),
+        ("a: 1" + ":1" * 3_000, "has a text of over 5,000 characters"),
         ("a0: x\n" + "".join(f"a{i}: ${{a{i - 1}}}${{a{i - 1}}}\n" for i in range(1, 40)), "refer"),
     ],
 )
-def test_settings_that_would_take_minutes_to_read(text: str, told: str) -> None:
+def test_settings_that_would_take_minutes_to_read(text: str, problem: str) -> None:
     Path("x.yaml").write_text(text)
-    with pytest.raises(Refused, match=f"x.yaml.*{told}"):
-        read(Path("x.yaml"))
+    with pytest.raises(ConfigError, match=f"x.yaml.*{problem}"):
+        read_plain_yaml(Path("x.yaml"))
 
 
 def billions() -> list[Any]:
@@ -216,9 +225,9 @@ def billions() -> list[Any]:
 
 
 def endless() -> list[Any]:
-    one: list[Any] = []
-    one.append(one)
-    return one
+    items: list[Any] = []
+    items.append(items)
+    return items
 
 
 @pytest.mark.parametrize(
@@ -232,35 +241,35 @@ def endless() -> list[Any]:
     ],
     ids=["billions", "endless", "strides", "meta", "sparse"],
 )
-def test_checkpoints_that_stand_for_more_than_they_hold(value: Any) -> None:
+def test_checkpoints_with_more_values_than_bytes(value: Any) -> None:
     torch.save({"game": {}, "players": {"current": value}}, "x.pt")
-    with pytest.raises(Refused, match=r"x\.pt"):
-        checkpoint.load(Path("x.pt"))
+    with pytest.raises(ConfigError, match=r"x\.pt"):
+        checkpoint.load_checked(Path("x.pt"))
 
 
 def test_a_checkpoint_that_shares_a_little_is_read() -> None:
     weight, betas = torch.zeros(1000), (0.9, 0.999)
     tree = {"a": weight, "b": weight, "c": [betas] * 100, "d": weight[:10]}
-    checkpoint.save(Path("x.pt"), tree)
-    assert checkpoint.load(Path("x.pt")).keys() == tree.keys()
+    checkpoint.save_atomically(Path("x.pt"), tree)
+    assert checkpoint.load_checked(Path("x.pt")).keys() == tree.keys()
 
 
-def test_a_checkpoint_that_unpacks_to_more_than_it_has() -> None:
+def test_a_checkpoint_that_unpacks_to_more_bytes() -> None:
     torch.save({"a": torch.zeros(10)}, "x.pt")
     with zipfile.ZipFile("x.pt") as plain, zipfile.ZipFile("y.pt", "w", zipfile.ZIP_DEFLATED) as y:
         for entry in plain.infolist():
             y.writestr(entry.filename, plain.read(entry))
         y.writestr("x/data/9", bytes(10**7))
-    with pytest.raises(Refused, match=r"y\.pt: unpacks to more bytes than it has"):
-        checkpoint.load(Path("y.pt"))
+    with pytest.raises(ConfigError, match=r"y\.pt: unpacks to more bytes than it has"):
+        checkpoint.load_checked(Path("y.pt"))
 
 
-def test_text_is_shown_without_what_moves_a_terminal() -> None:
-    assert printable("½ é 牌\n") == "½ é 牌\n"
-    assert printable(ESCAPES) == r"\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
+def test_control_characters_are_escaped() -> None:
+    assert escape_control_characters("½ é 牌\n") == "½ é 牌\n"
+    assert escape_control_characters(ESCAPES) == r"\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
 
 
-def test_nothing_of_a_strangers_is_printed_raw(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_of_strangers_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     measured = {"eval/average/exploitability": {"unit": ESCAPES, "kind": "exact"}}
     manifest = {"cpu": ESCAPES, "measurements": measured}
     run_folder("r/a", [row(0, 1)], manifest=manifest, names={"game": ESCAPES, "algo": "ppo"})
@@ -278,11 +287,11 @@ def test_nothing_of_a_strangers_is_printed_raw(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err.strip("\n").isprintable()
 
 
-def test_nothing_of_a_study_is_printed_raw(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_of_a_study_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("optuna")
-    space = "space={algo.alpha: {low: 1.0, high: 2.0, log: false}}"
-    train = "train=[game=kuhn,algo=dcfr,budget=2,evaluate_every=1,checkpoint_every=1,figures=false]"
-    tune = ["tune", "out=u", space, train, "metric=exploitability", "trials=1"]
+    space = "search_space={algo.alpha: {low: 1.0, high: 2.0, log: false}}"
+    run = "game=kuhn,algo=dcfr,budget=2,evaluate_every=1,checkpoint_every=1,figures=false"
+    tune = ["tune", "out=u", space, f"train_overrides=[{run}]", "metric=exploitability", "trials=1"]
     assert code(*tune) == 0
     capsys.readouterr()
     with sqlite3.connect("u/study.db") as database:

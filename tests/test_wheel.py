@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the wheel was installed into, its dependencies being those of the tests."""
+    """Folder that the wheel was installed into, without its dependencies."""
     built, folder = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip"]
     quiet = ["--quiet", "--no-deps", "--disable-pip-version-check"]
@@ -33,7 +33,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(installed: Path, cwd: Path, *arguments: str) -> str:
-    """What the installed console script prints."""
+    """Run the installed console script; return its output."""
     command = [sys.executable, str(installed / "bin/poker-rl"), *arguments]
     # Before the checkout, which the tests may have installed as editable.
     environment = os.environ | {"PYTHONPATH": str(installed)}
@@ -61,61 +61,61 @@ def test_holds_all_of_conf_and_nothing_else(installed: Path, tmp_path: Path) -> 
     assert "leduc" in run(installed, tmp_path, "list", "game")
 
 
-def test_says_that_it_is_typed(installed: Path) -> None:
+def test_has_the_marker_of_typed_packages(installed: Path) -> None:
     assert (installed / "poker_rl" / "py.typed").read_bytes() == b""
 
 
-def needs(name: str) -> list[str]:
-    """What an installed package needs; of one that is not installed, nothing is known."""
+def list_requirements(name: str) -> list[str]:
+    """Return the requirements of a package, none if it is not installed."""
     try:
         return requires(name) or []
     except PackageNotFoundError:
         return []
 
 
-def pins(**environment: str) -> dict[str, str]:
-    """Return the version in constraints.txt of each package, for this Python or another one."""
+def read_pins(**environment: str) -> dict[str, str]:
+    """Return the version of each package in constraints.txt, for this Python or another."""
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     found = [Requirement(line) for line in lines if not line.startswith("#")]
-    chosen = [one for one in found if one.marker is None or one.marker.evaluate(environment)]
-    versions = {canonicalize_name(one.name): str(one.specifier)[2:] for one in chosen}
+    chosen = [pin for pin in found if pin.marker is None or pin.marker.evaluate(environment)]
+    versions = {canonicalize_name(pin.name): str(pin.specifier)[2:] for pin in chosen}
     assert len(versions) == len(chosen), "a package has two pins"
     return versions
 
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_pins_fit_every_python(python: str) -> None:
-    """Each package that pyproject.toml names has one pin there, and it is one of those allowed."""
+    """Each package of pyproject.toml has one pin, within the versions that it allows."""
     environment = {"python_version": python, "python_full_version": f"{python}.1"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11,<3.15"
     assert f"Programming Language :: Python :: {python}" in project["classifiers"]
-    pinned = pins(**environment)
+    pinned = read_pins(**environment)
     for line in chain(project["dependencies"], *project["optional-dependencies"].values()):
-        one = Requirement(line)
-        if one.marker is None or one.marker.evaluate(environment):
-            assert one.specifier.contains(pinned[canonicalize_name(one.name)], prereleases=True), (
-                one
-            )
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate(environment):
+            version = pinned[canonicalize_name(requirement.name)]
+            assert requirement.specifier.contains(version, prereleases=True), requirement
 
 
-def test_all_that_make_installs_is_pinned() -> None:
-    """Of torch's build for CUDA the libraries are left out: their versions are torch's matter.
+def test_all_packages_that_make_installs_are_pinned() -> None:
+    """The CUDA libraries of torch are left out, as torch pins them itself.
 
-    `make test` does not install the packages of `bench`. Where they are not there, the test looks
-    for their own pins only, and not for those of what they need.
+    `make test` does not install the packages of `bench`. Without them the test checks their own
+    pins, and not those of their requirements.
     """
-    pinned = pins().keys()
+    pinned = read_pins().keys()
     extras_of_make = ("", "bench", "dev", "joblib", "play", "ray", "slurm", "tune")
-    wanted, seen = [("poker-rl", extras_of_make)], set()
-    while wanted:
-        name, extras = wanted.pop()
+    pending, seen = [("poker-rl", extras_of_make)], set()
+    while pending:
+        name, extras = pending.pop()
         if name in seen:
             continue
         seen.add(name)
-        for line in needs(name):
-            one = Requirement(line)
-            asked = one.marker is None or any(one.marker.evaluate({"extra": x}) for x in extras)
-            if asked and not re.match(r"nvidia|cuda|triton", one.name):
-                wanted.append((canonicalize_name(one.name), ("", *one.extras)))
+        for line in list_requirements(name):
+            requirement = Requirement(line)
+            marker = requirement.marker
+            is_needed = marker is None or any(marker.evaluate({"extra": x}) for x in extras)
+            if is_needed and not re.match(r"nvidia|cuda|triton", requirement.name):
+                pending.append((canonicalize_name(requirement.name), ("", *requirement.extras)))
     assert seen - pinned == {"poker-rl"}

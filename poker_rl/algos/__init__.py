@@ -1,10 +1,10 @@
-"""The learners and solvers, a file each, which reads like the box of its paper.
+"""Learners and solvers, one module for each algorithm.
 
-Imports config, games, learning, nets and players. Learners import each other only where one builds
-on another, as fictitious self-play does on Q-learning.
+Imports config, games, learning, nets and players. An algorithm imports another one only if it
+builds on it: `nfsp`, for example, builds on `dqn`.
 """
 
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner, Progress
-from poker_rl.algos.load import build_algorithm, load_algorithm
+from poker_rl.algos.algorithm_loader import build_algorithm, load_algorithm
 
 __all__ = ["Algorithm", "NetworkLearner", "Progress", "build_algorithm", "load_algorithm"]

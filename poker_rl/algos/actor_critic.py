@@ -1,23 +1,21 @@
-"""All-action actor-critic with a critic that values every action and may see every card.
+"""All-action actor-critic with a perfect-information action-value critic.
 
-The policy gradient over all actions is that of mean actor-critic (arXiv:1709.00503); the critic
-is trained by expected SARSA with Retrace (arXiv:1606.02647) on the information state and the
-hidden cards (unbiased asymmetric critic, arXiv:2105.11674); the estimate of the advantages is
-doubly robust (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057); the policy is
-pulled towards uniform play by a decaying KL term (magnetic mirror descent, arXiv:2206.05825).
-An iteration:
+The algorithm is our own combination of published parts: the policy gradient over all actions of
+mean actor-critic (arXiv:1709.00503); a critic trained by expected SARSA with Retrace
+(arXiv:1606.02647) that may see the hidden cards (unbiased asymmetric critic, arXiv:2105.11674);
+doubly robust advantages (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057); a penalty
+on the KL to uniform play that decays (magnetic mirror descent, arXiv:2206.05825). Each iteration:
 
-    deal hands, each with one traverser, who mixes uniform play into its policy pi to get b
-    target   = r + E_pi Q(next) + lambda min(1, pi / b) (target(next) - Q(next, action))
-    A(a)     = Q(a) - E_pi Q,  with  d = (target - Q(x)) / b(x)  added at the action x taken
-               and pi(x) d taken from all
-    critic   : minimise  (Q(x) - target)^2
-    actor    : maximise  sum_a pi(a) A(a) - alpha KL(pi, uniform)
+    deal hands, each with one seat that explores, the traverser: its behavior policy b mixes uniform
+               play into the policy pi; the other seats play pi
+    target   = r + E_pi Q(next) + lambda min(1, pi / b) (target(next) - Q(next, next action))
+    A(a)     = Q(a) - E_pi Q - pi(x) d,  plus d if a is the action x taken,
+               with the correction d = (target - Q(x)) / b(x)
+    critic   : minimize  (Q(x) - target)^2
+    actor    : maximize  sum_a pi(a) A(a) - kl_uniform_coef KL(pi, uniform)
 
-Both learn from the traverser's decisions only: the others' are met by a traverser who explores, and
-their results are not those of the policy.
-
-The combination and its constants are our own.
+Both networks learn only from the traverser's decisions, since the other players' results depend on
+its exploration.
 """
 
 from __future__ import annotations
@@ -29,161 +27,202 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import OverDecisions
-from poker_rl.config.settings import Count, NonNegative, Positive, Probability, Refused
-from poker_rl.learning.advantages import doubly_robust
-from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.average import AverageSettings
-from poker_rl.learning.averages import Averages
-from poker_rl.learning.descent import descend, set_rates
-from poker_rl.learning.exact_average import ExactAverage
-from poker_rl.learning.rollout import Batch, Rows
-from poker_rl.nets.chances import masked_log_softmax, mean_over
+from poker_rl.config.schedules import ScheduleOverDecisions
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+)
+from poker_rl.learning.advantages import compute_doubly_robust
+from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
+from poker_rl.learning.averaging.average_policy import AveragePolicySettings
+from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
+from poker_rl.learning.averaging.policy_averages import PolicyAverages
+from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
+from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
+from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import mixed
+
+MIN_BEHAVIOR_PROB = 0.02  # lower bound of b(x) in the correction d
 
 
 @dataclass(kw_only=True)
-class ActorCritic(NetworkLearner, Seats):
-    """The learner; schedules count decisions, `alpha` is in the game's unit."""
+class ActorCritic(NetworkLearner, NetworkAssignment):
+    """All-action actor-critic learner; its schedules count the decisions of all instances."""
 
-    hands: Count
-    every_deal: bool
+    hands_per_iteration: PositiveInt
+    enumerate_deals: bool
     exploration: Probability
-    critic: Literal["own", "perfect_information"]
-    trace: Probability
-    alpha: OverDecisions
-    actor_lr: OverDecisions
-    critic_lr: OverDecisions
-    minibatches: Count
-    gradient_norm: Positive
-    reward_scale: Positive
-    least_probability: Probability
-    last_scale: NonNegative
-    weight_average: Probability
-    average: AverageSettings | None
-    average_exact: Count | None
+    critic_view: Literal["own", "perfect_information"]
+    retrace_lambda: Probability
+    kl_uniform_coef: ScheduleOverDecisions
+    actor_lr: ScheduleOverDecisions
+    critic_lr: ScheduleOverDecisions
+    minibatches: PositiveInt
+    max_grad_norm: PositiveFloat
+    reward_scale: PositiveFloat
+    output_init_scale: NonNegativeFloat
+    ema_decay: Probability
+    average_policy: AveragePolicySettings | None
+    exact_average_interval: PositiveInt | None
 
-    learnt: ClassVar = ("actor", "critic", "weight_average", "average")
-    own: ClassVar = ("agents", "memory")
+    warm_start_parts: ClassVar = ("actor", "critic", "weight_average", "average")
+    per_process_parts: ClassVar = ("agents", "buffer")
 
-    def __post_init__(self, given: Given) -> None:
-        if self.minibatches > self.hands:
-            raise Refused(f"minibatches: {self.minibatches:,} parts of {self.hands:,} hands")
-        hidden = self.critic == "perfect_information"
-        self._begin(Agents(given, self, tables=self.hands, hidden=hidden, key="hands"))
-        game = given.game
-        self._actor = self._agents.network(game.actions, self.last_scale)
-        self._critic = self._agents.critic(game.actions)
-        self._optimiser = torch.optim.Adam(
+    def __post_init__(self, context: LearnerContext) -> None:
+        if self.minibatches > self.hands_per_iteration:
+            raise ConfigError(
+                f"minibatches: {self.minibatches:,} parts of {self.hands_per_iteration:,} hands"
+            )
+        sees_hidden_cards = self.critic_view == "perfect_information"
+        self.set_agents(
+            Agents(
+                context,
+                self,
+                tables_per_instance=self.hands_per_iteration,
+                show_hidden_cards=sees_hidden_cards,
+                tables_key="hands_per_iteration",
+            )
+        )
+        game = context.game
+        self._actor = self.agents.build_network(game.action_count, self.output_init_scale)
+        self._critic = self.agents.build_critic(game.action_count)
+        self._optimizer = torch.optim.Adam(
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
             fused=True,
         )
-        self._averages = Averages(
-            self._agents,
+        self._averages = PolicyAverages(
+            self.agents,
             self._actor,
-            self.weight_average,
-            self.average,
-            last_scale=self.last_scale,
+            self.ema_decay,
+            self.average_policy,
+            output_init_scale=self.output_init_scale,
         )
-        self._exact = None
-        if self.average_exact is not None:
-            power = 0.0 if self.average is None else self.average.power
-            self._exact = ExactAverage(game, self.average_exact, power, self.instances)
-        turn, traverser = np.divmod(
-            np.arange(self.instances * self.hands), game.seats if given.opponent is None else 1
+        self._exact_average = None
+        if self.exact_average_interval is not None:
+            iteration_weight_power = (
+                0.0 if self.average_policy is None else self.average_policy.iteration_weight_power
+            )
+            self._exact_average = ExactAveragePolicy(
+                game, self.exact_average_interval, iteration_weight_power, self.instances
+            )
+        deal_number, traverser = np.divmod(
+            np.arange(self.instances * self.hands_per_iteration),
+            game.seats if context.opponent is None else 1,
         )
-        self._traverser = traverser  # [tables]
-        self._decks = None  # or [tables, dealt]
-        if self.every_deal:
-            turns = game.deal_count() * (game.seats if given.opponent is None else 1)
-            if self.hands % turns:
-                each = f"every deal of {game.name} to every traverser"
-                raise Refused(f"hands: {self.hands:,}; to deal {each}: a multiple of {turns:,}")
-            deals = game.deals()
-            self._decks = deals[turn % len(deals)]
-        self._unit = game.unit_chips
-        self._policies: list[np.ndarray] = []
+        self._traverser_of_table = traverser  # [tables]
+        self._decks = None  # cards to deal [tables, dealt]; None: random
+        if self.enumerate_deals:
+            traversals = game.count_deals() * (game.seats if context.opponent is None else 1)
+            if self.hands_per_iteration % traversals:
+                requirement = f"to deal every deal of {game.name} to every traverser"
+                raise ConfigError(
+                    f"hands_per_iteration: {self.hands_per_iteration:,}; {requirement}: a multiple"
+                    f" of {traversals:,}"
+                )
+            deals = game.list_deals()
+            self._decks = deals[deal_number % len(deals)]
+        self._unit_chips = game.unit_chips
+        self._recorded_policies: list[np.ndarray] = []
 
-    def _iterate(self) -> dict[str, float]:
-        """Play the hands of one iteration and take one pass over them with both networks."""
+    def run_iteration(self) -> dict[str, float]:
+        """Play the hands of one iteration and train both networks on them for one epoch."""
         iteration = self.progress.iterations + 1
-        if self._exact is not None:
-            player = self._agents.player(self._actor)
-            self._exact.add(player, range(self._agents.game.seats), iteration)
-        self._policies.clear()
-        batch = self._agents.rollout.play_out(self._act, self._decks)
-        nobody = np.zeros((0, self._agents.game.actions), np.float32)
-        policy = np.concatenate([nobody, *self._policies])  # [N, A]
-        traverses = batch.agent == self._traverser[batch.table]
-        metrics = self._fit(batch.alone(np.flatnonzero(traverses)), policy[traverses])
-        self._averages.weights.update(self._actor)
-        if (average := self._averages.play) is not None:
-            others = traverses if traverses.all() else ~traverses
-            metrics |= average.taught(batch, others, policy[others], iteration)
+        if self._exact_average is not None:
+            player = self.agents.build_player(self._actor)
+            self._exact_average.add(player, range(self.agents.game.seats), iteration)
+        self._recorded_policies.clear()
+        batch = self.agents.rollout.play_full_hands(self._choose_actions, self._decks)
+        empty_policy = np.zeros((0, self.agents.game.action_count), np.float32)
+        policy = np.concatenate([empty_policy, *self._recorded_policies])  # [N, A]
+        is_traverser = batch.agent == self._traverser_of_table[batch.table]
+        metrics = self._fit_networks(
+            batch.select_trajectories(np.flatnonzero(is_traverser)), policy[is_traverser]
+        )
+        self._averages.weight_ema.update(self._actor)
+        if (average_policy := self._averages.average_policy) is not None:
+            average_rows = is_traverser if is_traverser.all() else ~is_traverser
+            metrics |= average_policy.add_and_learn(
+                batch, average_rows, policy[average_rows], iteration
+            )
 
-        self._count(len(batch))
+        self.count_progress(len(batch))
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """See `Averages.players`; the exact average last, if it is asked for."""
-        critic = self._agents.kept(self._critic, self.reward_scale, of_actions=True)
-        players = self._averages.players(critic)
-        if self._exact is not None:
-            players["average_exact"] = self._exact.player()
+        """Return the average policy (if any), EMA and current policy, and the exact average."""
+        critic = self.agents.build_player_critic(self._critic, self.reward_scale, per_action=True)
+        players = self._averages.build_players(critic)
+        if self._exact_average is not None:
+            players["average_exact"] = self._exact_average.build_player()
         return players
 
-    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        policy = self._agents.policy(self._actor, rows)
-        self._policies.append(policy)
-        traverses = rows.agent == self._traverser[rows.table]
-        explores = self.exploration * traverses[:, None]
-        return self._agents.drawn(mixed(policy, rows.mask, explores))
+    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+        policy = self.agents.compute_probs(self._actor, rows)
+        self._recorded_policies.append(policy)
+        is_traverser = rows.agent == self._traverser_of_table[rows.table]
+        exploration_rate = self.exploration * is_traverser[:, None]
+        return self.agents.sample_from_probs(mix_with_uniform(policy, rows.mask, exploration_rate))
 
-    def _fit(self, batch: Batch, policy: np.ndarray) -> dict[str, float]:
-        """One pass over the traversers' decisions [N] and their policies [N, A]."""
-        seen, known = self._agents.inputs(batch)
-        copy = self._agents.tensor(batch.copy)
-        with self._agents.clock.networks(), torch.no_grad():
-            values = known.all(self._critic, copy).cpu().numpy()  # [N, A] in reward scales
-        target, advantage = doubly_robust(
-            batch, policy, values, self.trace, self.least_probability, self.reward_scale
+    def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
+        """Train for one epoch on the traversers' decisions [N] and their policies pi [N, A]."""
+        actor_inputs, critic_inputs = self.agents.build_actor_critic_inputs(batch)
+        replica = self.agents.to_tensor(batch.replica)
+        with self.agents.timer.time_networks(), torch.no_grad():
+            action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
+        target, advantage = compute_doubly_robust(
+            batch,
+            policy,
+            action_values,
+            self.retrace_lambda,
+            MIN_BEHAVIOR_PROB,
+            self.reward_scale,
         )
-        goals, gains = self._agents.tensor(target), self._agents.tensor(advantage)
-        actions, mask = self._agents.tensor(batch.action), self._agents.tensor(batch.mask)
-        spread = mask.sum(1).log()  # entropy of uniform play [N]
+        targets, advantages = self.agents.to_tensor(target), self.agents.to_tensor(advantage)
+        actions, mask = self.agents.to_tensor(batch.action), self.agents.to_tensor(batch.mask)
+        max_entropy = mask.sum(1).log()  # entropy of uniform play [N]
 
         step = self.progress.decisions
-        alpha = self.alpha.value(step)
-        set_rates(self._optimiser, self.actor_lr.value(step), self.critic_lr.value(step))
-        weight = alpha * self._unit / self.reward_scale
-        sums, updates = torch.zeros(3, device=self._agents.device), 0
-        every = np.arange(len(batch))
-        for rows, share in self._agents.minibatches(every, batch.copy, self.minibatches):
-            with self._agents.clock.networks():
-                q = known.some(self._critic, rows).gather(2, actions[rows][..., None])[..., 0]
-                error = (q - goals[rows]).square()  # [K, B]
-                log_pi = masked_log_softmax(seen.some(self._actor, rows), mask[rows])  # [K, B, A]
+        kl_coef = self.kl_uniform_coef.value(step)
+        set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
+        kl_weight = kl_coef * self._unit_chips / self.reward_scale
+        metric_sums, updates = torch.zeros(3, device=self.agents.device), 0
+        all_rows = np.arange(len(batch))
+        for rows, row_weight in self.agents.iterate_minibatches(
+            all_rows, batch.replica, self.minibatches
+        ):
+            with self.agents.timer.time_networks():
+                values = critic_inputs.forward_rows(self._critic, rows)  # [K, B, A]
+                q = values.gather(2, actions[rows][..., None])[..., 0]
+                critic_loss = (q - targets[rows]).square()  # [K, B]
+                logits = actor_inputs.forward_rows(self._actor, rows)
+                log_pi = masked_log_softmax(logits, mask[rows])  # [K, B, A]
                 pi = log_pi.exp()
-                entropy = -mean_over(pi, log_pi, mask[rows])
-                divergence = spread[rows] - entropy  # KL(pi, uniform) [K, B]
-                loss = weight * divergence - (pi * gains[rows]).sum(2)
-                told = (share * torch.stack([error, loss, entropy])).sum((1, 2))  # sums of means
-                descend(told[0] + told[1], self._optimiser, self._actor, self.gradient_norm)
-                sums += told.detach()
+                entropy = -masked_expectation(pi, log_pi, mask[rows])
+                divergence = max_entropy[rows] - entropy  # KL(pi, uniform) [K, B]
+                actor_loss = kl_weight * divergence - (pi * advantages[rows]).sum(2)
+                parts = torch.stack([critic_loss, actor_loss, entropy])
+                metrics = (row_weight * parts).sum((1, 2))  # replica means, summed over replicas
+                loss = metrics[0] + metrics[1]
+                take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
+                metric_sums += metrics.detach()
             updates += 1
         self.progress.updates += updates
-        told_means = (sums / (updates * self._agents.copies)).tolist()
+        metric_means = (metric_sums / (updates * self.agents.replicas)).tolist()
         return {
-            **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), told_means, strict=True)),
-            "schedule/alpha": alpha,
+            **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), metric_means, strict=True)),
+            "schedule/kl_uniform_coef": kl_coef,
         }
 
-    def _parts(self) -> dict[str, Stateful | None]:
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "actor": self._actor,
             "critic": self._critic,
-            "optimiser": self._optimiser,
-            **self._averages.parts(),
-            "average_exact": self._exact,
+            "optimizer": self._optimizer,
+            **self._averages.stateful_parts(),
+            "average_exact": self._exact_average,
         }

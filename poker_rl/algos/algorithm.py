@@ -1,4 +1,4 @@
-"""What an algorithm is to the training loop."""
+"""Interface between algorithms and the training loop, and the base class of network learners."""
 
 from __future__ import annotations
 
@@ -10,169 +10,172 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import torch
 
-from poker_rl.config.settings import Refused
-from poker_rl.learning import processes
-from poker_rl.learning.agents import Agents, Given
-from poker_rl.learning.average import AveragePolicy
-from poker_rl.learning.state_checks import MOST_ITEMS, check_range, load_optimiser
+from poker_rl.config.validation import ConfigError
+from poker_rl.learning.agents import Agents, LearnerContext
+from poker_rl.learning.averaging.average_policy import AveragePolicy
+from poker_rl.learning.distributed import collectives
+from poker_rl.learning.state_checks import MAX_COUNT, check_range, load_optimizer
 from poker_rl.players.player import Player
 
 
 @dataclass
 class Progress:
-    """Work done so far. The budget names one of these, and a curve is drawn over it.
+    """Counters of the work done so far; the setting `budget_unit` names the one that ends a run.
 
-    Every algorithm counts all four: a solver that passes through the whole tree counts its deals
-    as hands and its decision nodes as decisions; one that walks the public tree, where all hands
-    stand at a node together, its information sets.
+    A solver that sweeps the whole game tree counts deals as hands and decision nodes as decisions;
+    a solver on the public tree counts information sets as decisions.
     """
 
     hands: int = 0
     decisions: int = 0
-    updates: int = 0  # steps of an optimiser, or sweeps over the regrets
-    iterations: int = 0  # of the algorithm's own loop, as its docstring draws it
+    updates: int = 0  # optimizer steps, or sweeps over the regrets
+    iterations: int = 0  # calls of `Algorithm.learn`
 
     def state_dict(self) -> dict[str, Any]:
-        """The counters."""
+        """Return the counters by name."""
         return asdict(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on counting from these.
+        """Restore a `state_dict`.
 
         Raises:
-            ValueError: if one is no number that can be counted on from.
+            ValueError: if a counter is negative or too large.
         """
         counters = {name: state[name] for name in vars(self)}
-        check_range("progress", np.array([*counters.values()], np.int64), 0, MOST_ITEMS)
+        check_range("progress", np.array([*counters.values()], np.int64), 0, MAX_COUNT)
         vars(self).update(counters)
 
 
 class Stateful(Protocol):
-    """A part of a learner that is saved and resumed."""
+    """Part of a learner that is saved in checkpoints and restored from them."""
 
     def state_dict(self) -> dict[str, Any]:
-        """All of it, as tensors and plain values."""
+        """Return the whole state of the part, as tensors and plain values."""
 
     def load_state_dict(self, state: dict[str, Any]) -> Any:
-        """Go on where `state_dict` was taken."""
+        """Restore a `state_dict`."""
 
 
 class Algorithm(Protocol):
-    """A learner or solver.
+    """Learner or solver.
 
-    `players` and `state_dict` only look: calling them, or not, leaves the rest of the run as it
-    would have been to the last bit.
+    Calling `players` or `state_dict` leaves the rest of the run bitwise unchanged.
     """
 
     progress: Progress
 
     def learn(self) -> Mapping[str, float]:
-        """One unit of work; its metrics by TensorBoard tag ("loss/policy"), each of them finite."""
+        """Run one iteration; return finite metrics by TensorBoard tag, such as "loss/policy"."""
 
     def players(self) -> Mapping[str, Player]:
-        """Every policy to be evaluated, by name ("average", "current").
+        """Return the policies to evaluate by name, such as "average" and "current".
 
-        The first is the headline player: the one of them that is expected closest to an
-        equilibrium. It is the one meant where a run is named without a player.
+        The first is the headline player: the one expected to be closest to an equilibrium, and the
+        one that is used where only the run is named and no player of it.
         """
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything, counters and generators included, as tensors and plain values.
+        """Return the whole state, random generators included, as tensors and plain values.
 
-        Its floating tensors hold only finite numbers, memory not yet used among them.
+        All floating-point tensors must be finite.
         """
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
+        """Restore a `state_dict`; training then continues as if never interrupted, bit by bit."""
 
 
 @dataclass(kw_only=True)
 class NetworkLearner(ABC):
-    """What learners with networks have in common: agents, progress, and a state part by part.
+    """Base class of learners with networks.
 
-    A learner's fields are its YAML. Its `__post_init__` is handed what it is given, and calls
-    `_begin` before it makes anything else.
+    A subclass is a dataclass with `kw_only=True` whose fields are the keys of its YAML, and has
+
+    - `__post_init__(self, context)`: calls `set_agents(Agents(context, ...))`, then builds networks
+      with `agents.build_network` and optimizers,
+    - `run_iteration`: plays one batch and learns from it,
+    - `stateful_parts`: returns networks, optimizers and buffers for checkpoints,
+    - `players`: returns its policies, built with `Agents.build_players`,
+    - `warm_start_parts`: see below.
+
+    Attributes:
+        agents: plays at the tables, builds networks and players; see `Agents`.
+        progress: the counters; `run_iteration` calls `count_progress` and adds to `updates`.
+        warm_start_parts: names of the parts, such as networks and averages, that a warm start
+            copies from another run.
+        warm_start_sources: `_target_` of the other learner classes that a warm start can copy from.
+        per_process_parts: keys of the nested state whose values differ between the processes of a
+            run, such as tables and buffers; None: the learner does not support several processes.
     """
 
-    given: InitVar[Given]
-
-    # The names of the parts that hold what was learnt: networks and averages. A warm start takes
-    # these over from another run and begins all others afresh.
-    learnt: ClassVar[tuple[str, ...]]
-
-    # Other learners, by `_target_`, whose parts of these names a warm start may take over as well.
-    begins_with: ClassVar[tuple[str, ...]] = ()
-
-    # The names of the parts, and of parts of those, that each process of a run has of its own:
-    # tables, memories. All else is the same in all of them. None: it learns in one process.
-    own: ClassVar[tuple[str, ...] | None] = None
+    context: InitVar[LearnerContext]
+    warm_start_parts: ClassVar[tuple[str, ...]]
+    warm_start_sources: ClassVar[tuple[str, ...]] = ()
+    per_process_parts: ClassVar[tuple[str, ...] | None] = None
 
     @abstractmethod
-    def _iterate(self) -> dict[str, float]:
-        """Play and learn once, `_count` what was played, and the updates; what `learn` tells."""
+    def run_iteration(self) -> dict[str, float]:
+        """Play, learn, count progress and updates; return the metrics by TensorBoard tag."""
 
     @abstractmethod
-    def _parts(self) -> dict[str, Stateful | None]:
-        """What else has a state, by name; None where these settings make no such part."""
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
 
-    def own_steps(self) -> dict[str, int]:
-        """Gradient steps so far that a step size counts by itself, by the key of its setting."""
-        average = self._parts().get("average")
-        return {"average.lr": average.updates} if isinstance(average, AveragePolicy) else {}
+    def get_lr_schedule_steps(self) -> dict[str, int]:
+        """Return gradient steps by setting, for learning rates that count one network's steps."""
+        average = self.stateful_parts().get("average")
+        return {"average_policy.lr": average.updates} if isinstance(average, AveragePolicy) else {}
 
-    def _begin(self, agents: Agents) -> None:
-        self.progress, self._agents = Progress(), agents
+    def set_agents(self, agents: Agents) -> None:
+        """Set `agents`, and `progress` to zero."""
+        self.progress, self.agents = Progress(), agents
 
     def learn(self) -> dict[str, float]:
-        """One iteration, as the docstring of the learner's module draws it; its metrics."""
-        clock = self._agents.clock
-        clock.start()
-        self._dealt = self._agents.rollout.hands
-        metrics = self._iterate()
+        """Run one iteration; return its metrics and time shares, averaged over the processes."""
+        timer = self.agents.timer
+        timer.start()
+        self._hands_before = self.agents.rollout.hands_played
+        metrics = self.run_iteration()
         self.progress.iterations += 1
-        metrics |= {"time/outside_networks": clock.outside_networks()}
-        if self._agents.workers > 1:
-            metrics |= {"time/communication": clock.communication()}
-        return processes.means(metrics)
+        metrics |= {"time/outside_networks": timer.fraction_outside_networks()}
+        if self.agents.workers > 1:
+            metrics |= {"time/communication": timer.fraction_communicating()}
+        return collectives.average_metrics(metrics)
 
-    def _count(self, decisions: int) -> None:
-        """Count the decisions and hands of this iteration, those of all processes."""
-        hands = self._agents.rollout.hands - self._dealt
-        hands, decisions = processes.totals(hands, decisions)
+    def count_progress(self, decisions: int) -> None:
+        """Add the iteration's finished hands and `decisions`, both summed over processes."""
+        hands = self.agents.rollout.hands_played - self._hands_before
+        hands, decisions = collectives.sum_over_processes(hands, decisions)
         self.progress.hands += hands
         self.progress.decisions += decisions
 
-    def _all_parts(self) -> dict[str, Stateful]:
-        parts = {"progress": self.progress, "agents": self._agents, **self._parts()}
+    def _all_stateful_parts(self) -> dict[str, Stateful]:
+        parts = {"progress": self.progress, "agents": self.agents, **self.stateful_parts()}
         return {name: part for name, part in parts.items() if part is not None}
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of each part, by name."""
-        return {name: part.state_dict() for name, part in self._all_parts().items()}
+        """Return the state of each part by name."""
+        return {name: part.state_dict() for name, part in self._all_stateful_parts().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
-        for name, part in self._all_parts().items():
+        """Restore a `state_dict`; training then continues as if never interrupted, bit by bit."""
+        for name, part in self._all_stateful_parts().items():
             if isinstance(part, torch.optim.Optimizer):
-                load_optimiser(part, state[name])
+                load_optimizer(part, state[name])
             else:
                 part.load_state_dict(state[name])
 
-    def take_over(self, state: dict[str, Any]) -> None:
-        """Begin with what the learner that `state_dict` was taken of has learnt.
-
-        Its earlier selves are met again, where both learners have some.
+    def warm_start(self, state: dict[str, Any]) -> None:
+        """Copy `warm_start_parts`, and an opponent pool if both have one, from another run's state.
 
         Raises:
-            Refused, RuntimeError: if a part does not fit.
+            ConfigError, RuntimeError: if a part is missing or has other shapes.
         """
-        parts = self._all_parts()
-        for name in self.learnt:
+        parts = self._all_stateful_parts()
+        for name in self.warm_start_parts:
             if (name in parts) != (name in state):
                 has, lacks = ("this", "that") if name in parts else ("that", "this")
-                raise Refused(f"{name}: {has} learner has one, {lacks} has none")
-        for name in (*self.learnt, "selves"):
+                raise ConfigError(f"{name}: {has} learner has one, {lacks} has none")
+        for name in (*self.warm_start_parts, "opponent_pool"):
             if name in parts and name in state:
-                # Of a network all is learnt; a part with more to it says what of it is.
-                take_over = getattr(parts[name], "take_over", parts[name].load_state_dict)
-                take_over(state[name])
+                load_part = getattr(parts[name], "warm_start", parts[name].load_state_dict)
+                load_part(state[name])

@@ -1,39 +1,38 @@
-"""Actor-critic for six players: the actor sees its own cards, the critic all of them.
+"""APU and Dual-APU: off-policy actor-critics with a perfect-information critic for many players.
 
-APU and Dual-APU are the method of Shi and others for six-player limit hold'em
-(doi:10.3390/e24060774; docs/results/apu.md). Each of its agents is an actor and a critic;
-there are four ways of who learns:
+The method of Shi et al. for six-player limit hold'em (doi:10.3390/e24060774; docs/results/apu.md).
+The actor sees the player's own cards, the critic all cards. The variants differ in who learns:
 
-    apu            an actor-critic an agent, one of which learns at a time
-    dual_apu       one learner; a copy of its actor, renewed every so often, plays for the others
-    apu_ctrl       an actor-critic an agent, and all learn at once
-    dual_apu_ctrl  one actor-critic plays and learns for all
+    apu            an actor-critic per agent; one agent learns at a time
+    dual_apu       one agent learns; a periodically updated copy of its actor plays the other seats
+    apu_ctrl       an actor-critic per agent; all learn at once
+    dual_apu_ctrl  one actor-critic plays and learns in all seats
 
-An iteration:
+Each iteration:
 
-    play `episodes` of them, in a share of the iterations one agent alone against `earlier` selves
-        of all the others: who learns now takes with chance epsilon any legal action, else samples
-        pi(s); the others sample theirs
-    put (w, a, r, w') of each decision of those who `remember` into their own memory; w is the table
-        with all its cards, s what its player sees of it, w' the table at his next decision in the
-        hand
-    for each update due:
-        y = r + gamma sum_a' pi'(a' | s') Q'(w', a'), r alone where the hand ended
-        minimise  (Q(w, a) - y)^2 - sum_a pi(a | s) Q(w, a)  on a batch, the second in pi alone
-            less `entropy` times the entropy of pi(s); its published weight is 0
-        move the target networks pi', Q' by `soft_target` towards pi, Q
-    where there is a `weight_average`, let that of the actors keep so much of itself
+    play `episodes_per_iteration` episodes, each of as many hands as the game has seats; learning
+        agents play a random action with probability epsilon, and else sample from pi(s); the other
+        agents always sample from their policy; in a share of the iterations, one agent learns and
+        a snapshot from the opponent pool plays the other seats
+    add the transition (w, a, r, w') of each decision selected by `store_decisions_of` to the replay
+        buffer of the agent's learner: w is the table with all cards, s the player's view of it,
+        w' the table at the player's next decision
+    for each gradient step due:
+        y = r + gamma sum_a' pi'(a' | s') Q'(w', a'),  or r alone if the hand ended
+        critic Q: minimize  (Q(w, a) - y)^2
+        actor pi: minimize  - sum_a pi(a | s) Q(w, a) - entropy_coef H(pi(s))
+        Polyak update of the target networks pi', Q' by `tau`
+    update the EMA of the actors if `ema_decay` > 0
 
-The published reward of a decision is minus the chips put in with it, and at the end of a hand the
-square of the pot's share won, in units of `reward_unit`: squared, a share of more than one unit is
-worth more than its chips, a smaller one less. `reward_power` stands in the place of the 2: with 1
-a hand's rewards add up to the chips won, and to the blinds put in, which no decision pays.
-`payoff` is the chips won, at the end of the hand.
+The published reward of a decision is minus the chips put in plus, at the end of the hand, the
+square of the chips taken from the pot, in units of `reward_unit`; `reward_power` replaces the
+square. With power 1, the rewards of a hand add up to the chips won plus the blind posted. With
+`reward_type: payoff`, the reward is the chips won, at the end of the hand.
 
-An episode is as many hands as the game has seats. Deviations: the seats are drawn for each hand,
-where the published button goes round; episodes are played side by side; odd chips of a split pot
-belong to the shares. Nothing is learnt before a learner has a batch of transitions, and what would
-have been is not made up for.
+Differences: seats are sampled for each hand, where the published button rotates; episodes are
+played in parallel; a share of a split pot includes the odd chips that its player gets; learning
+starts when a learner has a batch of transitions; the entropy bonus, EMA, opponent pool and
+`reward_power` are ours.
 """
 
 from __future__ import annotations
@@ -48,315 +47,346 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import Over, OverOwnSteps, Schedule
-from poker_rl.config.settings import (
-    Count,
-    NonNegative,
-    Passes,
-    Positive,
+from poker_rl.config.schedules import Schedule, ScheduleOverOwnSteps, StepUnit
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeFloat,
+    PassCount,
+    PositiveFloat,
+    PositiveInt,
+    PositiveShare,
     Probability,
-    Refused,
-    Share,
 )
-from poker_rl.games.poker.game import PokerGame
-from poker_rl.games.poker.hands import Hands
-from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.earlier import EarlierSelves, EarlierSettings
-from poker_rl.learning.hand_memory import HandMemory
-from poker_rl.learning.rollout import ENDED, Batch, Rows
-from poker_rl.learning.soft_targets import Learner
-from poker_rl.nets.chances import masked_log_softmax, masked_softmax, mean_over
-from poker_rl.nets.copies import part, repeated
-from poker_rl.nets.weight_average import WeightAverage
+from poker_rl.games.poker.hand_packer import HandPacker
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
+from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
+from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
+from poker_rl.learning.rollout import HAND_ENDED, PendingDecisions, RolloutBatch
+from poker_rl.learning.target_networks import TargetNetworkLearner
+from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
+from poker_rl.nets.replicas import expand_replicas, view_replicas
+from poker_rl.nets.weight_ema import WeightEMA
+from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import mixed
 
 
 @dataclass(kw_only=True)
 class APU(NetworkLearner):
-    """The learner; `progress.updates` are gradient steps, whoever takes them.
+    """APU and Dual-APU learner; `progress.updates` counts the gradient steps of all agents.
 
     Raises:
-        Refused: if the game keeps no actions or has antes by seat where the reward is of chips put
-            in, a period is no whole number of iterations, or there
-            is an opponent where several agents are to learn.
+        ConfigError: if the game's tables do not record actions, the published reward is used with
+            antes that differ by seat, a period is not a whole number of iterations, or several
+            agents would learn against a fixed opponent.
     """
 
-    update: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
-    episodes: Count
-    updates: Passes
-    training_period: Count
-    agent_period: Count
-    update_period: Count
-    batch: Count
-    replay: Count
+    variant: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
+    episodes_per_iteration: PositiveInt
+    gradient_steps: PassCount
+    training_period: PositiveInt
+    agent_switch_period: PositiveInt
+    actor_copy_period: PositiveInt
+    batch_size: PositiveInt
+    replay_capacity: PositiveInt
     gamma: Probability
-    epsilon: Annotated[Schedule, Over("episodes")]
-    actor_lr: OverOwnSteps
-    critic_lr: OverOwnSteps
-    entropy: OverOwnSteps
-    soft_target: Share
-    last_scale: NonNegative
-    remember: Literal["all", "learner"]
-    weight_average: Probability
-    earlier: EarlierSettings
-    reward: Literal["published", "payoff"]
-    reward_power: Positive
-    reward_unit: Positive
-    reward_scale: Positive
+    epsilon: Annotated[Schedule, StepUnit("episodes")]
+    actor_lr: ScheduleOverOwnSteps
+    critic_lr: ScheduleOverOwnSteps
+    entropy_coef: ScheduleOverOwnSteps
+    tau: PositiveShare
+    output_init_scale: NonNegativeFloat
+    store_decisions_of: Literal["all", "learner"]
+    ema_decay: Probability
+    opponent_pool: OpponentPoolSettings
+    reward_type: Literal["published", "payoff"]
+    reward_power: PositiveFloat
+    reward_unit: PositiveFloat
+    reward_scale: PositiveFloat
 
-    learnt: ClassVar = ("actor", "critic", "target_actor", "target_critic", "weight_average")
-    own: ClassVar = ("agents", "memory", "selves")
+    warm_start_parts: ClassVar = (
+        "actor",
+        "critic",
+        "target_actor",
+        "target_critic",
+        "weight_average",
+    )
+    per_process_parts: ClassVar = ("agents", "buffer", "opponent_pool")
 
-    def __post_init__(self, given: Given) -> None:
-        self._refuse(given)
-        game = given.game
-        self._hands = Hands(game)
-        if self.reward == "published" and isinstance(game, PokerGame) and any(game.dead_antes):
-            raise Refused("reward: published needs antes that are equal; allowed here: payoff")
-        self._episode = game.seats  # hands
-        self._unit = game.unit_chips * self.reward_unit
-        many = self.update in ("apu", "apu_ctrl")
-        seats = Seats(members="agent" if many else "shared", instances=1, seating="shuffled")
-        tables = self.episodes * game.seats
-        self._begin(Agents(given, seats, tables=tables, hidden=True, key="episodes"))
+    def __post_init__(self, context: LearnerContext) -> None:
+        self._check_settings(context)
+        game = context.game
+        self._hand_packer = HandPacker(game)
+        if self.reward_type == "published" and isinstance(game, PokerGame) and any(game.dead_antes):
+            raise ConfigError(
+                "reward_type: published needs antes that are equal; allowed here: payoff"
+            )
+        self._hands_per_episode = game.seats
+        self._unit_chips = game.unit_chips * self.reward_unit
+        has_many_learners = self.variant in ("apu", "apu_ctrl")
+        assignment = NetworkAssignment(
+            network_sharing="per_agent" if has_many_learners else "shared",
+            instances=1,
+            seating="shuffled",
+        )
+        tables = self.episodes_per_iteration * game.seats
+        self.set_agents(
+            Agents(
+                context,
+                assignment,
+                tables_per_instance=tables,
+                show_hidden_cards=True,
+                tables_key="episodes_per_iteration",
+            )
+        )
         networks = [
-            self._agents.network(game.actions, self.last_scale),
-            self._agents.critic(game.actions, self.last_scale),
+            self.agents.build_network(game.action_count, self.output_init_scale),
+            self.agents.build_critic(game.action_count, self.output_init_scale),
         ]
         networks += deepcopy(networks)
         names = ("actor", "critic", "target_actor", "target_critic")
         self._networks = dict(zip(names, networks, strict=True))
         self._actor = networks[0]
-        self._learners = self._each_with_memory()
-        self._others: nn.Module | None = None  # the copy of the actor
-        if self.update == "dual_apu":
-            self._others = deepcopy(self._actor).requires_grad_(False)
-        self._weight_average: WeightAverage | None = None
-        if self.weight_average:
-            self._weight_average = WeightAverage(self._actor, self.weight_average)
-        self._selves: EarlierSelves | None = None
-        if self.earlier.share:
-            self._selves = EarlierSelves(self.earlier, self._agents, self._actor)
-        self._playing = self._others  # in this iteration, the actor of those who do not learn
-        self._learning = np.full(game.seats, True)  # which agents learn in it
-        self._seen: list[np.ndarray] = []  # of this iteration's rows: moves and chips paid, [B, 2]
+        self._learners = self._build_learners()
+        self._copied_actor: nn.Module | None = None  # of dual_apu
+        if self.variant == "dual_apu":
+            self._copied_actor = deepcopy(self._actor).requires_grad_(False)
+        self._weight_ema: WeightEMA | None = None
+        if self.ema_decay:
+            self._weight_ema = WeightEMA(self._actor, self.ema_decay)
+        self._opponent_pool: OpponentPool | None = None
+        if self.opponent_pool.play_prob:
+            self._opponent_pool = OpponentPool(self.opponent_pool, self.agents, self._actor)
+        # These three are set in each iteration: the actor of the agents that do not learn (None:
+        # `_actor`), which agents learn, and, for each step of play, the number of moves before each
+        # decision and the chips that its player has put in [B, 2].
+        self._other_actor = self._copied_actor
+        self._is_learning = np.full(game.seats, True)
+        self._moves_and_paid: list[np.ndarray] = []
 
-    def _refuse(self, given: Given) -> None:
-        """Refuse an opponent for several agents, and a period of no whole number of iterations."""
-        if given.opponent is not None and self.update != "dual_apu_ctrl":
-            raise Refused(f"update: {self.update} plays itself; with an opponent: dual_apu_ctrl")
-        if given.opponent is not None and self.earlier.share:
-            raise Refused("earlier.share: needs self-play; with an opponent: 0")
-        period = {"apu": "agent_period", "dual_apu": "update_period"}.get(self.update)
-        at_once = self.episodes * given.workers
-        if period is not None and getattr(self, period) % at_once:
-            whole = f"{period}, {getattr(self, period)}"
-            raise Refused(f"episodes: {at_once} at once do not divide {whole}")
-
-    def _each_with_memory(self) -> list[Learner]:
-        """Those who learn at the same time as one learner: in `apu` each agent, else all."""
-        learners: list[Learner] = []
-        copies = self._agents.copies
-        together = 1 if self.update == "apu" else copies
-        for first in range(0, copies, together):
-            memory = HandMemory(
-                self._hands,
-                self._agents,
-                "replay",
-                self.replay,
-                copies=together,
-                beside=[learner.memory for learner in learners],
+    def _check_settings(self, context: LearnerContext) -> None:
+        """Check that the variant suits the opponent, and that iterations divide its period."""
+        if context.opponent is not None and self.variant != "dual_apu_ctrl":
+            raise ConfigError(
+                f"variant: {self.variant} plays itself; with an opponent: dual_apu_ctrl"
             )
-            memory.demand_batch("batch", self.batch)
-            memory.demand_full("batch", self.batch)
-            own = slice(first, first + together)
-            networks = [part(network, own) for network in self._networks.values()]
-            learners.append(Learner(own, networks, memory))
+        if context.opponent is not None and self.opponent_pool.play_prob:
+            raise ConfigError("opponent_pool.play_prob: needs self-play; with an opponent: 0")
+        period = {"apu": "agent_switch_period", "dual_apu": "actor_copy_period"}.get(self.variant)
+        episodes_at_once = self.episodes_per_iteration * context.workers
+        if period is not None and getattr(self, period) % episodes_at_once:
+            problem = f"{episodes_at_once} at once do not divide {period}, {getattr(self, period)}"
+            raise ConfigError(f"episodes_per_iteration: {problem}")
+
+    def _build_learners(self) -> list[TargetNetworkLearner]:
+        """Build one learner for each agent in `apu`, else one for all agents."""
+        learners: list[TargetNetworkLearner] = []
+        replicas = self.agents.replicas
+        replicas_per_learner = 1 if self.variant == "apu" else replicas
+        for first in range(0, replicas, replicas_per_learner):
+            buffer = HandReplayBuffer(
+                self._hand_packer,
+                self.agents,
+                "replay_capacity",
+                self.replay_capacity,
+                replicas=replicas_per_learner,
+                other_buffers=[learner.buffer for learner in learners],
+            )
+            buffer.check_batch_memory("batch_size", self.batch_size)
+            buffer.check_capacity("batch_size", self.batch_size)
+            replica_slice = slice(first, first + replicas_per_learner)
+            networks = [
+                view_replicas(network, replica_slice) for network in self._networks.values()
+            ]
+            learners.append(TargetNetworkLearner(replica_slice, networks, buffer))
         return learners
 
-    def _iterate(self) -> dict[str, float]:
-        """Play some episodes and make the updates that are due."""
-        self._seen.clear()
-        self._epsilon = self.epsilon.value(self.progress.hands // self._episode)
-        self._playing = self._others
-        if self._selves is not None:
-            self._selves.renew(self.progress.iterations)
-            if self._selves.play():
-                self._playing = self._selves.module
-        learner = self._learner
-        together = self.update in ("apu_ctrl", "dual_apu_ctrl")
-        self._learning[:] = together and self._playing is None
-        self._learning[self._turn % self._agents.copies] = True
-        due = -self._updates_by(self.progress.hands)
-        batch = self._agents.rollout.play_out(self._act)
-        self._remember(batch, self._learners if self.remember == "all" else [learner])
-        self._count(len(batch))
-        due += self._updates_by(self.progress.hands)
-        told = []
-        if learner.memory.fewest >= self.batch:
-            told = [self._update(learner) for _ in range(due)]
-        if self._others is not None and not self._before(self.update_period):
-            self._renew_others(self._others)
-        if self._weight_average is not None:
-            self._weight_average.update(self._actor)
-        self.progress.updates += len(told)
-        return self._metrics(told, learner)
+    def run_iteration(self) -> dict[str, float]:
+        """Play `episodes_per_iteration` episodes and take the gradient steps that are due."""
+        self._moves_and_paid.clear()
+        self._epsilon = self.epsilon.value(self.progress.hands // self._hands_per_episode)
+        self._other_actor = self._copied_actor
+        if self._opponent_pool is not None:
+            self._opponent_pool.update(self.progress.iterations)
+            if self._opponent_pool.sample_opponent_plays():
+                self._other_actor = self._opponent_pool.opponent_network
+        learner = self._current_learner
+        all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
+        self._is_learning[:] = all_learn and self._other_actor is None
+        self._is_learning[self._agent_periods_done % self.agents.replicas] = True
+        updates_due = -self._total_updates_due(self.progress.hands)
+        batch = self.agents.rollout.play_full_hands(self._choose_actions)
+        learners = self._learners if self.store_decisions_of == "all" else [learner]
+        self._store_transitions(batch, learners)
+        self.count_progress(len(batch))
+        updates_due += self._total_updates_due(self.progress.hands)
+        step_metrics = []
+        if learner.buffer.min_size >= self.batch_size:
+            step_metrics = [self._update_networks(learner) for _ in range(updates_due)]
+        is_period_over = not self.progress.hands % (
+            self.actor_copy_period * self._hands_per_episode
+        )
+        if self._copied_actor is not None and is_period_over:
+            self._sync_copied_actor(self._copied_actor)
+        if self._weight_ema is not None:
+            self._weight_ema.update(self._actor)
+        self.progress.updates += len(step_metrics)
+        return self._compute_metrics(step_metrics, learner)
 
     def players(self) -> dict[str, Player]:
-        """The actors, each alone in any seat: six copies where there is one an agent.
+        """Return the EMA and the current actors; each actor is an instance that plays any seat."""
+        modules = {"current": self._actor}
+        if self._weight_ema is not None:
+            modules = {"weight_average": self._weight_ema.module, **modules}
+        return {name: self.agents.build_per_replica_player(m) for name, m in modules.items()}
 
-        The average of their weights comes first, where there is one.
-        """
-        players: dict[str, Player] = {"current": self._agents.each(self._actor)}
-        if self._weight_average is None:
-            return players
-        return {"weight_average": self._agents.each(self._weight_average.module), **players}
-
-    def own_steps(self) -> dict[str, int]:
-        """Those of the learner that has taken the fewest."""
+    def get_lr_schedule_steps(self) -> dict[str, int]:
+        """Return the smallest number of gradient steps of any learner, for both networks."""
         fewest = min(learner.updates for learner in self._learners)
         return {"actor_lr": fewest, "critic_lr": fewest}
 
-    def take_over(self, state: dict[str, Any]) -> None:
-        """Begin with what another learner has learnt, whichever of the four ways it learnt by.
-
-        If that is one actor-critic, each agent's begins as a copy of it.
+    def warm_start(self, state: dict[str, Any]) -> None:
+        """Copy networks from a run of any variant; a single actor-critic is copied to each agent.
 
         Raises:
-            Refused, RuntimeError: if a part does not fit.
+            ConfigError, RuntimeError: if a part is missing or has other shapes.
         """
-        learnt = {name: state[name] for name in self.learnt if name in state}
-        copies = self._agents.copies
-        super().take_over(state | {name: repeated(one, copies) for name, one in learnt.items()})
-        if self._others is not None:
-            self._renew_others(self._others)
+        learned_parts = {name: state[name] for name in self.warm_start_parts if name in state}
+        replicas = self.agents.replicas
+        super().warm_start(
+            state
+            | {name: expand_replicas(weights, replicas) for name, weights in learned_parts.items()}
+        )
+        if self._copied_actor is not None:
+            self._sync_copied_actor(self._copied_actor)
 
     @property
-    def _turn(self) -> int:
-        """Periods of an agent that are over: whose turn it is where one alone learns."""
-        return self.progress.hands // (self.agent_period * self._episode)
+    def _agent_periods_done(self) -> int:
+        """Number of periods of `agent_switch_period` episodes so far; it selects who learns."""
+        return self.progress.hands // (self.agent_switch_period * self._hands_per_episode)
 
     @property
-    def _learner(self) -> Learner:
-        """Who learns in the hands that come next."""
-        return self._learners[self._turn % len(self._learners)]
+    def _current_learner(self) -> TargetNetworkLearner:
+        """The learner that takes gradient steps in this iteration."""
+        return self._learners[self._agent_periods_done % len(self._learners)]
 
-    def _before(self, period: int) -> int:
-        """Hands since a period of so many episodes was over."""
-        return self.progress.hands % (period * self._episode)
+    def _total_updates_due(self, hands: int) -> int:
+        """Return the gradient steps due in each process after `hands` hands of all processes."""
+        period = self.training_period * self._hands_per_episode * self.agents.workers
+        return hands * self.gradient_steps // period
 
-    def _updates_by(self, hands: int) -> int:
-        period = self.training_period * self._episode * self._agents.workers
-        return hands * self.updates // period  # of each process, on the average
-
-    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        learns = self._learning[rows.agent]
-        if self._playing is None:
-            policy = self._agents.policy(self._actor, rows)
+    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+        is_learner = self._is_learning[rows.agent]
+        if self._other_actor is None:
+            policy = self.agents.compute_probs(self._actor, rows)
         else:
             policy = np.empty(rows.mask.shape, np.float32)
-            for actor, own in ((self._actor, learns), (self._playing, ~learns)):
-                if own.any():
-                    policy[own] = self._agents.policy(actor, rows.pick(own))
-        explores = self._epsilon * learns[:, None]
+            for actor, part in ((self._actor, is_learner), (self._other_actor, ~is_learner)):
+                if part.any():
+                    policy[part] = self.agents.compute_probs(actor, rows.select_rows(part))
+        exploration_rate = self._epsilon * is_learner[:, None]
         tables = rows.tables.records
-        paid = tables["paid"][rows.table, rows.seat]
-        self._seen.append(np.stack([tables["moves"][rows.table], paid], 1, dtype=np.int64))
-        return self._agents.drawn(mixed(policy, rows.mask, explores))
+        moves, paid = tables["moves"][rows.table], tables["paid"][rows.table, rows.seat]
+        self._moves_and_paid.append(np.stack([moves, paid], 1, dtype=np.int64))
+        return self.agents.sample_from_probs(mix_with_uniform(policy, rows.mask, exploration_rate))
 
-    def _remember(self, batch: Batch, learners: Sequence[Learner]) -> None:
-        """Keep decisions in hands that are over: each learner's own."""
-        records = self._agents.rollout.tables.records
-        moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._seen]).T  # [N]
-        ended = batch.next == ENDED
-        end = records["moves"][batch.table]
-        if self.reward == "published":
-            reward = published(batch, paid, records["paid"], self._unit, self.reward_power)
+    def _store_transitions(
+        self, batch: RolloutBatch, learners: Sequence[TargetNetworkLearner]
+    ) -> None:
+        """Add the decisions of a batch of finished hands to the buffers of these learners."""
+        records = self.agents.rollout.tables.records
+        moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._moves_and_paid]).T  # [N]
+        ended = batch.next_row == HAND_ENDED
+        final_moves = records["moves"][batch.table]
+        if self.reward_type == "published":
+            reward = compute_published_rewards(
+                batch, paid, records["paid"], self._unit_chips, self.reward_power
+            )
         else:
-            reward = batch.reward / self._unit
-        hands = self._hands.pack(records)
+            reward = batch.reward / self._unit_chips
+        hands = self._hand_packer.pack(records)
         for learner in learners:
-            owned = learner.owns(batch.copy)
-            if self.remember == "learner":
-                owned &= self._learning[batch.agent]
-            own = np.flatnonzero(owned)
-            learner.memory.add(
-                batch.copy[own] - learner.copies.start,
-                hand=hands[batch.table[own]],
-                moves=moves[own],
-                next=np.where(ended, end, moves[batch.next])[own],
-                reward=(reward / self.reward_scale)[own],
+            is_owned = learner.is_owned(batch.replica)
+            if self.store_decisions_of == "learner":
+                is_owned &= self._is_learning[batch.agent]
+            owned_rows = np.flatnonzero(is_owned)
+            learner.buffer.add(
+                batch.replica[owned_rows] - learner.replicas.start,
+                hand=hands[batch.table[owned_rows]],
+                moves=moves[owned_rows],
+                next=np.where(ended, final_moves, moves[batch.next_row])[owned_rows],
+                reward=(reward / self.reward_scale)[owned_rows],
             )
 
-    def _update(self, learner: Learner) -> Tensor:
-        """One gradient step; the sums over copies of critic's and actor's loss and entropy."""
-        told = self._losses(learner)
-        with self._agents.clock.networks():
+    def _update_networks(self, learner: TargetNetworkLearner) -> Tensor:
+        """Take one gradient step and update the target networks; return the losses and entropy."""
+        metrics = self._compute_losses(learner)
+        with self.agents.timer.time_networks():
             step = learner.updates
-            loss = told[0] + told[1] - self.entropy.value(step) * told[2]
+            loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
             learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
-            learner.follow(self.soft_target)
-        return told.detach()
+            learner.update_targets(self.tau)
+        return metrics.detach()
 
-    def _losses(self, learner: Learner) -> Tensor:
-        """The critic's loss, the actor's and its entropy on a batch, sums over the copies, [3]."""
-        now = learner.memory.transitions(self.batch)
+    def _compute_losses(self, learner: TargetNetworkLearner) -> Tensor:
+        """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
+        transitions = learner.buffer.sample_transitions(self.batch_size)
         actor, critic, target_actor, target_critic = learner.networks
-        with self._agents.clock.networks():
+        with self.agents.timer.time_networks():
             with torch.no_grad():
-                pi = masked_softmax(target_actor(now.seen_next), now.legal_next)
-                after = (pi * target_critic(now.known_next)).sum(2)
-                goal = now.reward + self.gamma * now.goes_on * after
-            q = critic(now.known)  # [K, B, A]
-            error = (q.gather(2, now.action[..., None])[..., 0] - goal).square()
-            log_pi = masked_log_softmax(actor(now.seen), now.legal)
+                next_logits = target_actor(transitions.next_observation)
+                pi = masked_softmax(next_logits, transitions.next_legal_mask)
+                next_value = (pi * target_critic(transitions.next_critic_input)).sum(2)
+                td_target = transitions.reward + self.gamma * transitions.not_done * next_value
+            q = critic(transitions.critic_input)  # [K, B, A]
+            critic_loss = (q.gather(2, transitions.action[..., None])[..., 0] - td_target).square()
+            log_pi = masked_log_softmax(actor(transitions.observation), transitions.legal_mask)
             pi = log_pi.exp()
-            entropy = -mean_over(pi, log_pi, now.legal)
-            parts = torch.stack([error, -(pi * q.detach()).sum(2), entropy])
+            entropy = -masked_expectation(pi, log_pi, transitions.legal_mask)
+            parts = torch.stack([critic_loss, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
 
     @torch.no_grad()
-    def _renew_others(self, others: nn.Module) -> None:
-        torch._foreach_copy_(list(others.parameters()), list(self._actor.parameters()))
+    def _sync_copied_actor(self, copied_actor: nn.Module) -> None:
+        torch._foreach_copy_(list(copied_actor.parameters()), list(self._actor.parameters()))
 
-    def _metrics(self, told: list[Tensor], learner: Learner) -> dict[str, float]:
-        metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.memory.fill}
-        if told:
+    def _compute_metrics(
+        self, step_metrics: list[Tensor], learner: TargetNetworkLearner
+    ) -> dict[str, float]:
+        metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.buffer.fill_fraction}
+        if step_metrics:
             names = ("loss/critic", "loss/actor", "policy/entropy")
-            means = torch.stack(told).mean(0) / learner.memory.copies
+            means = torch.stack(step_metrics).mean(0) / learner.buffer.replicas
             metrics |= dict(zip(names, means.tolist(), strict=True))
         return metrics
 
-    def _parts(self) -> dict[str, Stateful | None]:
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
         learners = {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
         return {
             **self._networks,
             **learners,
-            "others": self._others,
-            "weight_average": self._weight_average,
-            "selves": self._selves,
+            "copied_actor": self._copied_actor,
+            "weight_average": self._weight_ema,
+            "opponent_pool": self._opponent_pool,
         }
 
 
-def published(
-    batch: Batch, paid: np.ndarray, end: np.ndarray, unit: float, power: float
+def compute_published_rewards(
+    batch: RolloutBatch, paid: np.ndarray, final_paid_by_seat: np.ndarray, unit: float, power: float
 ) -> np.ndarray:
-    """Reward of each decision: minus the chips put in, and a power of the share of the pot won.
+    """Return the published reward of each decision, see the module, [N] float64.
 
     Args:
-        batch: hands that are over.
-        paid: chips the player had put in before each decision, [N].
-        end: chips every seat had put in at the end, [tables, seats].
-        unit: chips to one.
-        power: 2 as published.
-
-    Returns:
-        [N] float64.
+        batch: finished hands.
+        paid: chips that the player had put in before each decision, [N].
+        final_paid_by_seat: chips that each seat had put in at the end, [tables, seats].
+        unit: chips per unit of reward.
+        power: power of the chips taken from the pot; 2 as published.
     """
-    ended = batch.next == ENDED
-    last = end[batch.table, batch.seat]
-    put_in = np.where(ended, last, paid[batch.next]) - paid
-    share = np.where(ended, batch.reward + last, 0.0)  # what came back
-    reward: np.ndarray = (share / unit) ** power - put_in / unit
+    ended = batch.next_row == HAND_ENDED
+    final_paid = final_paid_by_seat[batch.table, batch.seat]
+    chips_added = np.where(ended, final_paid, paid[batch.next_row]) - paid
+    pot_won = np.where(ended, batch.reward + final_paid, 0.0)
+    reward: np.ndarray = (pot_won / unit) ** power - chips_added / unit
     return reward

@@ -1,20 +1,19 @@
-"""Deep Q-learning in self-play: every agent learns to respond to the others as they play now.
+"""Deep Q-learning (DQN) in self-play: each agent learns a best response to the other agents.
 
-As in arXiv:1312.5602, Algorithm 1, with the target network of doi:10.1038/nature14236. An agent's
-transition runs from its own decision to its own next one in the hand; the others' moves and the
-cards between are its environment. An iteration:
+Mnih et al., arXiv:1312.5602, Algorithm 1, with the target network of doi:10.1038/nature14236. A
+transition goes from a decision of an agent to the same agent's next decision in the hand; the other
+agents' moves and the cards dealt in between are part of its environment. Each iteration:
 
-    at every table play `steps` actions: with chance epsilon any legal one, else argmax_a Q(s, a)
-    put (s, a, r, s', legal') into the memory of the agent that acted
-    for each update due:
-        y = r / reward_scale + gamma max_a' Q_target(s', a') over legal a', r alone at the end
-        minimise  (Q(s, a) - y)^2  on a batch of each agent's memory
-        every `target_every` updates copy Q into Q_target
+    play `rollout_steps` actions at every table, with probability epsilon random, else argmax Q
+    add (s, a, r, s', legal actions at s') to the replay buffer of the agent that acted
+    for each gradient step due:
+        y = r / reward_scale + gamma max_a' Q_target(s', a'),  without the max if the hand ended
+        minimize  (Q(s, a) - y)^2  on a batch of each agent's buffer
+        every `target_update_interval` steps copy Q to Q_target
 
-Deviations: many tables are played at once, so the updates that are due come together after the
-actions; that their number is `updates` for every `every` decisions of an agent holds exactly.
-Nothing is learnt before each agent has `learn_from` transitions, and what would have been is not
-made up for. All agents' networks take a step in one call.
+Differences: many tables are played in parallel, so the gradient steps of an iteration come all at
+once; there are still `gradient_steps` for every `train_freq` decisions of an agent. Learning starts
+when each agent has `learning_starts` transitions. All agents' networks are updated in one call.
 """
 
 from __future__ import annotations
@@ -28,171 +27,195 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import Over, OverUpdates, Schedule
-from poker_rl.config.settings import Count, Passes, Positive, Probability, Refused
-from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.descent import Descent, Optimiser
-from poker_rl.learning.memory import Circular, Column, Memory
-from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rows, Seating
-from poker_rl.players.network import Critic, GreedyPlayer, NetworkPlayer
+from poker_rl.config.schedules import Schedule, ScheduleOverUpdates, StepUnit
+from poker_rl.config.validation import (
+    ConfigError,
+    PassCount,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+)
+from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.gradient_steps import GradientStepper, OptimizerName
+from poker_rl.learning.rollout import (
+    HAND_ENDED,
+    NEXT_PENDING,
+    PendingDecisions,
+    RolloutBatch,
+    Seating,
+)
+from poker_rl.nets.dense import get_value_net
+from poker_rl.players.action_sampling import mix_with_uniform
+from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import mixed
 
 
 @dataclass(kw_only=True)
 class DQN(NetworkLearner):
-    """The learner; `progress.decisions` counts all agents', `updates` are those of each agent."""
+    """DQN learner; `progress` counts the decisions of all agents, but the updates of one agent."""
 
-    tables: Count
-    steps: Count
-    updates: Passes
-    every: Count
-    batch: Count
-    learn_from: Count
-    replay: Count
+    tables: PositiveInt
+    rollout_steps: PositiveInt
+    gradient_steps: PassCount
+    train_freq: PositiveInt
+    batch_size: PositiveInt
+    learning_starts: PositiveInt
+    replay_capacity: PositiveInt
     gamma: Probability
-    epsilon: Annotated[Schedule, Over("one agent's decisions")]
-    target_every: Count
-    optimiser: Optimiser
-    lr: OverUpdates
-    gradient_norm: Positive | None
-    reward_scale: Positive
-    members: Literal["shared", "seat", "agent"]
+    epsilon: Annotated[Schedule, StepUnit("one agent's decisions")]
+    target_update_interval: PositiveInt
+    optimizer: OptimizerName
+    lr: ScheduleOverUpdates
+    max_grad_norm: PositiveFloat | None
+    reward_scale: PositiveFloat
+    network_sharing: Literal["shared", "per_seat", "per_agent"]
     seating: Seating
 
-    learnt: ClassVar = ("q", "target", "average")
-    own: ClassVar = ("agents", "memory", "responds")
+    warm_start_parts: ClassVar = ("q", "target", "average")
+    per_process_parts: ClassVar = ("agents", "buffer", "best_response_seats")
 
-    def __post_init__(self, given: Given) -> None:
-        if given.net.values is not given.net:
-            raise Refused("net: a shape for policies, and these networks are values; try mlp_relu")
-        seats = Seats(members=self.members, instances=1, seating=self.seating)
-        self._begin(Agents(given, seats, tables=self.tables, steps=self.steps))
-        game = given.game
-        self._q, self._target = (self._agents.network(game.actions) for _ in range(2))
-        self._renew()
-        self._memory = Memory(
-            "replay",
-            self.replay,
-            Circular(),
+    def __post_init__(self, context: LearnerContext) -> None:
+        if get_value_net(context.net) is not context.net:
+            raise ConfigError("net: has no values of actions, which Q-learning needs; try mlp_relu")
+        assignment = NetworkAssignment(
+            network_sharing=self.network_sharing, instances=1, seating=self.seating
+        )
+        self.set_agents(
+            Agents(
+                context,
+                assignment,
+                tables_per_instance=self.tables,
+                rollout_steps=self.rollout_steps,
+            )
+        )
+        game = context.game
+        self._q_network, self._target_network = (
+            self.agents.build_network(game.action_count) for _ in range(2)
+        )
+        self._sync_target_network()
+        action_dtype = torch.uint8 if game.action_count <= 256 else torch.int16
+        self._buffer = ReplayBuffer(
+            "replay_capacity",
+            self.replay_capacity,
+            CircularInsertion(),
             {
-                "observation": self._agents.column,
-                "action": Column(
-                    torch.uint8 if game.actions <= 256 else torch.int16, below=game.actions
-                ),
+                "observation": self.agents.observation_column,
+                "action": Column(action_dtype, below=game.action_count),
                 "reward": Column(torch.float32),
-                "next": self._agents.column,
-                "legal": Column(torch.bool, game.actions),  # next; none if the hand ended
+                "next": self.agents.observation_column,
+                "legal": Column(torch.bool, game.action_count),  # at "next"; all False at the end
             },
-            given.device,
-            self._agents.seed(),
-            copies=self._agents.copies,
+            context.device,
+            self.agents.sample_seed(),
+            replicas=self.agents.replicas,
         )
-        self._memory.demand_batch("batch", self.batch)
-        self._memory.demand_full("learn_from", self.learn_from)
-        self._descent = Descent(
-            self._q,
-            self.optimiser,
+        self._buffer.check_batch_memory("batch_size", self.batch_size)
+        self._buffer.check_capacity("learning_starts", self.learning_starts)
+        self._stepper = GradientStepper(
+            self._q_network,
+            self.optimizer,
             self.lr,
-            self.gradient_norm,
-            self._loss,
-            self._memory.drawing,
-            self._agents.clock,
+            self.max_grad_norm,
+            self._compute_loss,
+            self._buffer.sample_generator,
+            self.agents.timer,
         )
 
-    def _iterate(self) -> dict[str, float]:
-        """Play `steps` actions at every table and make the updates that are due."""
-        self._epsilon = self.epsilon.value(self._own_decisions())
-        due = -self._updates_by(self.progress.decisions)
-        self._count(self._remember(self._agents.rollout.stream(self._act, self.steps)))
-        due += self._updates_by(self.progress.decisions)
-        if self._memory.fewest >= self.learn_from:
-            for _ in range(due):
-                self._update()
-        return self._metrics()
+    def run_iteration(self) -> dict[str, float]:
+        """Play `rollout_steps` actions at every table and take the gradient steps that are due."""
+        self._epsilon = self.epsilon.value(self.progress.decisions // self.agents.replicas)
+        updates_due = -self._total_updates_due(self.progress.decisions)
+        batch = self.agents.rollout.play_steps(self._choose_actions, self.rollout_steps)
+        self.count_progress(self._store_transitions(batch))
+        updates_due += self._total_updates_due(self.progress.decisions)
+        if self._buffer.min_size >= self.learning_starts:
+            for _ in range(updates_due):
+                self._update_networks()
+        return self._compute_metrics()
 
     def players(self) -> dict[str, Player]:
-        """The policy that takes the best action."""
-        critic = self._agents.kept(None, self.reward_scale, self.gamma, of_actions=True)
-        return {"greedy": self._player(self._q, GreedyPlayer, critic)}
+        """Return the greedy policy, which plays the action with the largest Q."""
+        critic = self.agents.build_player_critic(
+            None, self.reward_scale, self.gamma, per_action=True
+        )
+        return {"greedy": self._build_player(self._q_network, GreedyNetworkPlayer, critic)}
 
-    def _player(
-        self, module: nn.Module, kind: type[NetworkPlayer], critic: Critic | None = None
+    def _build_player(
+        self, module: nn.Module, player_class: type[NetworkPlayer], critic: Critic | None = None
     ) -> Player:
-        # agents that are dealt to the seats all learn the same: the first one is measured in each
-        alone = self.members == "agent" and self.seating == "shuffled"
-        return (self._agents.first if alone else self._agents.player)(module, kind, critic)
+        # With shuffled seats every agent learns to play every seat, so the first one is evaluated.
+        if self.network_sharing == "per_agent" and self.seating == "shuffled":
+            return self.agents.build_first_replica_player(module, player_class, critic)
+        return self.agents.build_player(module, player_class, critic)
 
-    def _own_decisions(self) -> int:
-        """Decisions of one agent, the mean over all."""
-        return self.progress.decisions // self._agents.copies
+    def _total_updates_due(self, decisions: int) -> int:
+        """Return each agent's gradient steps due after `decisions` of all agents and processes."""
+        period = self.train_freq * self.agents.replicas * self.agents.workers
+        return decisions * self.gradient_steps // period
 
-    def _updates_by(self, decisions: int) -> int:
-        """Updates of each agent that belong to that many decisions of all, in all processes.
+    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+        return self.agents.sample_from_probs(self._compute_epsilon_greedy_probs(rows))
 
-        Each process makes them, so it is its own decisions that they follow, on the average.
-        """
-        return decisions * self.updates // (self.every * self._agents.copies * self._agents.workers)
-
-    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        return self._agents.drawn(self._epsilon_greedy(rows))
-
-    def _epsilon_greedy(self, rows: Rows) -> np.ndarray:
-        """Chance of each action, [B, A]."""
+    def _compute_epsilon_greedy_probs(self, rows: PendingDecisions) -> np.ndarray:
+        """Return the probabilities of the epsilon-greedy policy, [B, A]."""
         with torch.no_grad():
-            values = self._agents.logits(self._q, rows).cpu().numpy()
+            values = self.agents.compute_logits(self._q_network, rows).cpu().numpy()
         best = np.where(rows.mask, values, -np.inf).argmax(1)
         greedy = best[:, None] == np.arange(rows.mask.shape[1])
-        return mixed(greedy, rows.mask, self._epsilon)
+        return mix_with_uniform(greedy, rows.mask, self._epsilon)
 
-    def _remember(self, batch: Batch) -> int:
-        """Keep the transitions that are complete; their number."""
-        rows = np.flatnonzero(batch.next != OPEN)
-        then = batch.next[rows]
-        goes_on = (then != ENDED)[:, None]
-        self._memory.add(
-            batch.copy[rows],
+    def _store_transitions(self, batch: RolloutBatch) -> int:
+        """Add the transitions whose end is known to the buffer; return their number."""
+        rows = np.flatnonzero(batch.next_row != NEXT_PENDING)
+        next_rows = batch.next_row[rows]
+        not_done = (next_rows != HAND_ENDED)[:, None]
+        self._buffer.add(
+            batch.replica[rows],
             observation=batch.observation[rows],
             action=batch.action[rows],
             reward=batch.reward[rows] / np.float32(self.reward_scale),
-            next=batch.observation[then] * goes_on,
-            legal=batch.mask[then] & goes_on,
+            next=batch.observation[next_rows] * not_done,
+            legal=batch.mask[next_rows] & not_done,
         )
         return len(rows)
 
-    def _update(self) -> None:
-        self._descent.step()
+    def _update_networks(self) -> None:
+        self._stepper.step()
         self.progress.updates += 1
-        if self.progress.updates % self.target_every == 0:
-            self._renew()
+        if self.progress.updates % self.target_update_interval == 0:
+            self._sync_target_network()
 
     @torch.no_grad()
-    def _renew(self) -> None:
-        torch._foreach_copy_(list(self._target.parameters()), list(self._q.parameters()))
+    def _sync_target_network(self) -> None:
+        torch._foreach_copy_(
+            list(self._target_network.parameters()), list(self._q_network.parameters())
+        )
 
-    def _loss(self) -> Tensor:
-        batch = self._memory.sample(self.batch)
-        with self._agents.clock.networks():
+    def _compute_loss(self) -> Tensor:
+        batch = self._buffer.sample(self.batch_size)
+        with self.agents.timer.time_networks():
             with torch.no_grad():
-                values = self._target(batch["next"])  # [K, B, A]
-                best = torch.where(batch["legal"], values, -torch.inf).amax(2)
-                goes_on = batch["legal"].any(2)  # else the hand ended, and no action is legal
-                goal = batch["reward"] + self.gamma * torch.where(goes_on, best, 0.0)
-            q = self._q(batch["observation"]).gather(2, batch["action"].long()[..., None])
-            return mse_loss(q[..., 0], goal, reduction="sum") / self.batch
+                values = self._target_network(batch["next"])  # [K, B, A]
+                max_values = torch.where(batch["legal"], values, -torch.inf).amax(2)
+                not_done = batch["legal"].any(2)  # no action is legal where the hand ended
+                td_target = batch["reward"] + self.gamma * torch.where(not_done, max_values, 0.0)
+            q = self._q_network(batch["observation"]).gather(2, batch["action"].long()[..., None])
+            return mse_loss(q[..., 0], td_target, reduction="sum") / self.batch_size
 
-    def _metrics(self) -> dict[str, float]:
-        losses = {"loss/q": self._descent.mean_loss()} if self._descent.counted else {}
+    def _compute_metrics(self) -> dict[str, float]:
+        losses = {"loss/q": self._stepper.pop_mean_loss()} if self._stepper.losses_summed else {}
         return losses | {
             "schedule/epsilon": self._epsilon,
-            "schedule/lr": self.lr.value(self._descent.updates),
-            "memory/replay": self._memory.fill,
+            "schedule/lr": self.lr.value(self._stepper.updates),
+            "memory/replay": self._buffer.fill_fraction,
         }
 
-    def _parts(self) -> dict[str, Stateful | None]:
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
-            "q": self._q,
-            "target": self._target,
-            "descent": self._descent,
-            "memory": self._memory,
+            "q": self._q_network,
+            "target": self._target_network,
+            "stepper": self._stepper,
+            "buffer": self._buffer,
         }

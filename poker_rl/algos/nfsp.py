@@ -1,15 +1,15 @@
-"""Neural fictitious self-play: a best response by Q-learning, and the average of all so far.
+"""Neural fictitious self-play (NFSP): best responses by Q-learning, and their average policy.
 
-As in arXiv:1603.01121, Algorithm 1: for each hand every agent draws whether it plays its best
-response (chance eta, epsilon-greedy in Q) or its average policy. What the best response does goes
-into a reservoir, which the average-policy network learns by cross-entropy; every transition goes
-into the memory of Q. So the agents respond to average policies, and those approach an equilibrium
-in two-player zero-sum games. An iteration is that of `dqn`, and with each update of Q
+Heinrich and Silver, arXiv:1603.01121, Algorithm 1: for each hand every agent samples whether it
+plays its best response (probability eta, epsilon-greedy in Q) or its average policy. Actions of the
+best response go into a reservoir for the average-policy network; all transitions go into the replay
+buffer of Q. So the agents respond to average policies, which approach an equilibrium in two-player
+zero-sum games. Each iteration is one of `dqn`, and each gradient step of Q is followed by a step to
 
-    minimise  - log average(a | s)  on a batch of each agent's reservoir, illegal actions left out
+    minimize  - log average(a | s)  on a batch of each agent's reservoir
 
-eta 1 plays best responses alone; the average network still learns them. Deviations are those of
-`dqn`; the average network starts to learn when each agent's reservoir has `learn_from` items.
+With eta 1 only best responses play; the average policy is still learned. Differences: those of
+`dqn`; the average policy starts to learn when each agent's reservoir has `learning_starts` items.
 """
 
 from __future__ import annotations
@@ -18,71 +18,85 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.dqn import DQN
-from poker_rl.config.settings import Probability
-from poker_rl.learning.agents import Given
-from poker_rl.learning.average import AveragePolicy, AverageSettings
-from poker_rl.learning.responses import Responses, by_chance
-from poker_rl.learning.rollout import Batch, Rows
-from poker_rl.players.network import NetworkPlayer
+from poker_rl.config.validation import Probability
+from poker_rl.learning.agents import LearnerContext
+from poker_rl.learning.averaging.average_policy import AveragePolicy, AveragePolicySettings
+from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
+from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
+from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 
 
 @dataclass(kw_only=True)
 class NFSP(DQN):
-    """The learner; see `DQN`."""
+    """NFSP learner, whose best responses learn as in `DQN`."""
 
     eta: Probability
-    average: AverageSettings
+    average_policy: AveragePolicySettings
 
-    def __post_init__(self, given: Given) -> None:
-        super().__post_init__(given)
-        self._average = AveragePolicy(self.average, self._agents, taken=True, beside=[self._memory])
-        self._average.memory.demand_full("learn_from", self.learn_from)
-        self._responds = Responses(self._agents, by_chance(self._agents, self.eta))
+    def __post_init__(self, context: LearnerContext) -> None:
+        super().__post_init__(context)
+        self._average_policy = AveragePolicy(
+            self.average_policy, self.agents, learn_from_actions=True, other_buffers=[self._buffer]
+        )
+        self._average_policy.buffer.check_capacity("learning_starts", self.learning_starts)
+        self._best_response_seats = BestResponseSeats(
+            self.agents, make_eta_sampler(self.agents, self.eta)
+        )
 
     def players(self) -> dict[str, Player]:
-        """The average policy, the one that approaches equilibrium, and the best response to it."""
-        return {"average": self._player(self._average.module, NetworkPlayer)} | super().players()
+        """Return the average policy and the greedy best response to it."""
+        average = self._build_player(self._average_policy.module, NetworkPlayer)
+        return {"average": average} | super().players()
 
-    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        responds = self._responds.at(rows)
-        policy = np.empty(rows.mask.shape)
-        if responds.any():
-            policy[responds] = self._epsilon_greedy(rows.pick(responds))
-        if not responds.all():
-            policy[~responds] = self._agents.policy(self._average.module, rows.pick(~responds))
-        return self._agents.drawn(policy)
+    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+        is_best_response = self._best_response_seats.record_rows(rows)
+        probs = np.empty(rows.mask.shape)
+        if is_best_response.any():
+            probs[is_best_response] = self._compute_epsilon_greedy_probs(
+                rows.select_rows(is_best_response)
+            )
+        if not is_best_response.all():
+            probs[~is_best_response] = self.agents.compute_probs(
+                self._average_policy.module, rows.select_rows(~is_best_response)
+            )
+        return self.agents.sample_from_probs(probs)
 
-    def _remember(self, batch: Batch) -> int:
-        """Keep the best responses of this iteration's rows too, which are the last of the batch."""
-        number = super()._remember(batch)
-        responds = self._responds.taken_out()
-        own = len(batch) - len(responds) + np.flatnonzero(responds)
-        taken = batch.action[own, None] == np.arange(batch.mask.shape[1])
-        self._average.add(batch, own, taken, self.progress.iterations + 1)
-        return number
+    def _store_transitions(self, batch: RolloutBatch) -> int:
+        """Also add this iteration's best-response actions, which are in the batch's last rows."""
+        transition_count = super()._store_transitions(batch)
+        is_best_response = self._best_response_seats.pop_recorded()
+        best_response_rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
+        one_hot_actions = batch.action[best_response_rows, None] == np.arange(batch.mask.shape[1])
+        self._average_policy.add(
+            batch, best_response_rows, one_hot_actions, self.progress.iterations + 1
+        )
+        return transition_count
 
-    def _update(self) -> None:
-        super()._update()
-        if self._average.memory.fewest >= self.learn_from:
-            self._average.learn()
+    def _update_networks(self) -> None:
+        super()._update_networks()
+        if self._average_policy.buffer.min_size >= self.learning_starts:
+            self._average_policy.learn()
 
-    def _metrics(self) -> dict[str, float]:
-        memory = self._average.memory
-        return super()._metrics() | self._average.metrics() | {"memory/average": memory.fill}
+    def _compute_metrics(self) -> dict[str, float]:
+        buffer = self._average_policy.buffer
+        metrics = super()._compute_metrics() | self._average_policy.pop_metrics()
+        return metrics | {"memory/average": buffer.fill_fraction}
 
     def state_dict(self) -> dict[str, Any]:
-        """That of `DQN`, the average policy, and who plays which policy in the open hands."""
-        # Between two iterations no answers are kept: a checkpoint has the draws alone.
-        return super().state_dict() | {"responds": self._responds.state_dict()["hands"]}
+        """Return the state of all parts, and the best-response seats of current hands."""
+        seats = self._best_response_seats.is_best_response  # its record is empty between iterations
+        return super().state_dict() | {"best_response_seats": torch.from_numpy(seats.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore a `state_dict`."""
         super().load_state_dict(state)
-        self._responds.hands[:] = state["responds"].numpy()
+        self._best_response_seats.is_best_response[:] = state["best_response_seats"].numpy()
 
-    def _parts(self) -> dict[str, Stateful | None]:
-        return super()._parts() | {"average": self._average}
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
+        return super().stateful_parts() | {"average": self._average_policy}

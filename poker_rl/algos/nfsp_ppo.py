@@ -1,15 +1,13 @@
-"""Neural fictitious self-play whose best responses are learnt by PPO.
+"""Neural fictitious self-play with best responses by PPO, for games with many actions.
 
-As in arXiv:1603.01121, Algorithm 1, each agent draws for each hand whether it plays its best
-response (chance eta) or its average policy, and the average network learns what the best response
-did. But the best response is an actor and a critic, not a Q network: of no-limit hold'em's hundreds
-of actions it learns a density over amounts (`amounts.AmountNet`), which has no largest value to
-look for. A policy gradient needs the chances its own policy gives to the actions it took, and those
-change with every step; PPO asks for them anew in each pass over a batch, and so is fit for a game
-in which only one hand in 1 / eta is its own. An iteration is that of `ppo` but for the rows of
-average play, which only show the best response whom it plays against.
+As in Heinrich and Silver, arXiv:1603.01121, Algorithm 1, each agent samples for each hand whether
+it plays its best response (probability eta) or its average policy, and the average-policy network
+learns the actions of the best response. Each iteration is one of `ppo` in which actor and critic
+learn only from decisions of the best response.
 
-Deviation: what the best response did is kept as PPO drew it, exploration included.
+Differences: the best response is PPO's actor, not a Q-network, so it can have a density over the
+hundreds of raise amounts of no-limit hold'em (`nets.amount_net`); the average policy learns from
+the sampled actions, so it includes the exploration of the best response.
 """
 
 from __future__ import annotations
@@ -21,31 +19,35 @@ import numpy as np
 from torch import Tensor
 
 from poker_rl.algos.ppo import PPO
-from poker_rl.config.settings import Probability, Refused
-from poker_rl.learning.agents import Given
-from poker_rl.learning.responses import Responses, by_chance
-from poker_rl.learning.rollout import Batch
+from poker_rl.config.validation import ConfigError, Probability
+from poker_rl.learning.agents import LearnerContext
+from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
+from poker_rl.learning.rollout import RolloutBatch
 
 
 @dataclass(kw_only=True)
-class PolicyNFSP(PPO):
-    """The learner; see `PPO`. An average network is needed."""
+class NFSPWithPPO(PPO):
+    """NFSP learner whose best responses learn as in `PPO`; `average_policy` must not be null."""
 
     eta: Probability
 
-    taken: ClassVar[bool] = True
+    average_learns_actions: ClassVar[bool] = True
 
-    def __post_init__(self, given: Given) -> None:
-        if self.average is None:
-            raise Refused("average: null, but fictitious self-play needs an average network")
-        if self.earlier.share:
-            raise Refused("earlier.share: the average policy plays the other hands: 0")
-        super().__post_init__(given)
-        assert self._averages.play is not None
-        self._other = self._averages.play.module
-        self._responds = Responses(self._agents, by_chance(self._agents, self.eta))
+    def __post_init__(self, context: LearnerContext) -> None:
+        if self.average_policy is None:
+            raise ConfigError("average_policy: null, but fictitious self-play needs one")
+        if self.opponent_pool.play_prob:
+            raise ConfigError(
+                "opponent_pool.play_prob: the average policy plays the other hands: 0"
+            )
+        super().__post_init__(context)
+        assert self._averages.average_policy is not None
+        self._other_network = self._averages.average_policy.module
+        self._best_response_seats = BestResponseSeats(
+            self.agents, make_eta_sampler(self.agents, self.eta)
+        )
 
-    def _taught(self, batch: Batch, data: dict[str, Tensor]) -> np.ndarray:
-        """The action taken, one-hot [N, A]."""
-        taken: np.ndarray = batch.action[:, None] == np.arange(batch.mask.shape[1])
-        return taken
+    def _average_policy_targets(self, batch: RolloutBatch, data: dict[str, Tensor]) -> np.ndarray:
+        """Return the actions taken, one-hot [N, A], which the average policy learns."""
+        one_hot_actions: np.ndarray = batch.action[:, None] == np.arange(batch.mask.shape[1])
+        return one_hot_actions

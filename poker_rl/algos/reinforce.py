@@ -1,17 +1,17 @@
-"""REINFORCE with the running average of the reward for its baseline.
+"""REINFORCE with a moving average of the reward as baseline.
 
 Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement
-learning" (1992), with reinforcement comparison (section 3): the reward less an exponential average
-of past rewards. With one weight an information set this is the learner of "Kuhn poker via
-reinforcement learning" (BSM 2025). An update:
+learning" (1992), with reinforcement comparison (section 3): the reward minus an exponential moving
+average of past rewards. With one weight per information set (`net=k2`) this is the learner of "Kuhn
+poker via reinforcement learning" (BSM 2025). Each iteration:
 
-    play `hands` hands
-    loss = 1/hands  sum over the decisions of all learning seats of  -log pi(a) (r - baseline[seat])
-    take one step of the optimiser, then
+    play `hands_per_iteration` hands
+    loss = 1/hands  sum over decisions  -log pi(a) (r - baseline[seat]),  r: chips won in the hand
+    take one optimizer step
     baseline[seat] = decay baseline[seat] + (1 - decay) mean r[seat]
 
-where r is what the seat won in the whole hand. Every copy has baselines of its own; they are moved
-once an update, by the mean of its hands, and only after they were used.
+Differences: the baselines are updated once per iteration, by the mean over its hands; each instance
+has its own baselines.
 """
 
 from __future__ import annotations
@@ -24,69 +24,78 @@ import torch
 from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.settings import Count, Positive, Probability
-from poker_rl.learning.advantages import gae
-from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.descent import Optimiser, descend
-from poker_rl.learning.rollout import ENDED, Rows
-from poker_rl.nets.chances import masked_log_softmax
+from poker_rl.config.validation import PositiveFloat, PositiveInt, Probability
+from poker_rl.learning.advantages import compute_gae
+from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
+from poker_rl.learning.gradient_steps import OptimizerName, take_gradient_step
+from poker_rl.learning.rollout import HAND_ENDED, PendingDecisions
+from poker_rl.nets.action_probs import masked_log_softmax
+from poker_rl.players.action_sampling import sample_from_logits
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import sample
 
-OPTIMISERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 
 
 @dataclass(kw_only=True, frozen=True)
-class RunningAverage:
-    """An exponential moving average of each seat's reward."""
+class MovingAverageBaseline:
+    """Settings of the baseline: its `decay` per iteration, and its `initial_value` in chips."""
 
-    decay: Probability  # kept of it each update
-    start: float  # chips
+    decay: Probability
+    initial_value: float
 
 
 @dataclass(kw_only=True)
-class Reinforce(NetworkLearner, Seats):
-    """The learner."""
+class Reinforce(NetworkLearner, NetworkAssignment):
+    """REINFORCE learner; `baseline: null` means no baseline."""
 
-    hands: Count
-    baseline: RunningAverage | None
-    optimiser: Optimiser
-    lr: Positive
+    hands_per_iteration: PositiveInt
+    baseline: MovingAverageBaseline | None
+    optimizer: OptimizerName
+    lr: PositiveFloat
 
-    learnt: ClassVar = ("policy",)
+    warm_start_parts: ClassVar = ("policy",)
 
-    def __post_init__(self, given: Given) -> None:
-        self._begin(Agents(given, self, tables=self.hands, key="hands"))
-        game = given.game
-        self._policy = self._agents.network(game.actions)
-        self._optimiser = OPTIMISERS[self.optimiser](self._policy.parameters(), lr=self.lr)
-        start = 0.0 if self.baseline is None else self.baseline.start
-        self._baseline = np.full((self.instances, game.seats), start, np.float32)  # chips
-        self._logits: list[Tensor] = []  # of the rows played, kept with their graph
+    def __post_init__(self, context: LearnerContext) -> None:
+        self.set_agents(
+            Agents(
+                context,
+                self,
+                tables_per_instance=self.hands_per_iteration,
+                tables_key="hands_per_iteration",
+            )
+        )
+        game = context.game
+        self._policy_network = self.agents.build_network(game.action_count)
+        self._optimizer = OPTIMIZERS[self.optimizer](self._policy_network.parameters(), lr=self.lr)
+        initial_value = 0.0 if self.baseline is None else self.baseline.initial_value
+        self._baselines = np.full((self.instances, game.seats), initial_value, np.float32)  # chips
+        self._recorded_logits: list[Tensor] = []  # of this iteration's decisions, with gradients
 
-    def _iterate(self) -> dict[str, float]:
-        """Play some hands and make one update."""
-        self._logits.clear()
-        batch = self._agents.rollout.play_out(self._act)
-        if not len(batch):  # a fixed opponent ended every hand first
-            self._count(0)
+    def run_iteration(self) -> dict[str, float]:
+        """Play hands and take one gradient step."""
+        self._recorded_logits.clear()
+        batch = self.agents.rollout.play_full_hands(self._choose_actions)
+        if not len(batch):  # the opponent ended every hand before a decision
+            self.count_progress(0)
             return {}
-        won = gae(batch.reward, np.zeros_like(batch.reward), batch.next, 1, 1)  # r [N]
-        instance = self._agents.instance(batch.table)
-        advantage = won - self._baseline[instance, batch.seat]
-        with self._agents.clock.networks():
-            logits = torch.cat(self._logits)  # [N, A]
-            log_policy = masked_log_softmax(logits, self._agents.tensor(batch.mask))
-            log_prob = log_policy.gather(1, self._agents.tensor(batch.action)[:, None])[:, 0]
-            loss = -(log_prob * self._agents.tensor(advantage)).sum() / self.hands
-            descend(loss, self._optimiser)
+        no_value = np.zeros_like(batch.reward)
+        returns = compute_gae(batch.reward, no_value, batch.next_row, 1, 1)  # r [N]
+        instance = self.agents.instance_of_table(batch.table)
+        advantage = returns - self._baselines[instance, batch.seat]
+        with self.agents.timer.time_networks():
+            logits = torch.cat(self._recorded_logits)  # [N, A]
+            log_policy = masked_log_softmax(logits, self.agents.to_tensor(batch.mask))
+            log_prob = log_policy.gather(1, self.agents.to_tensor(batch.action)[:, None])[:, 0]
+            loss = -(log_prob * self.agents.to_tensor(advantage)).sum() / self.hands_per_iteration
+            take_gradient_step(loss, self._optimizer)
             entropy = -(log_policy.exp() * log_policy).sum(1).mean()
         if self.baseline is not None:
-            self._move(self.baseline.decay, instance, batch.seat, won, batch.next == ENDED)
-
-        self._count(len(batch))
+            last = batch.next_row == HAND_ENDED  # the last decision of each seat in each hand
+            baseline_index = (instance * self._baselines.shape[1] + batch.seat)[last]
+            self._update_baselines(self.baseline.decay, baseline_index, returns[last])
+        self.count_progress(len(batch))
         self.progress.updates += 1
-        averages = self._baseline.mean(0) if self.baseline else []
+        averages = self._baselines.mean(0) if self.baseline else []
         return {
             "loss/policy": loss.item() / self.instances,
             "policy/entropy": entropy.item(),
@@ -94,42 +103,41 @@ class Reinforce(NetworkLearner, Seats):
         }
 
     def players(self) -> dict[str, Player]:
-        """The policy in training."""
-        return self._agents.players(current=self._policy)
+        """Return the current policy."""
+        return self.agents.build_players(current=self._policy_network)
 
-    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        logits = self._agents.logits(self._policy, rows)
-        self._logits.append(logits)
-        return sample(logits, rows.mask, self._agents.generator)
+    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+        logits = self.agents.compute_logits(self._policy_network, rows)
+        self._recorded_logits.append(logits)
+        return sample_from_logits(logits, rows.mask, self.agents.generator)
 
-    def _move(
-        self,
-        decay: float,
-        instance: np.ndarray,
-        seat: np.ndarray,
-        won: np.ndarray,
-        last: np.ndarray,
+    def _update_baselines(
+        self, decay: float, baseline_index: np.ndarray, returns: np.ndarray
     ) -> None:
-        """Move the baselines; a seat's `last` decisions, [N] bool, stand for its hands."""
-        place = (instance * self._baseline.shape[1] + seat)[last]
-        count = np.bincount(place, minlength=self._baseline.size)
-        total = np.bincount(place, won[last], self._baseline.size)
-        decay_of = np.where(count > 0, decay, 1.0)  # no learner sat there: nothing new is known
-        mean = total / np.maximum(count, 1)
-        moved = decay_of * self._baseline.ravel() + (1 - decay_of) * mean
-        self._baseline = moved.reshape(self._baseline.shape).astype(np.float32)
+        """Move each seat's baseline towards the mean return of its hands.
+
+        `returns` are the chips won in hands of a seat, [H], and `baseline_index` is the index of
+        that seat's baseline in the flattened [instances, seats], [H].
+        """
+        hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
+        return_sums = np.bincount(baseline_index, returns, self._baselines.size)
+        decays = np.where(hand_counts > 0, decay, 1.0)  # unchanged for seats without a hand
+        mean = return_sums / np.maximum(hand_counts, 1)
+        updated = decays * self._baselines.ravel() + (1 - decays) * mean
+        self._baselines = updated.reshape(self._baselines.shape).astype(np.float32)
 
     def state_dict(self) -> dict[str, Any]:
-        """Network, optimiser, baselines, tables, generator and counters."""
-        return super().state_dict() | {"baseline": torch.from_numpy(self._baseline.copy())}
+        """Return the state of all parts, and the baselines."""
+        return super().state_dict() | {"baseline": torch.from_numpy(self._baselines.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore a `state_dict`."""
         super().load_state_dict(state)
-        self._baseline[:] = state["baseline"].numpy()
+        self._baselines[:] = state["baseline"].numpy()
 
-    def _parts(self) -> dict[str, Stateful | None]:
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
-            "policy": self._policy,
-            "optimiser": self._optimiser,
+            "policy": self._policy_network,
+            "optimizer": self._optimizer,
         }

@@ -1,20 +1,20 @@
-"""Counterfactual regret minimisation by networks, with external sampling that branches.
+"""Counterfactual regret minimization (CFR) by networks, with external sampling.
 
-Between Deep CFR (arXiv:1811.00164) and Single Deep CFR (arXiv:1901.07621), for any number of seats,
-though only with two does the average converge. In iteration t each seat in turn is the traverser of
-some hands:
+After Deep CFR (Brown et al., arXiv:1811.00164) and Single Deep CFR (Steinberger, arXiv:1901.07621),
+for any number of seats, though the average only converges with two. In iteration t each seat in
+turn is the traverser of some hands, the seat all of whose actions are played:
 
-    traverser's decisions    every action a is played on:  r(a) = v(a) - sum_b policy(b) v(b)
-    others' decisions        one action is drawn from their policy
-    regret network           fitted to the mean of all r so far, those of iteration t weighing t
-    policy                   ~ positive part of the regret network, the largest if there is none
-    average network          fitted to the mean of the others' policies so far, weighing t
+    traverser's decisions    play every action a: its regret is r(a) = v(a) - sum_b policy(b) v(b)
+    other seats' decisions   sample one action from their policy
+    regret network           fitted to the mean of all r so far, with weight t
+    policy                   in proportion to the positive outputs of the regret network, or the
+                             action with the largest output if none is positive
+    average network          fitted to the mean of the other seats' policies so far, with weight t
 
-Deviations: both published algorithms keep a reservoir of single samples and begin each fit with new
-weights. Here a memory merges the samples of equal observations (`poker_rl/learning/means.py`), and
-the networks go on from the weights they have, as the means change little from one iteration to the
-next. Single Deep CFR keeps every regret network and draws one for each hand; the average network is
-that of Deep CFR.
+Differences: the papers keep a reservoir of single samples and train each network from scratch. Here
+samples of equal observations are merged (`merging_buffer.py`), and training continues from the last
+weights, since the means change little between iterations. The average network is that of Deep CFR;
+Single Deep CFR would keep every regret network and sample one for each hand.
 """
 
 from __future__ import annotations
@@ -28,146 +28,174 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import OverDecisions
-from poker_rl.config.settings import Count, NonNegative, Passes, Positive, Refused
-from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.branching import traverse
-from poker_rl.learning.descent import descend, set_rates
-from poker_rl.learning.exact_average import ExactAverage
-from poker_rl.learning.means import Means, Targets
-from poker_rl.learning.minibatches import Inputs
-from poker_rl.nets.chances import masked_log_softmax, regret_matching
-from poker_rl.players.network import RegretPlayer
+from poker_rl.config.schedules import ScheduleOverDecisions
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeFloat,
+    PassCount,
+    PositiveFloat,
+    PositiveInt,
+)
+from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
+from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
+from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch
+from poker_rl.learning.external_sampling import traverse
+from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
+from poker_rl.nets.dense import get_value_net
+from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player
 
 
 @dataclass(kw_only=True)
 class SDCFR(NetworkLearner):
-    """The learner; its schedules count decisions, those of all copies of a hand.
+    """Learner of CFR by networks; schedules count the decisions in all branches of a hand.
 
     Raises:
-        Refused: if there is a fixed opponent, or see `ExactAverage`, where that is asked for.
+        ConfigError: if there is a fixed opponent, or `ExactAveragePolicy` raises one.
     """
 
-    hands: Count
-    power: NonNegative
-    capacity: Count
-    updates: Passes
-    average_updates: Passes
-    batch: Count
-    lr: OverDecisions
-    average_lr: OverDecisions
-    gradient_norm: Positive
-    reward_scale: Positive
-    last_scale: NonNegative
-    average_exact: Count | None
-    members: Literal["shared", "seat"]
-    instances: Count
+    traversals: PositiveInt
+    iteration_weight_power: NonNegativeFloat
+    capacity: PositiveInt
+    regret_gradient_steps: PassCount
+    average_gradient_steps: PassCount
+    batch_size: PositiveInt
+    regret_lr: ScheduleOverDecisions
+    average_lr: ScheduleOverDecisions
+    max_grad_norm: PositiveFloat
+    reward_scale: PositiveFloat
+    output_init_scale: NonNegativeFloat
+    exact_average_interval: PositiveInt | None
+    network_sharing: Literal["shared", "per_seat"]
+    instances: PositiveInt
 
-    learnt: ClassVar = ("regrets", "average", "regret_memory", "average_memory")
+    warm_start_parts: ClassVar = ("regrets", "average", "regret_buffer", "average_buffer")
 
-    def __post_init__(self, given: Given) -> None:
-        if given.opponent is not None:
-            raise Refused("opponent: sd_cfr plays itself, and takes none")
-        if given.net.values is not given.net:
-            raise Refused("net: a shape for policies, and regrets are values; try mlp_relu")
-        seats = Seats(members=self.members, instances=self.instances, seating="fixed")
-        self._begin(Agents(given, seats, tables=self.hands, key="hands"))
-        agents, game = self._agents, given.game
-        self._regrets, self._average = (
-            agents.network(game.actions, self.last_scale) for _ in range(2)
+    def __post_init__(self, context: LearnerContext) -> None:
+        if context.opponent is not None:
+            raise ConfigError("opponent: sd_cfr plays itself, and takes none")
+        if get_value_net(context.net) is not context.net:
+            raise ConfigError("net: has no values of actions, which regrets need; try mlp_relu")
+        assignment = NetworkAssignment(
+            network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
-        self._regret_adam, self._average_adam = (
+        self.set_agents(
+            Agents(
+                context, assignment, tables_per_instance=self.traversals, tables_key="traversals"
+            )
+        )
+        agents, game = self.agents, context.game
+        self._regret_network, self._average_network = (
+            agents.build_network(game.action_count, self.output_init_scale) for _ in range(2)
+        )
+        self._regret_optimizer, self._average_optimizer = (
             torch.optim.Adam(module.parameters(), fused=True)
-            for module in (self._regrets, self._average)
+            for module in (self._regret_network, self._average_network)
         )
-        self._regret_memory = Means(agents, self.capacity, self.power)
-        self._average_memory = Means(
-            agents, self.capacity, self.power, beside=[self._regret_memory]
+        self._regret_buffer = MergingBuffer(agents, self.capacity, self.iteration_weight_power)
+        self._average_buffer = MergingBuffer(
+            agents, self.capacity, self.iteration_weight_power, other_buffers=[self._regret_buffer]
         )
-        self._exact = None
-        if self.average_exact is not None:
-            self._exact = ExactAverage(game, self.average_exact, self.power, self.instances)
+        self._exact_average = None
+        if self.exact_average_interval is not None:
+            self._exact_average = ExactAveragePolicy(
+                game, self.exact_average_interval, self.iteration_weight_power, self.instances
+            )
 
-    def _iterate(self) -> dict[str, float]:
-        """Each seat in turn traverses its hands, and both networks are fitted."""
+    def run_iteration(self) -> dict[str, float]:
+        """For each seat in turn, traverse hands and fit both networks."""
         step, losses = self.progress.decisions, []
-        set_rates(self._regret_adam, self.lr.value(step))
-        set_rates(self._average_adam, self.average_lr.value(step))
-        self._regret_memory.begin()
-        self._average_memory.begin()
-        seats, decisions = range(self._agents.game.seats), 0
+        set_learning_rates(self._regret_optimizer, self.regret_lr.value(step))
+        set_learning_rates(self._average_optimizer, self.average_lr.value(step))
+        self._regret_buffer.start_iteration()
+        self._average_buffer.start_iteration()
+        seats, decisions = range(self.agents.game.seats), 0
         for traverser in seats:
-            if self._exact is not None:
-                player = self._agents.player(self._regrets, RegretPlayer)
-                others = [seat for seat in seats if seat != traverser]
-                self._exact.add(player, others, self.progress.iterations + 1)
-            own, theirs = traverse(self._agents, traverser, self._policy)
-            self._regret_memory.add(own)
-            self._average_memory.add(theirs)
-            decisions += len(own) + len(theirs)
-            losses.append([self._fit_regrets(), self._fit_average()])
-        self._count(decisions)
-        self.progress.updates += len(seats) * self.updates
-        regrets, average = np.mean(losses, 0).tolist()
-        return {"loss/regrets": regrets, "loss/average": average}
+            if self._exact_average is not None:
+                player = self.agents.build_player(self._regret_network, RegretMatchingPlayer)
+                other_seats = [seat for seat in seats if seat != traverser]
+                self._exact_average.add(player, other_seats, self.progress.iterations + 1)
+            traverser_decisions, other_decisions = traverse(
+                self.agents, traverser, self._compute_policy
+            )
+            self._regret_buffer.add(traverser_decisions)
+            self._average_buffer.add(other_decisions)
+            decisions += len(traverser_decisions) + len(other_decisions)
+            regret_loss = self._fit_network(
+                self._regret_network,
+                self._regret_optimizer,
+                self._regret_buffer,
+                self.regret_gradient_steps,
+                self._compute_squared_error,
+            )
+            average_loss = self._fit_network(
+                self._average_network,
+                self._average_optimizer,
+                self._average_buffer,
+                self.average_gradient_steps,
+                self._compute_cross_entropy,
+            )
+            losses.append([regret_loss, average_loss])
+        self.count_progress(decisions)
+        self.progress.updates += len(seats) * self.regret_gradient_steps
+        regret_loss, average_loss = np.mean(losses, 0).tolist()
+        return {"loss/regrets": regret_loss, "loss/average": average_loss}
 
     def players(self) -> dict[str, Player]:
-        """The average network first, which comes closest to an equilibrium."""
-        agents = self._agents
+        """Return the average policy, the current policy, and the exact average if there is one."""
+        agents = self.agents
         players: dict[str, Player] = {
-            "average": agents.player(self._average),
-            "current": agents.player(self._regrets, RegretPlayer),
+            "average": agents.build_player(self._average_network),
+            "current": agents.build_player(self._regret_network, RegretMatchingPlayer),
         }
-        return (
-            players if self._exact is None else {**players, "average_exact": self._exact.player()}
-        )
+        if self._exact_average is not None:
+            players["average_exact"] = self._exact_average.build_player()
+        return players
 
-    def _policy(self, observation: np.ndarray, mask: np.ndarray, copy: np.ndarray) -> np.ndarray:
-        agents = self._agents
-        with agents.clock.networks(), torch.no_grad():
-            regrets = Inputs(observation, agents.device).all(self._regrets, agents.tensor(copy))
-            return regret_matching(regrets, agents.tensor(mask)).cpu().numpy()
+    def _compute_policy(
+        self, observation: np.ndarray, mask: np.ndarray, replica: np.ndarray
+    ) -> np.ndarray:
+        agents = self.agents
+        with agents.timer.time_networks(), torch.no_grad():
+            regrets = NetworkInputs(observation, agents.device).forward_all(
+                self._regret_network, agents.to_tensor(replica)
+            )
+            return regret_matching(regrets, agents.to_tensor(mask)).cpu().numpy()
 
-    def _fit_regrets(self) -> float:
-        def error(out: Tensor, to: Targets) -> Tensor:
-            return ((out - to.mean / self.reward_scale).square() * to.mask).sum(2)
+    def _compute_squared_error(self, out: Tensor, targets: TargetBatch) -> Tensor:
+        return ((out - targets.target / self.reward_scale).square() * targets.mask).sum(2)
 
-        optimiser, memory = self._regret_adam, self._regret_memory
-        return self._fit(self._regrets, optimiser, memory, self.updates, error)
+    def _compute_cross_entropy(self, out: Tensor, targets: TargetBatch) -> Tensor:
+        return -(targets.target * masked_log_softmax(out, targets.mask)).sum(2)
 
-    def _fit_average(self) -> float:
-        def error(out: Tensor, to: Targets) -> Tensor:
-            return -(to.mean * masked_log_softmax(out, to.mask)).sum(2)
-
-        optimiser, memory = self._average_adam, self._average_memory
-        return self._fit(self._average, optimiser, memory, self.average_updates, error)
-
-    def _fit(
+    def _fit_network(
         self,
         module: nn.Module,
-        optimiser: torch.optim.Optimizer,
-        memory: Means,
-        updates: int,
-        error: Callable[[Tensor, Targets], Tensor],
+        optimizer: torch.optim.Optimizer,
+        buffer: MergingBuffer,
+        gradient_steps: int,
+        compute_error: Callable[[Tensor, TargetBatch], Tensor],
     ) -> float:
-        """Some steps on the rows of a memory; the mean over them and the copies of the error."""
-        total = torch.zeros((), device=self._agents.device)
-        for _ in range(updates):
-            targets = memory.targets(self.batch)
-            with self._agents.clock.networks():
-                loss = (targets.share * error(module(targets.observation), targets)).sum()
-                descend(loss, optimiser, module, self.gradient_norm)
+        """Take `gradient_steps` steps on batches of a buffer; return the mean error per replica."""
+        total = torch.zeros((), device=self.agents.device)
+        for _ in range(gradient_steps):
+            targets = buffer.sample_targets(self.batch_size)
+            with self.agents.timer.time_networks():
+                loss = (targets.weight * compute_error(module(targets.observation), targets)).sum()
+                take_gradient_step(loss, optimizer, module, self.max_grad_norm)
                 total += loss.detach()
-        return float(total) / (updates * self._agents.copies)
+        return float(total) / (gradient_steps * self.agents.replicas)
 
-    def _parts(self) -> dict[str, Stateful | None]:
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
-            "regrets": self._regrets,
-            "average": self._average,
-            "regret_adam": self._regret_adam,
-            "average_adam": self._average_adam,
-            "regret_memory": self._regret_memory,
-            "average_memory": self._average_memory,
-            "average_exact": self._exact,
+            "regrets": self._regret_network,
+            "average": self._average_network,
+            "regret_optimizer": self._regret_optimizer,
+            "average_optimizer": self._average_optimizer,
+            "regret_buffer": self._regret_buffer,
+            "average_buffer": self._average_buffer,
+            "average_exact": self._exact_average,
         }

@@ -1,26 +1,26 @@
-"""Policy gradient over all actions, each valued by a rollout: the vine procedure with a replay.
+"""Vine: policy gradient over all likely actions, each valued by a rollout with the cards as dealt.
 
-TRPO's "vine" (arXiv:1502.05477, section 5.2) plays several actions on from the same state and so
-compares them in the same world: what differs between two returns is what the actions did, not the
-cards. Here a hand is played by the average of the policy's weights, and in an iteration
+The vine procedure of TRPO (Schulman et al., arXiv:1502.05477, section 5.2) plays several actions
+from copies of one state with common random numbers: the cards are the same at all copies, so the
+returns differ only by the actions. Policy pi, whose weights are the EMA of the actor's, plays the
+hands. Each iteration:
 
-    at each decision of `steps` actions at every table, of policy pi, for every action a that pi
-    finds likely enough, at a copy of the table with all its cards:
-        play a, let the others answer by pi until the same player decides again
-        Q(a) = V(that decision), or what the hand pays if it ends before
-    V = sum_a pi(a) Q(a),  A(a) = Q(a) - V;  put (s, a, pi, A, V) into a memory of the newest
-    for each of some batches from the memory:
-        minimise  - sum_a p(a) A(a) + last KL(p, pi) - entropy H(p)  in the actor p(s),
-                  (v(s) - V)^2  in the critic v(s)
-    let the averages of actor and critic keep `weight_average` of themselves
+    play `rollout_steps` actions at every table; at each decision, for every action a with
+    pi(a) >= `min_action_prob`, on a copy of the table with all cards:
+        play a, then let all seats play by pi until the same player decides again
+        Q(a) = value of that decision by the EMA of the critic, or the payoff if the hand ends first
+    V = sum_a pi(a) Q(a),  A(a) = Q(a) - V;  add (s, a, pi, A, V) to the replay buffer
+    for `gradient_steps` batches of the buffer:
+        actor p(s):   minimize  - sum_a p(a) A(a) + kl_old_coef KL(p, pi) - entropy_coef H(p)
+        critic v(s):  minimize  (v(s) - V)^2
+    update the EMAs of actor and critic
 
-One return of an action is noisy, but as the cards are those of the hand, unseen cards are as
-likely as play so far makes them, and the network takes the mean over similar decisions. Most
-decisions have one likely action, where there is nothing to compare: only a share of them is valued,
-for the critic, and weighs so much more there.
+A single rollout gives a noisy value, but the hidden cards at a table follow their distribution
+given the play so far, so the network averages over them at similar decisions. A decision with one
+likely action serves only the critic: a share of these is valued, each with a weight of 1 / share.
 
-Deviations: TRPO follows each rollout to its end and takes one step under a constraint on KL; the
-bootstrap, the replay with a KL penalty in its place, and the constants are our own.
+Differences: TRPO follows each rollout to its end and takes one step under a KL constraint. The
+bootstrapping, the replay buffer with a KL penalty, and the constants are ours.
 """
 
 from __future__ import annotations
@@ -33,243 +33,271 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import OverDecisions
-from poker_rl.config.settings import (
-    Count,
-    NonNegative,
-    Passes,
-    Positive,
+from poker_rl.config.schedules import ScheduleOverDecisions
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeFloat,
+    PassCount,
+    PositiveFloat,
+    PositiveInt,
+    PositiveShare,
     Probability,
-    Refused,
-    Share,
 )
 from poker_rl.games.tables import Tables
-from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.descent import descend, set_rates
-from poker_rl.learning.memory import Circular, Column, Memory
-from poker_rl.learning.minibatches import Inputs
-from poker_rl.learning.rollout import OPEN, Rows
-from poker_rl.nets.chances import masked_log_softmax, masked_softmax, mean_over
-from poker_rl.nets.dense import Together
-from poker_rl.nets.legal import Legal, listed
-from poker_rl.nets.weight_average import WeightAverage
-from poker_rl.players.onward import MOST_TABLES, outcome
+from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions
+from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
+from poker_rl.nets.dense import NetworkPair
+from poker_rl.nets.legal_logits import LegalActions, list_legal_actions
+from poker_rl.nets.weight_ema import WeightEMA
+from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import draw, sample
+from poker_rl.players.successors import MAX_TABLES, compute_successor_values
 
-METRICS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl")
+ADAM_EPSILON = 1e-5
+METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl")
 
 
 @dataclass(kw_only=True)
 class Vine(NetworkLearner):
-    """The learner; schedules count decisions, those in rollouts among them.
+    """Vine learner; its schedules count all decisions, including those in rollouts.
 
     Raises:
-        Refused: if there is a fixed opponent.
+        ConfigError: if there is a fixed opponent.
     """
 
-    tables: Count
-    steps: Count
-    least: Probability
-    most: Count
-    lone: Share
-    replay: Count
-    updates: Passes
-    batch: Count
-    actor_lr: OverDecisions
-    critic_lr: OverDecisions
-    adam_epsilon: Positive
-    gradient_norm: Positive
-    last: OverDecisions
-    entropy: OverDecisions
-    reward_scale: Positive
-    last_scale: NonNegative
-    weight_average: Probability
-    members: Literal["shared", "seat"]
-    instances: Count
+    tables: PositiveInt
+    rollout_steps: PositiveInt
+    min_action_prob: Probability
+    max_actions: PositiveInt
+    single_action_share: PositiveShare
+    replay_capacity: PositiveInt
+    gradient_steps: PassCount
+    batch_size: PositiveInt
+    actor_lr: ScheduleOverDecisions
+    critic_lr: ScheduleOverDecisions
+    max_grad_norm: PositiveFloat
+    kl_old_coef: ScheduleOverDecisions
+    entropy_coef: ScheduleOverDecisions
+    reward_scale: PositiveFloat
+    output_init_scale: NonNegativeFloat
+    ema_decay: Probability
+    network_sharing: Literal["shared", "per_seat"]
+    instances: PositiveInt
 
-    learnt: ClassVar = ("networks", "weight_average")
-    own: ClassVar = ("agents", "memory")
-    begins_with: ClassVar = ("poker_rl.algos.ppo.PPO",)
+    warm_start_parts: ClassVar = ("networks", "weight_average")
+    per_process_parts: ClassVar = ("agents", "buffer")
+    warm_start_sources: ClassVar = ("poker_rl.algos.ppo.PPO",)
 
-    def __post_init__(self, given: Given) -> None:
-        if given.opponent is not None:
-            raise Refused("opponent: vine plays itself, and takes none")
-        seats = Seats(members=self.members, instances=self.instances, seating="fixed")
-        self._begin(Agents(given, seats, tables=self.tables, ask_forced=False, steps=self.steps))
-        agents = self._agents
-        actor = agents.network(given.game.actions, self.last_scale)
-        self._actor, self._critic = actor, agents.critic(1)
-        self._both = Together(self._actor, self._critic, shared=0)
-        self._optimiser = torch.optim.Adam(
+    def __post_init__(self, context: LearnerContext) -> None:
+        if context.opponent is not None:
+            raise ConfigError("opponent: vine plays itself, and takes none")
+        assignment = NetworkAssignment(
+            network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
+        )
+        self.set_agents(
+            Agents(
+                context,
+                assignment,
+                tables_per_instance=self.tables,
+                include_forced_moves=False,
+                rollout_steps=self.rollout_steps,
+            )
+        )
+        agents = self.agents
+        actor = agents.build_network(context.game.action_count, self.output_init_scale)
+        self._actor, self._critic = actor, agents.build_critic(1)
+        self._actor_critic = NetworkPair(self._actor, self._critic, shared_layers=0)
+        self._optimizer = torch.optim.Adam(
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
-            eps=self.adam_epsilon,
+            eps=ADAM_EPSILON,
             fused=True,
         )
-        self._player = WeightAverage(self._actor, self.weight_average)
-        self._judge = WeightAverage(self._critic, self.weight_average)
-        width = min(self.most, given.game.actions)
+        self._actor_ema = WeightEMA(self._actor, self.ema_decay)
+        self._critic_ema = WeightEMA(self._critic, self.ema_decay)
+        max_actions = min(self.max_actions, context.game.action_count)
         columns = {
-            "observation": agents.column,
-            # the likeliest first
-            "action": Column(torch.int32, width, below=given.game.actions),
-            "count": Column(torch.int32, below=width + 1),  # how many of them were tried
-            "policy": Column(torch.float32, width),
-            "advantage": Column(torch.float32, width),
+            "observation": agents.observation_column,
+            # the actions tried, in descending order of probability
+            "action": Column(torch.int32, max_actions, below=context.game.action_count),
+            "count": Column(torch.int32, below=max_actions + 1),  # number of actions tried
+            "policy": Column(torch.float32, max_actions),
+            "advantage": Column(torch.float32, max_actions),
             "value": Column(torch.float32),
         }
-        self._memory = Memory(
-            "replay",
-            self.replay,
-            Circular(),
+        self._buffer = ReplayBuffer(
+            "replay_capacity",
+            self.replay_capacity,
+            CircularInsertion(),
             columns,
             agents.device,
-            agents.seed(),
-            copies=agents.copies,
+            agents.sample_seed(),
+            replicas=agents.replicas,
         )
-        self._memory.demand_batch("batch", self.batch)
-        self._memory.demand_full("batch", self.batch)
-        self._width = width
-        self._answers = 0  # decisions of this iteration that others made in rollouts
+        self._buffer.check_batch_memory("batch_size", self.batch_size)
+        self._buffer.check_capacity("batch_size", self.batch_size)
+        self._action_columns = max_actions
+        self._rollout_decisions = 0  # decisions in rollouts of this iteration
 
-    def _iterate(self) -> dict[str, float]:
-        """Play `steps` actions at every table, try others there, and learn from the memory."""
-        self._answers = 0
-        batch = self._agents.rollout.stream(self._act, self.steps)
-        told = torch.zeros(len(METRICS), device=self._agents.device)
+    def run_iteration(self) -> dict[str, float]:
+        """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
+        self._rollout_decisions = 0
+        batch = self.agents.rollout.play_steps(self._choose_actions, self.rollout_steps)
+        metric_sums = torch.zeros(len(METRIC_TAGS), device=self.agents.device)
         step = self.progress.decisions
-        set_rates(self._optimiser, self.actor_lr.value(step), self.critic_lr.value(step))
-        last, entropy = self.last.value(step), self.entropy.value(step)
-        updates = self.updates if self._memory.fewest >= self.batch else 0
+        set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
+        kl_old_coef, entropy_coef = self.kl_old_coef.value(step), self.entropy_coef.value(step)
+        updates = self.gradient_steps if self._buffer.min_size >= self.batch_size else 0
         for _ in range(updates):
-            told += self._update(last, entropy)
-        # at first iteration t weighs as t^2, so that the averages soon forget where they began
+            metric_sums += self._update_networks(kl_old_coef, entropy_coef)
+        # EMA warm-up: the decay grows with iteration t so that early weights are forgotten.
         t = self.progress.iterations + 1
-        for average, module in ((self._player, self._actor), (self._judge, self._critic)):
-            average.decay = min(self.weight_average, t / (t + 3))
-            average.update(module)
+        for ema, module in ((self._actor_ema, self._actor), (self._critic_ema, self._critic)):
+            ema.decay = min(self.ema_decay, t / (t + 3))
+            ema.update(module)
         self.progress.updates += updates
-        self._count(int((batch.next != OPEN).sum()) + self._answers)
-        metrics = {"memory/fill": self._memory.fill, "schedule/last": last}
+        self.count_progress(int((batch.next_row != NEXT_PENDING).sum()) + self._rollout_decisions)
+        metrics = {"memory/fill": self._buffer.fill_fraction, "schedule/kl_old_coef": kl_old_coef}
         if updates:
-            metrics |= dict(zip(METRICS, (told / updates).tolist(), strict=True))
+            metrics |= dict(zip(METRIC_TAGS, (metric_sums / updates).tolist(), strict=True))
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """The average of the weights, which plays while it learns, before the current ones."""
-        critic = self._agents.kept(self._judge.module, self.reward_scale, of_actions=False)
-        return self._agents.players(critic, weight_average=self._player.module, current=self._actor)
-
-    def take_over(self, state: dict[str, Any]) -> None:
-        """See `NetworkLearner`; a run of PPO has no average of its critic, only the critic."""
-        super().take_over(state)
-        kept = state.get("value_average")
-        self._judge.load_state_dict(kept or self._critic.state_dict())
-
-    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        agents, module = self._agents, self._player.module
-        legal = listed(rows.mask, agents.device)
-        with torch.no_grad():
-            said = agents.logits(module, rows, legal)
-            policy = masked_softmax(said, legal.mask).double().cpu().numpy()  # [B, L]
-        self._remember(rows, legal.action.cpu().numpy(), policy)
-        column = draw(policy, agents.generator.random(len(policy)))
-        return legal.taken(column), np.log(policy[np.arange(len(column)), column])
-
-    def _remember(self, rows: Rows, action: np.ndarray, policy: np.ndarray) -> None:
-        """Value the likely actions of some decisions, and put these into the memory.
-
-        Args:
-            action: the legal ones, [B, L].
-            policy: their chances, [B, L], 0 in columns left over.
-        """
-        likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._width]
-        policy = np.take_along_axis(policy, likeliest, 1)
-        action = np.take_along_axis(action, likeliest, 1)
-        tried = (policy > 0) & (policy >= np.minimum(self.least, policy[:, :1]))  # [B, width]
-        count = tried.sum(1)
-        kept = (count > 1) | (self._agents.generator.random(len(count)) < self.lone)
-        decision, column = np.nonzero(tried & kept[:, None])
-        worth = np.zeros(policy.shape)  # in reward scales
-        records = rows.records
-        for first in range(0, len(decision), MOST_TABLES):
-            part = decision[first : first + MOST_TABLES], column[first : first + MOST_TABLES]
-            worth[part] = self._worth(records.take(part[0]), rows.table[part[0]], action[part])
-        policy = np.where(tried, policy, 0.0)
-        policy /= policy.sum(1, keepdims=True)
-        value = (policy * worth).sum(1)
-        advantage = np.where(tried, worth - value[:, None], 0.0)
-        left_over = ((0, 0), (0, self._width - policy.shape[1]))
-        self._memory.add(
-            rows.copy[kept],
-            observation=rows.observation[kept],
-            action=np.pad(action, left_over)[kept],
-            count=count[kept],
-            policy=np.pad(policy, left_over)[kept],
-            advantage=np.pad(advantage, left_over)[kept],
-            value=value[kept],
+        """Return the EMA of the weights, which plays in training, and the current policy."""
+        critic = self.agents.build_player_critic(
+            self._critic_ema.module, self.reward_scale, per_action=False
+        )
+        return self.agents.build_players(
+            critic, weight_average=self._actor_ema.module, current=self._actor
         )
 
-    def _worth(self, records: np.ndarray, table: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """What actions lead to, one sample each, in reward scales [N].
+    def warm_start(self, state: dict[str, Any]) -> None:
+        """Copy `warm_start_parts`; the EMA of the critic starts at the critic if PPO trained it."""
+        super().warm_start(state)
+        critic_ema_state = state.get("value_average")
+        self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())
+
+    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+        agents, module = self.agents, self._actor_ema.module
+        legal = list_legal_actions(rows.mask, agents.device)
+        with torch.no_grad():
+            logits = agents.compute_logits(module, rows, legal)
+            policy = masked_softmax(logits, legal.mask).double().cpu().numpy()  # [B, L]
+        self._value_and_store(rows, legal.actions.cpu().numpy(), policy)
+        column = sample_from_probs(policy, agents.generator.random(len(policy)))
+        return legal.to_action(column), np.log(policy[np.arange(len(column)), column])
+
+    def _value_and_store(
+        self, rows: PendingDecisions, action: np.ndarray, policy: np.ndarray
+    ) -> None:
+        """Estimate the values of the likely actions at some decisions and store them for replay.
 
         Args:
-            records: the tables at these decisions [N], which are played on.
-            table: the rollout's table that each of them is a copy of [N].
-            action: of the seat to act [N].
+            rows: the decisions.
+            action: legal actions of each decision, [B, L].
+            policy: their probabilities, [B, L], 0 in padding columns.
         """
-        agents = self._agents
+        likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._action_columns]
+        policy = np.take_along_axis(policy, likeliest, 1)
+        action = np.take_along_axis(action, likeliest, 1)
+        min_prob = np.minimum(self.min_action_prob, policy[:, :1])  # the likeliest is always tried
+        is_tried = (policy > 0) & (policy >= min_prob)  # [B, width]
+        count = is_tried.sum(1)
+        is_in_share = self.agents.generator.random(len(count)) < self.single_action_share
+        is_stored = (count > 1) | is_in_share
+        decision, column = np.nonzero(is_tried & is_stored[:, None])
+        action_values = np.zeros(policy.shape)  # in units of `reward_scale` chips
+        records = rows.records
+        for start in range(0, len(decision), MAX_TABLES):
+            chunk = decision[start : start + MAX_TABLES], column[start : start + MAX_TABLES]
+            action_values[chunk] = self._sample_action_values(
+                records.take(chunk[0]), rows.table[chunk[0]], action[chunk]
+            )
+        policy = np.where(is_tried, policy, 0.0)
+        policy /= policy.sum(1, keepdims=True)
+        value = (policy * action_values).sum(1)
+        advantage = np.where(is_tried, action_values - value[:, None], 0.0)
+        padding = ((0, 0), (0, self._action_columns - policy.shape[1]))
+        self._buffer.add(
+            rows.replica[is_stored],
+            observation=rows.observation[is_stored],
+            action=np.pad(action, padding)[is_stored],
+            count=count[is_stored],
+            policy=np.pad(policy, padding)[is_stored],
+            advantage=np.pad(advantage, padding)[is_stored],
+            value=value[is_stored],
+        )
+
+    def _sample_action_values(
+        self, records: np.ndarray, table: np.ndarray, action: np.ndarray
+    ) -> np.ndarray:
+        """Return the value of each action by one rollout, in units of `reward_scale` chips, [N].
+
+        Args:
+            records: tables at the decisions [N]; the rollouts are played on them, in place.
+            table: index of the table in `agents.rollout` that each of them copies [N].
+            action: action of the seat to act [N].
+        """
+        agents = self.agents
         tables = Tables(agents.game, 0, 0)
-        tables.use(records)
+        tables.load_records(records)
 
-        def asked(module: nn.Module, rows: np.ndarray, legal: Legal | None = None) -> Tensor:
-            there = tables.records.take(rows)
-            seen, _ = agents.known(there)
-            copy = agents.tensor(agents.decides(there, table[rows]))
-            with agents.clock.networks(), torch.no_grad():
-                return Inputs(seen, agents.device).all(module, copy, legal)
+        def compute_outputs(
+            module: nn.Module, rows: np.ndarray, legal: LegalActions | None = None
+        ) -> Tensor:
+            records_now = tables.records.take(rows)
+            observations, _ = agents.encode_records(records_now)
+            replica = agents.to_tensor(agents.assign_replicas(records_now, table[rows]))
+            inputs = NetworkInputs(observations, agents.device)
+            with agents.timer.time_networks(), torch.no_grad():
+                return inputs.forward_all(module, replica, legal)
 
-        def answer(rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
-            self._answers += len(rows)
-            legal = listed(mask, agents.device)
-            said = asked(self._player.module, rows, legal)
-            column, _ = sample(said, legal.mask.cpu().numpy(), agents.generator)
-            return legal.taken(column)
+        def choose_responses(rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
+            self._rollout_decisions += len(rows)
+            legal = list_legal_actions(mask, agents.device)
+            logits = compute_outputs(self._actor_ema.module, rows, legal)
+            column, _ = sample_from_logits(logits, legal.mask.cpu().numpy(), agents.generator)
+            return legal.to_action(column)
 
-        def value(rows: np.ndarray) -> np.ndarray:
-            values = asked(self._judge.module, rows)[:, 0].double().cpu().numpy()
+        def estimate_values(rows: np.ndarray) -> np.ndarray:
+            values = compute_outputs(self._critic_ema.module, rows)[:, 0].double().cpu().numpy()
             return values * self.reward_scale
 
-        return outcome(tables, action, answer, value) / self.reward_scale
+        values = compute_successor_values(tables, action, choose_responses, estimate_values)
+        return values / self.reward_scale
 
-    def _update(self, last: float, entropy: float) -> Tensor:
-        """One step of both networks on a batch of each copy; its METRICS."""
-        rows = self._memory.sample(self.batch)
+    def _update_networks(self, kl_old_coef: float, entropy_coef: float) -> Tensor:
+        """Take one gradient step of both networks; return the metrics of METRIC_TAGS."""
+        rows = self._buffer.sample(self.batch_size)
         observation, count = rows["observation"].float(), rows["count"].long()
-        legal = Legal(rows["action"].long(), count)
-        tried = legal.mask  # [K, B, width]
-        weight = torch.where(count > 1, 1.0, 1 / self.lone)
-        with self._agents.clock.networks():
-            both = self._both(observation, legal)  # [K, B, width + 1]
-            said, value = both[..., :-1], both[..., -1]
-            p, log_p = masked_softmax(said, tried), masked_log_softmax(said, tried)
-            gain = (p * rows["advantage"]).sum(2)
+        legal = LegalActions(rows["action"].long(), count)
+        is_tried = legal.mask  # [K, B, width]
+        weight = torch.where(count > 1, 1.0, 1 / self.single_action_share)
+        with self.agents.timer.time_networks():
+            outputs = self._actor_critic(observation, legal)  # [K, B, width + 1]
+            logits, value = outputs[..., :-1], outputs[..., -1]
+            p, log_p = masked_softmax(logits, is_tried), masked_log_softmax(logits, is_tried)
+            expected_advantage = (p * rows["advantage"]).sum(2)
             log_policy = rows["policy"].clamp(min=1e-8).log()
-            kl = mean_over(p, log_p - log_policy, tried)
-            spread = -mean_over(p, log_p, tried)
-            error = (value - rows["value"]).square()
-            actor_loss = -gain + last * kl - entropy * spread
-            loss = (actor_loss + weight * error).mean(1).sum()  # a mean a copy, their sum
-            descend(loss, self._optimiser, self._actor, self.gradient_norm)
+            kl = masked_expectation(p, log_p - log_policy, is_tried)
+            policy_entropy = -masked_expectation(p, log_p, is_tried)
+            value_loss = (value - rows["value"]).square()
+            actor_loss = -expected_advantage + kl_old_coef * kl - entropy_coef * policy_entropy
+            loss = (actor_loss + weight * value_loss).mean(1).sum()
+            take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
             with torch.no_grad():
-                means = torch.stack([part.mean() for part in (-gain, error, spread, kl)])
-        return means
+                parts = (-expected_advantage, value_loss, policy_entropy, kl)
+                return torch.stack([part.mean() for part in parts])
 
-    def _parts(self) -> dict[str, Stateful | None]:
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
-            "networks": self._both,
-            "optimiser": self._optimiser,
-            "weight_average": self._player,
-            "value_average": self._judge,
-            "memory": self._memory,
+            "networks": self._actor_critic,
+            "optimizer": self._optimizer,
+            "weight_average": self._actor_ema,
+            "value_average": self._critic_ema,
+            "buffer": self._buffer,
         }

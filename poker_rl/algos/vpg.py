@@ -1,24 +1,23 @@
-"""Policy gradient with a critic for its baseline, in the variants that differ by the objective.
+"""Vanilla policy gradient (VPG): a critic as baseline, and a choice of three objectives.
 
 Sutton et al., "Policy gradient methods for reinforcement learning with function approximation"
-(1999), with generalised advantage estimation (arXiv:1506.02438) over whole hands. A batch:
+(1999), with generalized advantage estimation (arXiv:1506.02438) over whole hands. Each iteration:
 
-    play hands;  A = r - V(s) at lambda 1, V the critic the hands were played with
-    `steps` times, one step of each network:
-    critic : minimise (V(s) - target)^2,  target = A + V(s) at sampling time
-    actor  : maximise  mean objective(A, pi(a|s)) + entropy H(pi(.|s))
+    play hands;  A = generalized advantages (r - V(s) if gae_lambda is 1),  target = A + V(s)
+    `gradient_steps` times, one step of each network:
+        critic : minimize  (V(s) - target)^2
+        actor  : maximize  mean objective(A, pi(a|s)) + entropy_coef H(pi(.|s))
 
     objective  log_probability  A log pi, whose gradient is that of the expected reward
                probability      A pi, as in Vegapit, "Kuhn poker with Torch" (2019)
-               clipped_ratio    min(A w, A clip(w, 1 - c, 1 + c)), w = pi / pi at sampling time
+               clipped_ratio    min(A w, A clip(w, 1 - clip_coef, 1 + clip_coef)), w = pi / old pi
                                 (arXiv:1707.06347, equation 7)
 
-The gradient of A pi is that of A log pi times pi, so actions the policy has given up come back more
-slowly still. With one step w is 1 throughout: clipping never binds, and the gradient of
-`clipped_ratio` is that of `log_probability`.
+The gradient of A pi is that of A log pi times pi, so unlikely actions recover more slowly. With one
+gradient step w is 1: clipping never binds, and `clipped_ratio` equals `log_probability`.
 
-A batch is a number of hands or, as in Vegapit's work, lasts until the network that decides least
-often has decided so many times. All decisions of a player in a hand share what it wins.
+Differences: with `min_network_decisions`, as in Vegapit's work, hands are added to a batch until
+every network has made at least this many decisions.
 """
 
 from __future__ import annotations
@@ -31,181 +30,205 @@ import torch
 from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.config.schedules import OverInstance
-from poker_rl.config.settings import Count, Passes, Positive, Probability, Refused
+from poker_rl.config.schedules import ScheduleOverInstanceDecisions
+from poker_rl.config.validation import (
+    ConfigError,
+    PassCount,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+)
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.learning.advantages import estimated
-from poker_rl.learning.agents import Agents, Given, Seats
-from poker_rl.learning.descent import descend, set_rates
-from poker_rl.learning.minibatches import Inputs
-from poker_rl.learning.rollout import Batch, Rows, joined
-from poker_rl.nets.chances import masked_log_softmax, mean_over
-from poker_rl.nets.copies import routed
-from poker_rl.nets.weight_average import WeightAverage
+from poker_rl.learning.advantages import estimate_advantages
+from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
+from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.rollout import PendingDecisions, RolloutBatch, concatenate_batches
+from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
+from poker_rl.nets.replicas import forward_by_replica
+from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.player import Player
 
-MOST_DEALS = 1000  # for value/first_move, a mean over every deal
-MOST_ROUNDS = 1000  # of `hands` hands, in search of a member that does not decide
+MAX_DEALS = 1000  # the metric value/first_move, a mean over all deals, needs a game with no more
+MAX_ROUNDS = 1000  # rounds of `hands_per_iteration` hands in a batch before an error is raised
 
-Objective = Literal["log_probability", "probability", "clipped_ratio"]
+ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
 
 
 @dataclass(kw_only=True)
-class VPG(NetworkLearner, Seats):
-    """The learner; schedules count the decisions of one instance, `entropy` is in reward scales."""
+class VPG(NetworkLearner, NetworkAssignment):
+    """VPG learner; its schedules count the decisions of one instance."""
 
-    hands: Count
-    member_decisions: Count | None
-    steps: Passes
-    objective: Objective
-    clip: Positive
+    hands_per_iteration: PositiveInt
+    min_network_decisions: PositiveInt | None
+    gradient_steps: PassCount
+    objective: ObjectiveName
+    clip_coef: PositiveFloat
     gae_lambda: Probability
-    entropy: OverInstance
-    actor_lr: OverInstance
-    critic_lr: OverInstance
-    gradient_norm: Positive | None
-    reward_scale: Positive
-    weight_average: Probability
+    entropy_coef: ScheduleOverInstanceDecisions
+    actor_lr: ScheduleOverInstanceDecisions
+    critic_lr: ScheduleOverInstanceDecisions
+    max_grad_norm: PositiveFloat | None
+    reward_scale: PositiveFloat
+    ema_decay: Probability
 
-    learnt: ClassVar = ("actor", "critic", "weight_average")
+    warm_start_parts: ClassVar = ("actor", "critic", "weight_average")
 
-    def __post_init__(self, given: Given) -> None:
-        self._begin(Agents(given, self, tables=self.hands, key="hands"))
-        game = given.game
-        self._actor = self._agents.network(game.actions)
-        self._critic = self._agents.critic(1)
-        self._actor_optimiser = torch.optim.Adam(self._actor.parameters())
-        self._critic_optimiser = torch.optim.Adam(self._critic.parameters())
-        self._weight_average = WeightAverage(self._actor, self.weight_average)
-        few = len(game.record) == 1 and game.deal_count() <= MOST_DEALS
-        self._first = self._agents.shown(first_moves(game)) if few else None
+    def __post_init__(self, context: LearnerContext) -> None:
+        self.set_agents(
+            Agents(
+                context,
+                self,
+                tables_per_instance=self.hands_per_iteration,
+                tables_key="hands_per_iteration",
+            )
+        )
+        game = context.game
+        self._actor = self.agents.build_network(game.action_count)
+        self._critic = self.agents.build_critic(1)
+        self._actor_optimizer = torch.optim.Adam(self._actor.parameters())
+        self._critic_optimizer = torch.optim.Adam(self._critic.parameters())
+        self._weight_ema = WeightEMA(self._actor, self.ema_decay)
+        has_few_deals = len(game.definitions) == 1 and game.count_deals() <= MAX_DEALS
+        self._first_move_inputs = None
+        if has_few_deals:
+            records = build_first_move_records(game)
+            self._first_move_inputs = self.agents.encode_for_instances(records)
 
-    def _iterate(self) -> dict[str, float]:
-        """Play one batch and take `steps` steps of each network on it."""
+    def run_iteration(self) -> dict[str, float]:
+        """Play one batch and take `gradient_steps` steps of each network on it."""
         step = self.progress.decisions // self.instances
-        entropy_weight = self.entropy.value(step)
-        set_rates(self._actor_optimiser, self.actor_lr.value(step))
-        set_rates(self._critic_optimiser, self.critic_lr.value(step))
-        batch, hands = self._play()
-        if not len(batch):  # a fixed opponent ended every hand first
+        entropy_coef = self.entropy_coef.value(step)
+        set_learning_rates(self._actor_optimizer, self.actor_lr.value(step))
+        set_learning_rates(self._critic_optimizer, self.critic_lr.value(step))
+        batch, hands = self._play_batch()
+        if not len(batch):  # the opponent ended every hand before a decision
             self.progress.hands += hands
             return {}
-        seen = Inputs(batch.observation, self._agents.device)
-        copy = self._agents.tensor(batch.copy)
-        with self._agents.clock.networks(), torch.no_grad():
-            value = seen.all(self._critic, copy)[:, 0]  # [N]
-            metrics = {} if self._first is None else {"value/first_move": self._value(*self._first)}
-        advantage = estimated(batch, value, 1, self.gae_lambda, self.reward_scale)
+        inputs = NetworkInputs(batch.observation, self.agents.device)
+        replica = self.agents.to_tensor(batch.replica)
+        with self.agents.timer.time_networks(), torch.no_grad():
+            value = inputs.forward_all(self._critic, replica)[:, 0]  # [N]
+            metrics = {}
+            if self._first_move_inputs is not None:
+                first_values = forward_by_replica(self._critic, *self._first_move_inputs)
+                metrics["value/first_move"] = first_values.mean().item() * self.reward_scale
+        advantage = estimate_advantages(batch, value, 1, self.gae_lambda, self.reward_scale)
         target = advantage + value
-        action, mask = self._agents.tensor(batch.action)[:, None], self._agents.tensor(batch.mask)
-        before, weight = self._agents.tensor(batch.log_prob), self._weights(batch.copy)
+        action, mask = self.agents.to_tensor(batch.action), self.agents.to_tensor(batch.mask)
+        old_log_prob = self.agents.to_tensor(batch.log_prob)
+        network_rows = np.bincount(batch.replica)[batch.replica]  # rows of each row's network [N]
+        row_weight = self.agents.to_tensor((1 / network_rows).astype(np.float32))
         losses = np.zeros(3)
-        for _ in range(self.steps):
-            with self._agents.clock.networks():
-                log_policy = masked_log_softmax(seen.all(self._actor, copy), mask)  # [N, A]
-                log_prob = log_policy.gather(1, action)[:, 0]
-                entropy = -mean_over(log_policy.exp(), log_policy, mask)
-                objective = self._objective(advantage, log_prob, before)
-                actor_loss = -(weight * (objective + entropy_weight * entropy)).sum()
-                descend(actor_loss, self._actor_optimiser, self._actor, self.gradient_norm)
-                error = seen.all(self._critic, copy)[:, 0] - target
-                critic_loss = (weight * error.square()).sum()
-                descend(critic_loss, self._critic_optimiser, self._critic, self.gradient_norm)
-                told = (weight * objective).sum(), critic_loss, (weight * entropy).sum()
-                losses += [part.item() for part in told]
-        self._weight_average.update(self._actor)
+        for _ in range(self.gradient_steps):
+            with self.agents.timer.time_networks():
+                logits = inputs.forward_all(self._actor, replica)  # [N, A]
+                log_policy = masked_log_softmax(logits, mask)
+                log_prob = log_policy.gather(1, action[:, None])[:, 0]
+                entropy = -masked_expectation(log_policy.exp(), log_policy, mask)
+                objective = self._compute_objective(advantage, log_prob, old_log_prob)
+                actor_loss = -(row_weight * (objective + entropy_coef * entropy)).sum()
+                actor = self._actor_optimizer, self._actor
+                take_gradient_step(actor_loss, *actor, self.max_grad_norm)
+                value_error = inputs.forward_all(self._critic, replica)[:, 0] - target
+                critic_loss = (row_weight * value_error.square()).sum()
+                critic = self._critic_optimizer, self._critic
+                take_gradient_step(critic_loss, *critic, self.max_grad_norm)
+                means = [(row_weight * part).sum() for part in (objective, entropy)]
+                losses += [part.item() for part in (means[0], critic_loss, means[1])]
+        self._weight_ema.update(self._actor)
 
         self.progress.hands += hands
         self.progress.decisions += len(batch)
-        self.progress.updates += self.steps
-        # sums over the networks that decided in this batch to means over them
-        losses /= self.steps * len(np.unique(batch.copy))
+        self.progress.updates += self.gradient_steps
+        # The sums become means over steps and over the networks that decided in this batch.
+        losses /= self.gradient_steps * len(np.unique(batch.replica))
         return metrics | {
             "loss/actor": -losses[0],
             "loss/critic": losses[1],
             "policy/entropy": losses[2],
-            "schedule/entropy": entropy_weight,
+            "schedule/entropy_coef": entropy_coef,
         }
 
     def players(self) -> dict[str, Player]:
-        """The average of the weights and the policy in training."""
-        critic = self._agents.kept(self._critic, self.reward_scale, of_actions=False)
-        return self._agents.players(
-            critic, weight_average=self._weight_average.module, current=self._actor
+        """Return the player with the EMA of the weights, and the current policy."""
+        critic = self.agents.build_player_critic(self._critic, self.reward_scale, per_action=False)
+        return self.agents.build_players(
+            critic, weight_average=self._weight_ema.module, current=self._actor
         )
 
-    def _objective(self, advantage: Tensor, log_prob: Tensor, before: Tensor) -> Tensor:
-        """What the actor maximises the mean of, [N]."""
+    def _compute_objective(
+        self, advantage: Tensor, log_prob: Tensor, old_log_prob: Tensor
+    ) -> Tensor:
+        """Return the objective to maximize for each decision, [N]."""
         if self.objective == "log_probability":
             return advantage * log_prob
         if self.objective == "probability":
             return advantage * log_prob.exp()
-        ratio = (log_prob - before).exp()
-        clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
+        ratio = (log_prob - old_log_prob).exp()
+        clipped = ratio.clamp(1 - self.clip_coef, 1 + self.clip_coef)
         return torch.min(advantage * ratio, advantage * clipped)
 
-    def _play(self) -> tuple[Batch, int]:
-        """The hands of one batch and their number."""
-        if self.member_decisions is None:
-            return self._agents.rollout.play_out(self._act), self.instances * self.hands
-        rounds: list[Batch] = []
-        decided = np.zeros(self._agents.copies, np.int64)
-        while decided.min() < self.member_decisions:
-            if len(rounds) == MOST_ROUNDS:
-                raise Refused(
-                    f"algo.member_decisions: a network decided {decided.min()} times in"
-                    f" {MOST_ROUNDS * self.hands:,} hands, not {self.member_decisions}"
+    def _play_batch(self) -> tuple[RolloutBatch, int]:
+        """Return the decisions of one batch and its number of hands."""
+        play = self.agents.rollout.play_full_hands
+        if self.min_network_decisions is None:
+            return play(self._choose_actions), self.instances * self.hands_per_iteration
+        rounds: list[RolloutBatch] = []
+        decisions = np.zeros(self.agents.replicas, np.int64)
+        while decisions.min() < self.min_network_decisions:
+            if len(rounds) == MAX_ROUNDS:
+                raise ConfigError(
+                    f"algo.min_network_decisions: a network decided {decisions.min()} times in"
+                    f" {MAX_ROUNDS * self.hands_per_iteration:,} hands, not"
+                    f" {self.min_network_decisions}"
                 )
-            rounds.append(self._agents.rollout.play_out(self._act))
-            decided += np.bincount(rounds[-1].copy, minlength=self._agents.copies)
-        hand = np.concatenate(
-            [i * self.hands + played.table % self.hands for i, played in enumerate(rounds)]
+            rounds.append(play(self._choose_actions))
+            decisions += np.bincount(rounds[-1].replica, minlength=self.agents.replicas)
+        hands = self.hands_per_iteration
+        hand = np.concatenate([i * hands + part.table % hands for i, part in enumerate(rounds)])
+        batch = concatenate_batches(rounds)
+        last_hand = find_nth_decision_hand(
+            hand, batch.replica, self.agents.replicas, self.min_network_decisions
         )
-        batch = joined(rounds)
-        last = nth_hand(hand, batch.copy, self._agents.copies, self.member_decisions)
-        last = last.reshape(self.instances, -1).max(1)  # hand that ends the batch
-        kept = np.flatnonzero(hand <= last[batch.table // self.hands])
-        return batch.alone(kept), int((last + 1).sum())
+        last_hand = last_hand.reshape(self.instances, -1).max(1)  # [instances]
+        kept_rows = np.flatnonzero(hand <= last_hand[batch.table // self.hands_per_iteration])
+        return batch.select_trajectories(kept_rows), int((last_hand + 1).sum())
 
-    def _weights(self, copy: np.ndarray) -> Tensor:
-        """Weight of each row in the mean over its network's rows, [N]."""
-        return self._agents.tensor((1 / np.bincount(copy)[copy]).astype(np.float32))
+    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+        return self.agents.sample_actions(self._actor, rows)
 
-    def _act(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        return self._agents.sampled(self._actor, rows)
-
-    def _value(self, seen: Tensor, copy: Tensor) -> float:
-        """Mean of the critic in chips."""
-        return routed(self._critic, seen, copy).mean().item() * self.reward_scale
-
-    def _parts(self) -> dict[str, Stateful | None]:
+    def stateful_parts(self) -> dict[str, Stateful | None]:
+        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "actor": self._actor,
             "critic": self._critic,
-            "actor_optimiser": self._actor_optimiser,
-            "critic_optimiser": self._critic_optimiser,
-            "weight_average": self._weight_average,
+            "actor_optimizer": self._actor_optimizer,
+            "critic_optimizer": self._critic_optimizer,
+            "weight_average": self._weight_ema,
         }
 
 
-def first_moves(game: Game) -> np.ndarray:
-    """A table for every deal before the first move."""
-    decks = game.deals()
+def build_first_move_records(game: Game) -> np.ndarray:
+    """Return one table for every possible deal, before its first move, [deals]."""
+    decks = game.list_deals()
     tables = Tables(game, len(decks), 0)
     tables.deal(decks=decks)
     return tables.records
 
 
-def nth_hand(hand: np.ndarray, copy: np.ndarray, copies: int, n: int) -> np.ndarray:
-    """The hand with the n-th decision of each network, [K].
+def find_nth_decision_hand(
+    hand: np.ndarray, replica: np.ndarray, replicas: int, n: int
+) -> np.ndarray:
+    """Return the number of the hand in which each network makes its n-th decision, [K].
 
     Args:
-        hand: of each decision, [N], hands being numbered in the order they count.
-        copy: the network that decided, [N].
-        copies: number of networks K, each with at least n decisions.
+        hand: number of the hand of each decision, [N].
+        replica: index of the network that decided, [N].
+        replicas: number of networks K, each with at least n decisions.
     """
-    order = np.lexsort((hand, copy))
-    counts = np.bincount(copy, minlength=copies)
+    order = np.lexsort((hand, replica))
+    counts = np.bincount(replica, minlength=replicas)
     nth: np.ndarray = hand[order][np.cumsum(counts) - counts + n - 1]
     return nth

@@ -1,33 +1,35 @@
-"""From YAML and the command line to checked settings and the objects that they name.
+"""Read settings from YAML and the command line, check them and build the objects they describe.
 
-The lowest layer, which every package may import. Only `compose`, `overrides` and `sweeps` import
-hydra.
+An option is a YAML file conf/<group>/<name>.yaml. An override is a word of the command line that
+selects an option, such as `algo=ppo`, or changes a setting, such as `algo.gamma=0.9`. Root settings
+belong to no group. Functions raise `ConfigError` for wrong settings, arguments and files. All other
+packages may import this one. Only `compose`, `hydra_overrides` and `sweep_launcher` import hydra.
 """
 
-from poker_rl.config.settings import (
-    Count,
-    Natural,
-    NonNegative,
-    Passes,
-    Positive,
+from poker_rl.config.threads import set_threads
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PassCount,
+    PositiveFloat,
+    PositiveInt,
     Probability,
     Range,
-    Refused,
     Seed,
-    Sweeps,
+    SolverIterationCount,
 )
-from poker_rl.config.threads import set_threads
 
 __all__ = [
-    "Count",
-    "Natural",
-    "NonNegative",
-    "Passes",
-    "Positive",
+    "ConfigError",
+    "NonNegativeFloat",
+    "NonNegativeInt",
+    "PassCount",
+    "PositiveFloat",
+    "PositiveInt",
     "Probability",
     "Range",
-    "Refused",
     "Seed",
-    "Sweeps",
+    "SolverIterationCount",
     "set_threads",
 ]

@@ -1,9 +1,9 @@
-"""From a node of a config to the object that it names.
+"""Build the object that settings describe.
 
-A node names a dataclass by `_target_` and holds its fields, no more and no fewer; what is known
-only at run time (the game, the device) is an argument of the call. Unlike Hydra's `instantiate`,
-`build` takes no code from outside `poker_rl` and the installed plug-ins, and checks each value
-against the field's annotation.
+The settings of an object are a mapping: `_target_` is the dotted name of a dataclass, and the other
+keys are its fields. What is known only at run time (the game, the device) is passed to `build` as a
+keyword argument. Unlike Hydra's `instantiate`, `build` accepts only classes of `poker_rl` and of
+installed plug-ins, and checks each value against the field's annotation.
 """
 
 from __future__ import annotations
@@ -13,19 +13,25 @@ import inspect
 import math
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from omegaconf import DictConfig
 
-from poker_rl.config.classes import class_of
-from poker_rl.config.messages import allowed, shown
-from poker_rl.config.options import plain
+from poker_rl.config.class_lookup import load_class
+from poker_rl.config.error_hints import format_value, suggest_allowed
+from poker_rl.config.option_files import to_plain_dict
 from poker_rl.config.schedules import Constant, Schedule
-from poker_rl.config.settings import LARGEST, NonNegative, Range, Refused, about, in_memory
+from poker_rl.config.validation import (
+    MAX_INTEGER,
+    ConfigError,
+    NonNegativeFloat,
+    Range,
+    error_prefix,
+    memory_errors_as_config_errors,
+)
 
-SCALARS = {
+SCALAR_DESCRIPTIONS = {
     bool: "true or false",
     int: "an integer",
     float: "a number",
@@ -33,162 +39,185 @@ SCALARS = {
 }
 
 
-def build(node: object, key: str, **runtime: Any) -> Any:
-    """The object that a node's `_target_` names, its fields converted and checked.
+def build(config: object, path: str, **runtime: Any) -> Any:
+    """Return the object that settings describe, after checking and converting their values.
 
     Args:
-        key: the node's dotted place in the config, named in errors.
-        runtime: arguments that are no settings; those the constructor does not name are dropped.
+        config: the settings, a mapping with the key `_target_`.
+        path: dotted key of these settings, such as `algo`, for error messages.
+        runtime: arguments that are not settings; those that the class does not accept are ignored.
 
     Raises:
-        Refused: if the target is not in `poker_rl` or a plug-in, a key is unknown or missing, or a
-            value is of another type, out of range or refused by the constructor.
+        ConfigError: if the class can't be used, a key is unknown or missing, or a value has the
+            wrong type, is out of range or is rejected by the class.
     """
-    target, settings = class_and_settings(node, key)
-    arguments = convert_fields(target, settings, key, runtime)
-    arguments |= {name: runtime[name] for name in takes(target) if name in runtime}
-    with in_memory(key):
+    target, field_values = resolve_target(config, path)
+    parameters = list_constructor_parameters(target)
+    arguments = convert_fields(target, field_values, path, runtime)
+    arguments |= {name: runtime[name] for name in parameters if name in runtime}
+    with memory_errors_as_config_errors(path):
         try:
             return target(**arguments)
-        except Refused as error:
-            field, _, _ = str(error).partition(":")
-            if field in runtime:
+        except ConfigError as error:
+            key = str(error).partition(":")[0]
+            if key in runtime:
                 raise
-            link = "." if field.partition(".")[0] in {"_target_", *takes(target)} else ": "
-            raise Refused(f"{key}{link}{error}") from None
+            is_own_key = key.partition(".")[0] in {"_target_", *parameters}
+            raise ConfigError(f"{path}{'.' if is_own_key else ': '}{error}") from None
 
 
-def build_as(kind: Any, node: object, key: str, **runtime: Any) -> Any:
-    """The same, if its class is a kind of another one or has the methods of a protocol.
+def build_instance_of(expected_type: Any, config: object, path: str, **runtime: Any) -> Any:
+    """Build an object of a class that derives from `expected_type` or implements it as a protocol.
 
     Raises:
-        Refused: if it does not, too; of a wrong class no other setting is looked at.
+        ConfigError: if the class is another one, which is checked first, or if `build` raises it.
     """
-    target, _ = class_and_settings(node, key)
-    if getattr(kind, "_is_protocol", False):
-        methods = [name for name, member in vars(kind).items() if callable(member)]
-        fits = all(hasattr(target, name) for name in methods if not name.startswith("_"))
+    target, _ = resolve_target(config, path)
+    if getattr(expected_type, "_is_protocol", False):
+        methods = [name for name, member in vars(expected_type).items() if callable(member)]
+        is_match = all(hasattr(target, name) for name in methods if not name.startswith("_"))
     else:
-        fits = issubclass(target, kind)
-    if not fits:
-        raise Refused(f"{key}._target_: {target.__name__} is not a {kind.__name__}")
-    return build(node, key, **runtime)
+        is_match = issubclass(target, expected_type)
+    if not is_match:
+        raise ConfigError(f"{path}._target_: {target.__name__} is not a {expected_type.__name__}")
+    return build(config, path, **runtime)
 
 
-def class_and_settings(node: object, key: str) -> tuple[type[Any], dict[str, Any]]:
-    """The class that a node names by its `_target_`, and its other settings."""
-    if isinstance(node, DictConfig):
-        node = plain(node)
-    if not isinstance(node, Mapping) or "_target_" not in node:
-        named = f"; in a file, `defaults: [override /{key}: {node}]` names it"
-        option = isinstance(node, str) and "." not in key
-        what = "is not settings with a `_target_`, their class"
-        raise Refused(f"{key}: {shown(node)} {what}{named * option}")
-    settings = {name: value for name, value in node.items() if name != "_target_"}
-    return find(node["_target_"], f"{key}._target_"), settings
+def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]]:
+    """Return the class that `_target_` names, and the other settings by name."""
+    if isinstance(config, DictConfig):
+        config = to_plain_dict(config)
+    if not isinstance(config, Mapping) or "_target_" not in config:
+        hint = f"; in a file, `defaults: [override /{path}: {config}]` names it"
+        is_option_name = isinstance(config, str) and "." not in path
+        raise ConfigError(
+            f"{path}: {format_value(config)} is not settings with a `_target_`, their class"
+            f"{hint if is_option_name else ''}"
+        )
+    field_values = {name: value for name, value in config.items() if name != "_target_"}
+    return find_dataclass(config["_target_"], f"{path}._target_"), field_values
 
 
-def find(target: object, key: str) -> type[Any]:
-    """The dataclass of this program that has that dotted name."""
-    with about(key):
-        found = class_of(target)
-        if not dataclasses.is_dataclass(found):
-            raise Refused(f"{shown(target)} has no settings")
-    return found
+def find_dataclass(target: object, path: str) -> type[Any]:
+    """Return the dataclass with a dotted name."""
+    with error_prefix(path):
+        target_class = load_class(target)
+        if not dataclasses.is_dataclass(target_class):
+            raise ConfigError(f"{format_value(target)} has no settings")
+    return target_class
 
 
-def takes(target: type[Any]) -> list[str]:
-    """The names of a constructor's arguments."""
+def list_constructor_parameters(target: type[Any]) -> list[str]:
+    """Return the names of the arguments of a class's constructor."""
     return list(inspect.signature(target).parameters)
 
 
 def convert_fields(
-    target: type[Any], node: Mapping[str, Any], key: str, runtime: Mapping[str, Any]
+    target: type[Any], config: Mapping[str, Any], path: str, runtime: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A node's values as the dataclass declares them, one for each field not in `runtime`.
+    """Return the settings of a dataclass, each converted to the type of its field.
 
-    A field whose default is None may be left out.
+    Fields in `runtime` are skipped. A field whose default is None may be missing from `config`.
     """
-    fields = [f for f in dataclasses.fields(target) if f.init and f.name not in runtime]
-    names, optional = [f.name for f in fields], {f.name for f in fields if f.default is None}
-    prefix = f"{key}." if key else ""
-    for name in node:
-        if name not in names:
-            raise Refused(f"{prefix}{name}: no such setting; {allowed(str(name), names)}")
-    for name in names:
-        if name not in node and name in optional:
-            continue
-        if name not in node or node[name] == "???":
-            raise Refused(f"{prefix}{name}: missing; give {prefix}{name}=…")
+    fields = [field for field in dataclasses.fields(target) if field.init]
+    default_by_name = {f.name: f.default for f in fields if f.name not in runtime}
+    prefix = f"{path}." if path else ""
+    for name in config:
+        if name not in default_by_name:
+            hint = suggest_allowed(str(name), default_by_name)
+            raise ConfigError(f"{prefix}{name}: no such setting; {hint}")
+    for name, default in default_by_name.items():
+        if config.get(name, "???" if default is not None else None) == "???":
+            raise ConfigError(f"{prefix}{name}: missing; give {prefix}{name}=…")
     return {
-        name: _convert(node[name], annotation_of(target, name), f"{prefix}{name}", runtime)
-        for name in names
-        if name in node
+        name: _convert_value(
+            config[name], get_field_annotation(target, name), f"{prefix}{name}", runtime
+        )
+        for name in default_by_name
+        if name in config
     }
 
 
-def text_fields(target: type[Any]) -> set[str]:
-    """Return the names of a dataclass's fields that are text, or text and null."""
+def list_text_fields(target: type[Any]) -> set[str]:
+    """Return the names of a dataclass's fields with the type `str` or `str | None`."""
     names = [field.name for field in dataclasses.fields(target)]
-    return {name for name in names if annotation_of(target, name) in (str, str | None)}
+    return {name for name in names if get_field_annotation(target, name) in (str, str | None)}
 
 
-def annotation_of(target: type[Any], name: str) -> Any:
-    """A field's annotation, evaluated where it was written; other fields need not be evaluable."""
-    owner = next(c for c in target.__mro__ if name in inspect.get_annotations(c))
-    annotation = inspect.get_annotations(owner)[name]
+def get_field_annotation(target: type[Any], field_name: str) -> Any:
+    """Return a field's annotation, evaluated in the module of the class that declares it."""
+    owner = next(cls for cls in target.__mro__ if field_name in inspect.get_annotations(cls))
+    annotation = inspect.get_annotations(owner)[field_name]
     if isinstance(annotation, str):
         return eval(annotation, vars(sys.modules[owner.__module__]))
     return annotation
 
 
-def _convert(value: Any, annotation: Any, key: str, runtime: Mapping[str, Any]) -> Any:
-    """A value as its annotation declares it, or Refused."""
-    origin, args = get_origin(annotation), get_args(annotation)
+def _convert_value(value: Any, annotation: Any, path: str, runtime: Mapping[str, Any]) -> Any:
+    """Return a value converted to the type of its annotation, or raise ConfigError."""
+    origin, annotation_args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        value = _convert(value, args[0], key, runtime)
-        for range_ in args[1:]:
-            if isinstance(range_, Range) and value not in range_:
-                raise Refused(f"{key}: {shown(value)} is not in {range_}")
+        value = _convert_value(value, annotation_args[0], path, runtime)
+        for allowed in annotation_args[1:]:
+            if isinstance(allowed, Range) and value not in allowed:
+                raise ConfigError(f"{path}: {format_value(value)} is not in {allowed}")
         return value
     if origin in (Union, UnionType):
-        if value is None and NoneType in args:
-            return None
-        if value == "" and NoneType in args:  # as a path it would be the working folder
-            raise Refused(f"{key}: is empty; for none give {key}=null")
-        members = [member for member in args if member is not NoneType]
-        if len(members) == 1:
-            return _convert(value, members[0], key, runtime)
-        refusals = []
-        for member in members:
-            try:
-                return _convert(value, member, key, runtime)
-            except Refused as error:
-                refusals.append(str(error).removeprefix(f"{key}: "))
-        raise Refused(f"{key}: {', or '.join(refusals)}")
+        return _convert_union(value, annotation_args, path, runtime)
     if origin is Literal:
-        if value not in args:
-            options = allowed(str(value), map(str, args))
-            raise Refused(f"{key}: {shown(value)} is no choice; {options}")
+        if value not in annotation_args:
+            hint = suggest_allowed(str(value), map(str, annotation_args))
+            raise ConfigError(f"{path}: {format_value(value)} is no choice; {hint}")
         return value
     if origin in (list, tuple):
         if not isinstance(value, list | tuple):
-            raise Refused(f"{key}: {shown(value)} is not a list, such as [{shown(value)}]")
-        return origin(_convert(v, args[0], f"{key}[{i}]", runtime) for i, v in enumerate(value))
+            text = format_value(value)
+            raise ConfigError(f"{path}: {text} is not a list, such as [{text}]")
+        return origin(
+            _convert_value(item, annotation_args[0], f"{path}[{index}]", runtime)
+            for index, item in enumerate(value)
+        )
     if annotation is Schedule and not isinstance(value, Mapping):
         if type(value) not in (int, float):
-            what = "is neither a number nor a schedule, {start, end, horizon}"
-            raise Refused(f"{key}: {shown(value)} {what}")
-        return Constant(start=_convert(value, NonNegative, key, runtime))  # a bare number
-    if annotation not in SCALARS:
-        return build_as(annotation, value, key, **runtime)
-    if annotation is float and type(value) is int:
-        with suppress(OverflowError):  # it stays an integer, and is none of those allowed
-            value = float(value)
+            problem = "is neither a number nor a schedule, {start, end, horizon}"
+            raise ConfigError(f"{path}: {format_value(value)} {problem}")
+        return Constant(start=_convert_value(value, NonNegativeFloat, path, runtime))
+    if annotation not in SCALAR_DESCRIPTIONS:
+        return build_instance_of(annotation, value, path, **runtime)
+    return _convert_scalar(value, annotation, path)
+
+
+def _convert_union(
+    value: Any, alternatives: tuple[Any, ...], path: str, runtime: Mapping[str, Any]
+) -> Any:
+    """Return a value converted to the first alternative that accepts it, or raise ConfigError."""
+    if NoneType in alternatives:
+        if value is None:
+            return None
+        if value == "":  # an empty path would mean the working folder
+            raise ConfigError(f"{path}: is empty; for none give {path}=null")
+    errors = []
+    for alternative in alternatives:
+        if alternative is not NoneType:
+            try:
+                return _convert_value(value, alternative, path, runtime)
+            except ConfigError as error:
+                errors.append(str(error))
+    raise ConfigError(", or ".join([errors[0], *(e.removeprefix(f"{path}: ") for e in errors[1:])]))
+
+
+def _convert_scalar(value: Any, annotation: type[Any], path: str) -> Any:
+    """Return a value as a bool, int, float or str; raise ConfigError if it has another type."""
+    is_large = isinstance(value, int) and abs(value) > MAX_INTEGER
+    if annotation is float and type(value) is int and not is_large:
+        value = float(value)
     if annotation is int and isinstance(value, float) and value.is_integer():
-        value = int(value)  # 1e6 is what people type
+        value = int(value)  # people type 1e6
+        is_large = abs(value) > MAX_INTEGER
+    if annotation is int and type(value) is int and is_large:
+        raise ConfigError(
+            f"{path}: {format_value(value)} is too large; allowed: up to {MAX_INTEGER:g}"
+        )
     if type(value) is not annotation or (annotation is float and math.isnan(value)):
-        raise Refused(f"{key}: {shown(value)} is not {SCALARS[annotation]}")
-    if annotation is int and abs(value) > LARGEST:
-        raise Refused(f"{key}: {shown(value)} is too large; allowed: up to {LARGEST:g}")
+        raise ConfigError(f"{path}: {format_value(value)} is not {SCALAR_DESCRIPTIONS[annotation]}")
     return value

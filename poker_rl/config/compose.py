@@ -1,4 +1,4 @@
-"""Composing: from the YAML in conf/ and what the user gave to the settings of a run."""
+"""Composition of a run's settings by Hydra, from the YAML in conf/ and the overrides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,264 +22,242 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.config.messages import allowed, shortened
-from poker_rl.config.options import (
-    CONF,
-    check_references,
-    folders,
-    key_of,
-    load,
-    option_files,
-    plain,
+from poker_rl.config.error_hints import shorten_text, suggest_allowed
+from poker_rl.config.hydra_overrides import (
+    list_group_options,
+    parse_overrides,
+    quote_text,
+    to_hydra_override,
+    unknown_option_error,
 )
-from poker_rl.config.overrides import accepted, no_option, options_of, parsed, quoted
-from poker_rl.config.settings import Refused
+from poker_rl.config.option_files import (
+    SHIPPED_OPTION_DIR,
+    check_reference_count,
+    list_option_dirs,
+    load_yaml,
+    parse_override_key,
+    to_plain_dict,
+)
+from poker_rl.config.root_config import RootConfig
+from poker_rl.config.validation import ConfigError
 
-# Messages of Hydra 1.3 and 1.4 for an option of a group that only other options bring along, such
-# as a network.
-NO_MATCH = re.compile(
+# Messages of Hydra 1.3 and 1.4 when no selected option uses the overridden group, such as net=mlp
+# with an algorithm that has no networks.
+NO_MATCH_ERROR = re.compile(
     r"(?:Could not (?:override|delete)|No earlier Group Default for) '([^']+)'"
     r"(?:\.\s+No match in the defaults list| exists)"
 )
-# What it says of key=a,b without -m.
-SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'")
-# Messages of OmegaConf 2.3 and 2.4 for a list where a schedule or the like belongs.
-LIST = re.compile(
+# Messages of Hydra 1.3 and 1.4 for several values, key=a,b, without -m.
+AMBIGUOUS_VALUE_ERROR = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'")
+# Messages of OmegaConf 2.3 and 2.4 for a list as the value of a mapping, such as a schedule.
+LIST_MERGE_ERROR = re.compile(
     r"Error merging override ([^=]+)=.*Cannot merge "
     r"(?:DictConfig with ListConfig|incompatible container types.*object_type=dict)",
     re.S,
 )
 
-LAUNCHERS = "hydra/launcher"  # the group of them
-# Of Hydra's own settings when a sweep is launched: it writes nothing itself.
-QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
+LAUNCHER_GROUP = "hydra/launcher"
+# With these overrides Hydra itself writes no logs and no files in a sweep.
+QUIET_HYDRA_OVERRIDES = (
+    "hydra/job_logging=none",
+    "hydra/hydra_logging=none",
+    "hydra.output_subdir=null",
+)
 
-OPTION = re.compile(r"[\w-]+")
+OPTION_NAME_PATTERN = re.compile(r"[\w-]+")
 
-# Hydra 1.3 warns where version_base is missing, Hydra 1.4 where it is given.
+# Hydra 1.3 warns where version_base is missing, Hydra 1.4 where it is present.
 warnings.filterwarnings("ignore", message="The version_base parameter is deprecated")
-
-# What Stable-Baselines3 and CleanRL call settings that are here too.
-OF_OTHERS = {"learning_rate": "lr", "ent_coef": "entropy", "vf_coef": "value", "n_steps": "steps"}
 
 
 @dataclass(frozen=True)
-class Composed:
-    """What one run is asked to do."""
+class ComposedConfig:
+    """Settings of one run, with the overrides that led to them."""
 
-    settings: dict[str, Any]  # plain values, interpolations not resolved
-    overrides: list[str]  # what the user gave
-    choices: Mapping[str, str | None]  # the option chosen of each group
+    config: dict[str, Any]  # plain values, in which references `${key}` are not resolved
+    overrides: list[str]  # from the command line
+    option_by_group: Mapping[str, str | None]  # the selected option of each group
 
 
-class Options(ConfigSource):
-    """Folder of options from elsewhere, whose files are checked before Hydra reads them."""
+class CheckedOptionSource(ConfigSource):
+    """Hydra source for an option folder of the user or a plug-in, which checks each file first."""
 
     @staticmethod
     def scheme() -> str:
-        """Return the first part of the folder's address."""
         return "options"
 
     def available(self) -> bool:
-        """Return True if the folder exists."""
         return self.is_group("")
 
     def is_group(self, config_path: str) -> bool:
-        """Return True if it is a folder of options."""
         return Path(self.path, config_path).is_dir()
 
     def is_config(self, config_path: str) -> bool:
-        """Return True if it is an option, with or without the ending of its file.
+        """Return True if the path, with or without `.yaml`, is an option of this folder.
 
-        Hydra's own settings come from Hydra and this program alone, but a folder may have a preset
-        of a launcher, unless its name already means another one.
+        Of Hydra's own groups only hydra/launcher may have options here, and only under new names.
         """
         group, _, name = config_path.removesuffix(".yaml").rpartition("/")
         if group.partition("/")[0] == "hydra":
-            shipped = [path.name for path in option_files(CONF, LAUNCHERS)]
-            known = [*shipped, *ConfigStore.instance().list(LAUNCHERS)]
-            if group != LAUNCHERS or f"{name}.yaml" in known:
+            is_known = (SHIPPED_OPTION_DIR / LAUNCHER_GROUP / f"{name}.yaml").is_file()
+            is_known |= f"{name}.yaml" in ConfigStore.instance().list(LAUNCHER_GROUP)
+            if group != LAUNCHER_GROUP or is_known:
                 return False
-        return self._file(config_path).is_file()
+        return self._get_path(config_path).is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        """Return the names of the options and groups in a group."""
         names: list[str] = []
         for path in Path(self.path, config_path).iterdir():
-            inner = str(Path(config_path, path.name))
-            self._list_add_result(names, inner, path.name, results_filter)
+            name_in_source = str(Path(config_path, path.name))
+            self._list_add_result(names, name_in_source, path.name, results_filter)
         return sorted(set(names))
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """Return the settings of an option.
-
-        Raises:
-            Refused: if it can't be read, or is of Hydra's own settings.
-        """
-        path = self._file(config_path)
-        config = load(path)
+        """Return an option; raise ConfigError if it can't be read or changes Hydra's settings."""
+        path = self._get_path(config_path)
+        config = load_yaml(path)
         content: Any = OmegaConf.to_container(config)
         if "hydra" in content or "hydra/" in str(content.get("defaults")):
-            where = "a launcher is named on the command line"
-            raise Refused(f"{path}: hydra: has no effect in a file of options; {where}")
+            hint = "a launcher is named on the command line"
+            raise ConfigError(f"{path}: hydra: has no effect in a file of options; {hint}")
         header = self._get_header_dict(path.read_text(encoding="utf-8"))
         return ConfigResult(self.provider, self.full_path(), config, header)
 
-    def _file(self, config_path: str) -> Path:
+    def _get_path(self, config_path: str) -> Path:
         return Path(self.path, config_path.removesuffix(".yaml") + ".yaml")
 
 
-class Folders(SearchPathPlugin):
-    """Search path of Hydra: options of the user, of the program, of plug-ins."""
+class OptionSearchPath(SearchPathPlugin):
+    """Search path for options: the user's folder, then the shipped one, then those of plug-ins."""
 
-    conf: ClassVar[Sequence[Path]] = (CONF,)  # Hydra makes the instance, without arguments
+    # This is a class attribute because Hydra creates the instance without arguments.
+    option_dirs: ClassVar[Sequence[Path]] = (SHIPPED_OPTION_DIR,)
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Add the folders of the user and of the plug-ins to the program's own."""
-        shipped = self.conf.index(CONF)
-        for folder in self.conf[:shipped]:  # Hydra's own `searchpath` would look there last
-            search_path.prepend("--config-dir", self._address(folder), "main")
-        for folder in self.conf[shipped + 1 :]:
-            search_path.append("plug-in", self._address(folder))
-
-    @staticmethod
-    def _address(folder: Path) -> str:
-        return f"{Options.scheme()}://{folder.resolve()}"
+        """Add the user's folder before the shipped one, and the folders of plug-ins after it."""
+        shipped_index = self.option_dirs.index(SHIPPED_OPTION_DIR)
+        for index, folder in enumerate(self.option_dirs):
+            address = f"{CheckedOptionSource.scheme()}://{folder.resolve()}"
+            if index < shipped_index:
+                search_path.prepend("--config-dir", address, "main")
+            elif index > shipped_index:
+                search_path.append("plug-in", address)
 
 
 @contextmanager
-def opened(conf: Sequence[Path]) -> Iterator[None]:
-    """In this context Hydra knows where the YAML lies.
-
-    Args:
-        conf: what `folders` returned.
-    """
-    for plugin in (Options, Folders):
+def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
+    """Initialize Hydra for this context, with options from the folders of `list_option_dirs`."""
+    for plugin in (CheckedOptionSource, OptionSearchPath):
         Plugins.instance().register(plugin)
-    Folders.conf = conf
+    OptionSearchPath.option_dirs = option_dirs
+    config_dir = str(SHIPPED_OPTION_DIR)
     try:
-        with hydra.initialize_config_dir(str(CONF), job_name="train", version_base="1.3"):
+        with hydra.initialize_config_dir(config_dir, job_name="train", version_base="1.3"):
             yield
     finally:
-        Folders.conf = (CONF,)
+        OptionSearchPath.option_dirs = (SHIPPED_OPTION_DIR,)
 
 
-def compose(overrides: Sequence[str]) -> Composed:
-    """Return the settings and choices that the overrides compose.
-
-    Raises:
-        Refused: if they can't be read or are of nothing that there is.
-    """
-    given = [accepted(override) for override in parsed(overrides)]
-    config: Any = OmegaConf.to_container(composed_by_hydra("config", given))
-    choices = config.pop("hydra")["runtime"]["choices"]
-    check_references(config)
-    for group, option in choices.items():
-        if option is not None and not OPTION.fullmatch(str(option)):
-            raise Refused(f"{group}: {option} is not the name of an option")
-    return Composed(config, list(overrides), choices)
+def compose_config(overrides: Sequence[str]) -> ComposedConfig:
+    """Return the settings that the overrides select; call it inside `initialize_hydra`."""
+    hydra_overrides = [to_hydra_override(override) for override in parse_overrides(overrides)]
+    config: Any = OmegaConf.to_container(compose_with_hydra("config", hydra_overrides))
+    option_by_group = config.pop("hydra")["runtime"]["choices"]
+    check_reference_count(config)
+    for group, option in option_by_group.items():
+        if option is not None and not OPTION_NAME_PATTERN.fullmatch(str(option)):
+            raise ConfigError(f"{group}: {option} is not the name of an option")
+    return ComposedConfig(config, list(overrides), option_by_group)
 
 
-def composed(
+def compose_plain_config(
     overrides: Sequence[str],
-    conf: Sequence[Path] | None = None,
-    only: Collection[str] | None = None,
+    option_dirs: Sequence[Path] | None = None,
+    allowed_groups: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """The settings that `poker-rl train` would begin with for the same overrides, as plain values.
+    """Return the settings that `poker-rl train` has with these overrides, as plain values.
 
     Args:
-        conf: the folders of the options; None: those that come with the program and the plug-ins.
-        only: what the overrides may be of, such as `algo`, as nothing else counts; None: anything.
-
-    Raises:
-        Refused: if they can't be read or are of nothing that there is.
+        overrides: words such as game=kuhn.
+        option_dirs: folders that hold options; None for the shipped one and those of plug-ins.
+        allowed_groups: groups that the overrides may set, such as `algo`; None for all.
     """
-    for override in overrides:
-        key = key_of(override)
-        if only is not None and key.partition(".")[0] not in only:
-            raise Refused(f"{key}: counts for nothing here; allowed: settings of {', '.join(only)}")
-    with opened(folders(None) if conf is None else conf):
-        return plain(compose(overrides).settings)
+    for key in map(parse_override_key, overrides):
+        if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
+            groups = ", ".join(allowed_groups)
+            raise ConfigError(f"{key}: has no effect here; allowed: settings of {groups}")
+    with initialize_hydra(list_option_dirs(None) if option_dirs is None else option_dirs):
+        return to_plain_dict(compose_config(overrides).config)
 
 
-def place(asked: Composed) -> tuple[str, str | None, Path]:
-    """Where a run is to be: the folder of all runs, the run's name if it has one, its folder.
-
-    Raises:
-        Refused: if an interpolation leads nowhere.
-    """
-    config = OmegaConf.create(asked.settings)
+def resolve_run_path(composed: ComposedConfig) -> tuple[str, str | None, Path]:
+    """Return the setting `outputs`, the run's name or None, and the path of the run's folder."""
+    config = OmegaConf.create(composed.config)
     try:
         outputs, name = str(config.outputs), config.name
     except OmegaConfBaseException as error:
-        raise Refused(f"{error.full_key}: {str(error).splitlines()[0]}") from None
-    group = [str(asked.choices.get(group)) for group in ("game", "algo")]
-    return outputs, name, Path(outputs, *group, str(name))
+        raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from None
+    game, algo = (str(composed.option_by_group.get(group)) for group in ("game", "algo"))
+    return outputs, name, Path(outputs, game, algo, str(name))
 
 
-def launch_settings(launcher: Sequence[str], folder: Path) -> DictConfig:
-    """Return Hydra's own settings for a sweep, in which no file of options has a say.
+def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
+    """Return Hydra's own settings for a sweep, which no option file can change.
 
     Args:
-        launcher: overrides that choose and set the launcher.
-        folder: what Hydra and the launcher may write to.
-
-    Raises:
-        Refused: if they can't be read or are of nothing that there is.
+        launcher_overrides: overrides that select the launcher and change its settings.
+        folder: folder in which Hydra and the launcher may write.
     """
-    path = str(folder.absolute()).replace("${", "\\${")  # which would refer to a setting
-    inside = [f"hydra.sweep.dir={quoted(path)}", "hydra.sweep.subdir=."]
-    return composed_by_hydra(None, [*QUIET, *launcher, *inside])
+    escaped_folder = str(folder.absolute()).replace("${", "\\${")  # "${" begins a reference
+    folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]
+    overrides = [*QUIET_HYDRA_OVERRIDES, *launcher_overrides, *folder_overrides]
+    return compose_with_hydra(None, overrides)
 
 
-def composed_by_hydra(name: str | None, overrides: Sequence[str]) -> DictConfig:
+def compose_with_hydra(config_name: str | None, overrides: Sequence[str]) -> DictConfig:
+    """Call `hydra.compose` and convert its errors to ConfigErrors."""
     try:
-        return hydra.compose(name, list(overrides), return_hydra_config=True)
+        return hydra.compose(config_name, list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        raise _refusal(error, overrides) from None
+        raise ConfigError(_explain_hydra_error(error, overrides)) from None
     except RecursionError:
-        what = "lists within lists without end, or defaults that lead back to themselves"
-        raise Refused(f"{shortened(' '.join(overrides))}: {what}") from None
+        problem = "lists within lists without end, or defaults that lead back to themselves"
+        raise ConfigError(f"{shorten_text(' '.join(overrides))}: {problem}") from None
     except ValueError as error:  # such as defaults that are no list
-        raise Refused(f"{shortened(' '.join(overrides))}: {error}") from None
+        raise ConfigError(f"{shorten_text(' '.join(overrides))}: {error}") from None
 
 
-def _refusal(error: Exception, overrides: Sequence[str]) -> Refused:
-    """What Hydra says of a config that can't be composed, in a few lines that name the key.
-
-    Args:
-        overrides: what the user gave.
-    """
+def _explain_hydra_error(error: Exception, overrides: Sequence[str]) -> str:
+    """Return the message of an error of Hydra or OmegaConf as one line that names the key."""
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        return no_option(group, name, options_of(group))
+        return str(unknown_option_error(group, name, list_group_options(group)))
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
-        tree: Any = OmegaConf.to_container(cause.parent_node) if cause.parent_node else {}
-        tree.pop("hydra", None)
-        word, above = str(cause.key), str(cause.full_key).rpartition(".")[0]
-        meant, keys = OF_OTHERS.get(word, word), list(_keys(tree, f"{above}." if above else ""))
-        near = [key for key in keys if key.rpartition(".")[2] == meant]
-        near = near or [key for key in keys if key.endswith(f"_{meant}")]
-        return Refused(f"{cause.full_key}: no such setting; {allowed(word, tree, near)}")
-    if match := SEVERAL.match(str(error)):
-        return Refused(f"{match[1]}: several values need -m, a sweep; a list is key=[a,b]")
-    if match := NO_MATCH.search(str(error)):
-        chosen = sorted(one for one in overrides if one.startswith(("algo=", "experiment=")))
-        if match[1] == "net" and chosen:  # an algo that is given counts before an experiment's
-            return Refused(f"net: {chosen[0]} has no networks")
-        return Refused(f"{match[1]}: nothing that was chosen takes one")
-    if match := LIST.search(f"{error} {cause}"):
-        return Refused(f"{match[1]}: is no list; give {match[1]}.NAME=VALUE, or one value for all")
-    if isinstance(error, YAMLError):
-        return Refused(" ".join(str(error).split()))
-    told = [*str(error).split(), *"".join(str(cause or "").splitlines()[:1]).split()]
-    return Refused(" ".join(told))
+        siblings: Any = OmegaConf.to_container(cause.parent_node) if cause.parent_node else {}
+        siblings.pop("hydra", None)
+        parent_key, dot, word = str(cause.full_key).rpartition(".")
+        keys = {*_iterate_dotted_keys(siblings, parent_key + dot)}
+        root_keys = {field.name for field in fields(RootConfig)}
+        hint = suggest_allowed(word, siblings, keys | root_keys)
+        return f"{cause.full_key}: no such setting; {hint}"
+    if match := AMBIGUOUS_VALUE_ERROR.match(str(error)):
+        return f"{match[1]}: several values need -m, a sweep; a list is key=[a,b]"
+    if match := NO_MATCH_ERROR.search(str(error)):
+        # Sorted, algo=… comes before experiment=…, whose algorithm it replaces.
+        learners = sorted(o for o in overrides if o.startswith(("algo=", "experiment=")))
+        if match[1] == "net" and learners:
+            return f"net: {learners[0]} has no networks"
+        return f"{match[1]}: no selected option takes one"
+    if match := LIST_MERGE_ERROR.search(f"{error} {cause}"):
+        return f"{match[1]}: is no list; give {match[1]}.NAME=VALUE, or one value for all"
+    first_line_of_cause = "".join(str(cause or "").splitlines()[:1])
+    return " ".join(f"{error} {first_line_of_cause}".split())
 
 
-def _keys(tree: Mapping[str, Any], above: str) -> Iterator[str]:
+def _iterate_dotted_keys(tree: Mapping[str, Any], prefix: str) -> Iterator[str]:
     """Yield the dotted keys of all settings in a tree."""
     for name, value in tree.items():
-        yield f"{above}{name}"
+        yield f"{prefix}{name}"
         if isinstance(value, dict):
-            yield from _keys(value, f"{above}{name}.")
+            yield from _iterate_dotted_keys(value, f"{prefix}{name}.")

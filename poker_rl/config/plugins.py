@@ -1,13 +1,13 @@
-"""Packages of other people, found by the entry point that they are installed with.
+"""Plug-ins: installed packages by other authors, found by their entry points.
 
-A plug-in is a package whose distribution names it in the entry point group `poker_rl.plugins`:
+The distribution of a plug-in names its package in the entry point group `poker_rl.plugins`:
 
     [project.entry-points."poker_rl.plugins"]
     goofspiel = "goofspiel"
 
-Whoever installs it trusts it. Its classes may then be named by configs and checkpoints as those of
-poker_rl are, and the YAML in its folder `conf` joins the options. No code of it runs before a
-config or a checkpoint names one of its classes.
+An installed plug-in is trusted: configs and checkpoints may name its classes like those of
+poker_rl, and the YAML in its folder `conf` joins the options. Its code runs only when a config or a
+checkpoint names one of its classes.
 """
 
 from __future__ import annotations
@@ -19,59 +19,54 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-GROUP = "poker_rl.plugins"
+ENTRY_POINT_GROUP = "poker_rl.plugins"
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """An installed package of somebody else."""
+    """Installed plug-in."""
 
-    package: str  # its name to import it by
-    distribution: str  # what it was installed with
-    version: str  # of the distribution
-    folder: Path  # where its sources lie
+    package: str  # name in import statements
+    distribution: str  # name in pip install
+    version: str  # version of the distribution
+    folder: Path  # folder of the Python sources
 
     @property
-    def conf(self) -> Path:
-        """Where its YAML lies; it need not have any."""
+    def option_dir(self) -> Path:
+        """Return the folder of the plug-in's option files, which may be missing."""
         return self.folder / "conf"
 
 
-def plugins() -> list[Plugin]:
-    """The plug-ins that can be used, in the order of their packages' names."""
-    return list(_found()[0])
+def list_plugins() -> list[Plugin]:
+    """Return the plug-ins that can be used, sorted by package."""
+    return _find_plugins()[0]
 
 
-def broken() -> list[str]:
-    """A line for each installed plug-in that can't be used, which names it and says why."""
-    return list(_found()[1])
+def list_plugin_problems() -> list[str]:
+    """Return a message for each installed plug-in that can't be used, with the reason."""
+    return _find_plugins()[1]
 
 
-def sources() -> Iterator[Path]:
-    """The Python files of all plug-ins."""
-    for plugin in plugins():
+def iterate_plugin_sources() -> Iterator[Path]:
+    """Yield the Python files of all plug-ins."""
+    for plugin in list_plugins():
         yield from sorted(plugin.folder.rglob("*.py"))
 
 
 @cache
-def _found() -> tuple[list[Plugin], list[str]]:
-    """The plug-ins, and what is wrong with those that can't be used."""
-    found, complaints = {}, []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
-        assert entry.dist is not None  # as it has where it was found by its group
+def _find_plugins() -> tuple[list[Plugin], list[str]]:
+    """Return the plug-ins that can be used, and a message for each of the others."""
+    plugins, problems = [], []
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.value):
+        assert entry.dist is not None  # for mypy: every entry of a group has one
         distribution, version = entry.dist.name, entry.dist.version
-        what = f"plug-in {entry.name} ({distribution} {version}) is not used"
-        # Looking for a name with a dot would import the package above it: run code.
+        prefix = f"plug-in {entry.name} ({distribution} {version}) is not used"
+        # find_spec of a name with a dot would import the package above it, which runs code.
         spec = find_spec(entry.value) if entry.value.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
-            lacks = f"there is no top-level package {entry.value}"
-            complaints.append(f"{what}: {lacks}; install it again or uninstall it")
+            problem = f"there is no top-level package {entry.value}"
+            problems.append(f"{prefix}: {problem}; install it again or uninstall it")
             continue
         folder = Path(next(iter(spec.submodule_search_locations)))
-        plugin = Plugin(entry.value, distribution, version, folder)
-        if roots := sorted(plugin.conf.glob("*.yaml")):
-            example = plugin.conf / "game" / "mine.yaml"
-            complaints.append(f"{what}: {roots[0]} is of no group; allowed: files as {example}")
-            continue
-        found[plugin.package] = plugin
-    return list(found.values()), complaints
+        plugins.append(Plugin(entry.value, distribution, version, folder))
+    return plugins, problems

@@ -1,8 +1,8 @@
-"""Settings that change in the course of a run, each over a horizon of its own.
+"""Schedules: settings, such as learning rates, that change in the course of a run.
 
-A horizon is a number of steps. In YAML it may also follow the budget, as the whole of it or as a
-share; `horizons` turns that into steps when a run begins, and from then on the run keeps them. What
-a step is, each learner says at its setting: `lr: OverInstance` counts decisions of one instance.
+The horizon of a schedule is the number of steps over which it changes. In YAML it may also depend
+on the budget, see `schedule_horizons`. The annotation of a setting says what counts as a step, such
+as a decision in `lr: ScheduleOverDecisions`.
 """
 
 from __future__ import annotations
@@ -11,39 +11,39 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Annotated, NamedTuple, Protocol
 
-from poker_rl.config.settings import NonNegative, Positive, Range, Share
+from poker_rl.config.validation import NonNegativeFloat, PositiveFloat, PositiveShare, Range
 
-Steps = Annotated[float, Range(1)]
+StepCount = Annotated[float, Range(1)]
 
 
 class Schedule(Protocol):
-    """A number that depends on how far a run has come."""
+    """Value of a setting that depends on the progress of a run."""
 
     def value(self, step: int) -> float:
-        """The setting after `step` steps."""
+        """Return the value after `step` steps."""
 
 
-class Over(NamedTuple):
-    """What the steps of a schedule are, part of a field's annotation.
+class StepUnit(NamedTuple):
+    """Unit in which a schedule counts steps, as part of the annotation of a setting.
 
-    A horizon can follow the budget if both are counted in the same unit.
+    A horizon can depend on the budget only if the budget has the same unit.
     """
 
-    unit: str  # a unit of the budget, or in words what no budget counts
-    each: str = ""  # the setting among which the unit is divided, such as `instances`
+    unit: str  # a `budget_unit`, or a description of another unit
+    divided_by: str = ""  # setting that the number of steps is divided by, such as `instances`
 
 
-OverDecisions = Annotated[Schedule, Over("decisions")]
-OverInstance = Annotated[Schedule, Over("decisions", "instances")]  # decisions of one instance
-OverUpdates = Annotated[Schedule, Over("updates")]
-OverOwnSteps = Annotated[Schedule, Over("gradient steps of its own")]  # of one network or learner
+ScheduleOverDecisions = Annotated[Schedule, StepUnit("decisions")]
+ScheduleOverInstanceDecisions = Annotated[Schedule, StepUnit("decisions", "instances")]
+ScheduleOverUpdates = Annotated[Schedule, StepUnit("updates")]
+ScheduleOverOwnSteps = Annotated[Schedule, StepUnit("gradient steps of its own")]
 
 
 @dataclass(kw_only=True, frozen=True)
 class Constant:
-    """The same at every step."""
+    """Constant number."""
 
-    start: NonNegative
+    start: NonNegativeFloat
 
     def value(self, step: int) -> float:
         return self.start
@@ -51,53 +51,53 @@ class Constant:
 
 @dataclass(kw_only=True, frozen=True)
 class Linear:
-    """A straight line from start to end, then end."""
+    """Straight line from `start` to `end` over the horizon, then constant `end`."""
 
-    start: NonNegative
-    end: NonNegative
-    horizon: Steps
+    start: NonNegativeFloat
+    end: NonNegativeFloat
+    horizon: StepCount
 
     def value(self, step: int) -> float:
-        done = min(step / self.horizon, 1.0)
-        return (1 - done) * self.start + done * self.end
+        fraction_done = min(step / self.horizon, 1.0)
+        return (1 - fraction_done) * self.start + fraction_done * self.end
 
 
 @dataclass(kw_only=True, frozen=True)
 class StableDecay:
-    """start, then in the last part of the horizon a straight line to end, then end.
+    """Constant `start`, then a straight line to `end` in the last part of the horizon.
 
     The warmup-stable-decay schedule of MiniCPM (arXiv:2404.06395), without the warmup.
     """
 
-    start: NonNegative
-    end: NonNegative
-    decay: Share  # of the horizon, its last part
-    horizon: Steps
+    start: NonNegativeFloat
+    end: NonNegativeFloat
+    decay_share: PositiveShare  # share of the horizon in which the value decays
+    horizon: StepCount
 
     def value(self, step: int) -> float:
-        left = (1 - min(step / self.horizon, 1.0)) / self.decay  # of the fall
-        return self.end + min(left, 1.0) * (self.start - self.end)
+        fraction_left = (1 - min(step / self.horizon, 1.0)) / self.decay_share
+        return self.end + min(fraction_left, 1.0) * (self.start - self.end)
 
 
 @dataclass(kw_only=True, frozen=True)
-class Log:
-    """A straight line on a logarithmic scale from start to end, then end."""
+class LogLinear:
+    """Straight line on a logarithmic scale over the horizon, then constant `end`."""
 
-    start: Positive
-    end: Positive
-    horizon: Steps
+    start: PositiveFloat
+    end: PositiveFloat
+    horizon: StepCount
 
     def value(self, step: int) -> float:
-        done = min(step / self.horizon, 1.0)
-        return float(self.start ** (1 - done) * self.end**done)
+        fraction_done = min(step / self.horizon, 1.0)
+        return float(self.start ** (1 - fraction_done) * self.end**fraction_done)
 
 
 @dataclass(kw_only=True, frozen=True)
 class InverseSqrt:
-    """start for the length of the horizon, from there on falling as 1/sqrt(step)."""
+    """Constant `start` over the horizon, then a decay in proportion to 1/sqrt(step)."""
 
-    start: NonNegative
-    horizon: Steps
+    start: NonNegativeFloat
+    horizon: StepCount
 
     def value(self, step: int) -> float:
         return self.start / sqrt(max(step / self.horizon, 1.0))

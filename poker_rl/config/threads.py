@@ -1,32 +1,41 @@
-"""Threads of this process that networks and rules compute on."""
+"""Number of CPU cores for this process, and of threads for networks and game rules."""
 
 from __future__ import annotations
 
-from poker_rl.config.settings import Refused
+import os
+import sys
 
-DEFAULT = 1  # as `threads` in conf/config.yaml; waking a second one costs more than it saves
-_chosen = False
+from poker_rl.config.validation import ConfigError
+
+# As in conf/config.yaml: with small networks, waking a second thread takes more time than it saves.
+DEFAULT_THREADS = 1
+_threads_were_set = False
+
+
+def count_cores() -> int:
+    """Return the number of cores that this process may use, which a cluster may limit."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def set_threads(threads: int) -> None:
-    """Compute on so many threads of the CPU in this process, in torch and in numba.
-
-    Raises:
-        Refused: if numba can't have so many.
-    """
-    import numba  # late, as the command line needs neither to refuse a setting
+    """Set the number of CPU threads of torch and numba in this process."""
+    import numba  # late, so that wrong settings are reported quickly
     import torch
 
-    global _chosen
-    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-    if not 1 <= threads <= most:
-        raise Refused(f"threads: {threads}; allowed: 1 to {most}, which is NUMBA_NUM_THREADS")
+    global _threads_were_set
+    max_threads = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    if not 1 <= threads <= max_threads:
+        raise ConfigError(
+            f"threads: {threads}; allowed: 1 to {max_threads}, which is NUMBA_NUM_THREADS"
+        )
     torch.set_num_threads(threads)
     numba.set_num_threads(threads)
-    _chosen = True
+    _threads_were_set = True
 
 
 def set_default_threads() -> None:
-    """Compute on one thread, unless `set_threads` was called before in this process."""
-    if not _chosen:
-        set_threads(DEFAULT)
+    """Use one thread, unless `set_threads` was called before in this process."""
+    if not _threads_were_set:
+        set_threads(DEFAULT_THREADS)

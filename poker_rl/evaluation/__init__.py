@@ -1,25 +1,25 @@
-"""How good a player is: exactly where the game can be enumerated, else in duplicate matches.
+"""Evaluation of players: exact in games that can be enumerated, else by duplicate matches.
 
 Imports config, games, players and storage.
 """
 
-from poker_rl.evaluation.exploitability import (
-    best_response_values,
+from poker_rl.evaluation.exact.exploitability import (
+    compute_best_response_gains,
+    compute_best_response_values,
+    compute_seat_values,
     exploitability,
-    gains,
     nash_conv,
-    values,
 )
-from poker_rl.evaluation.matches import against, play
-from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.matches.duplicate_match import play_deals, play_match
+from poker_rl.evaluation.result import Result
 
 __all__ = [
-    "Measurement",
-    "against",
-    "best_response_values",
+    "Result",
+    "compute_best_response_gains",
+    "compute_best_response_values",
+    "compute_seat_values",
     "exploitability",
-    "gains",
     "nash_conv",
-    "play",
-    "values",
+    "play_deals",
+    "play_match",
 ]

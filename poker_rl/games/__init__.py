@@ -1,6 +1,6 @@
-"""Rules: what may happen at a table. Nothing here knows of networks, players or settings files.
+"""Games: rules, tables and trees, without networks, players or settings files.
 
-Imports config.
+Of the other packages of `poker_rl` this one imports only `config`.
 """
 
 import os
@@ -10,30 +10,31 @@ import numba
 from poker_rl.config.compile_cache import use_cache
 
 if "NUMBA_LOOP_VECTORIZE" not in os.environ:
-    # A tenth of compile time, and these short loops are no faster for it.
+    # Vectorization costs a tenth of the compile time and does not speed up these short loops.
     numba.config.LOOP_VECTORIZE = 0  # type: ignore[attr-defined]
 use_cache()
 
-from poker_rl.games.game import Game, rule, shuffle
-from poker_rl.games.load import load_game
-from poker_rl.games.scene import Amounts, Move, Place, Scene
-from poker_rl.games.sequences import collect, multiply_out, respond
+from poker_rl.games.game import Game, jit, shuffle_deck
+from poker_rl.games.game_loader import load_game
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.sequence_form import collect_leaf_values, compute_best_response, compute_reach
+from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import Tree, tree_of
 
 __all__ = [
-    "Amounts",
+    "BetRange",
+    "DisplayedGame",
     "Game",
-    "Move",
-    "Place",
-    "Scene",
+    "GameTree",
+    "LegalMove",
+    "SeatView",
+    "TableView",
     "Tables",
-    "Tree",
-    "collect",
+    "collect_leaf_values",
+    "compute_best_response",
+    "compute_reach",
+    "get_tree",
+    "jit",
     "load_game",
-    "multiply_out",
-    "respond",
-    "rule",
-    "shuffle",
-    "tree_of",
+    "shuffle_deck",
 ]

@@ -1,26 +1,26 @@
-"""Cards, their notation, and the strength of one to seven of them.
+"""Cards, their notation, and the strength of a hand of one to seven cards.
 
-A hand is the best five of its cards. A hand of three cards in all is ranked as in three-card poker:
-straight flush, three of a kind, straight, flush, pair, high card, the rarer the better. The rest of
-this text is about the best five.
+The strength of a hand is that of the best five of its cards. Only a hand of exactly three cards is
+ranked differently, as in three-card poker: straight flush, three of a kind, straight, flush, pair,
+high card. The rest of this text is about the best five.
 
 In short-deck hold'em, which is played with 36 cards from six to ace, a flush beats a full house,
 and A6789 is the lowest straight.
 
-A card is `rank * suits + suit`. Ranks count from 0, the lowest; the ace is rank 12, so only a deck
-of thirteen ranks has one, and in short-deck hold'em the highest rank is one.
+A card is the integer `rank * suits + suit`. Ranks count from 0, the lowest. The ace is rank 12, so
+only a full deck of thirteen ranks has one; in short-deck hold'em the highest rank acts as the ace.
 
-Strength is a table look-up. A card's key is one integer, and the keys of a hand add up to
+The strength is found by a table look-up. Each card has a key, and the sum of a hand's keys has
 
     bits  0-16  the base-5 number whose digit r counts the cards of rank r, for ranks 0 to 6
-    bits 17-31  the same for ranks 7 to 12
-    bits 32-47  a counter of four bits a suit, which starts at 3: from 8 on, five cards or more
+    bits 17-31  the base-5 number whose digit r counts the cards of rank r + 7, for ranks 7 to 12
+    bits 32-47  a counter of 4 bits per suit that starts at 3, so its top bit is set from 5 cards on
 
-The two numbers find a place in `STRENGTHS` as `HIGH[ranks 7-12] + LOW[ranks 0-6]`, one for each
-multiset of up to seven ranks and none left over: `LOW` numbers its multisets by size, so those that
-fit beside h high cards, the ones of up to 7 - h, come first, and `HIGH` starts a run of just that
-length for each of its own. Five suited cards of seven leave no room for a full house or four of a
-kind, so the set of their ranks alone gives a flush its strength.
+The index into `STRENGTHS` is `HIGH_RANKS_INDEX[bits 17-31] + LOW_RANKS_INDEX[bits 0-16]`.
+`STRENGTHS` has one entry for each multiset of up to seven ranks. A multiset of h high ranks (from
+rank 7 on) goes with each multiset of up to 7 - h low ranks. Low multisets are numbered by size, so
+these come first, and the entries of one high multiset are adjacent. If five of seven cards have the
+same suit, there is no full house or four of a kind, so the set of suited ranks gives the strength.
 """
 
 from __future__ import annotations
@@ -31,176 +31,215 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
 
-RANKS = 13
-SUITS = 4
-MOST_CARDS = 7
+MAX_RANKS = 13
+MAX_SUITS = 4
+MAX_HAND_CARDS = 7
 
 HIGH_CARD, PAIR, TWO_PAIR, TRIPS, STRAIGHT, FLUSH, FULL_HOUSE, QUADS, STRAIGHT_FLUSH = range(9)
-THREE = 3  # cards of a hand of three-card poker, in which the order of the categories is
-OF_THREE = (HIGH_CARD, PAIR, FLUSH, STRAIGHT, TRIPS, STRAIGHT_FLUSH)
-SHORT_DECK = "short_deck"  # the name of its ranking
+THREE_CARD_HAND = 3  # number of cards of a hand in three-card poker
+SHORT_DECK = "short_deck"  # name of the hand ranking of short-deck hold'em
 SHORT_DECK_RANKS = "6789TJQKA"
-SHORT_DECK_WHEEL = 0b100001111  # the ranks of A6789, a bit each
-CATEGORY_SHIFT = 12  # most classes in a category: 3,887, the pairs of two to five cards
+SHORT_DECK_WHEEL = 0b100001111  # the set of ranks of A6789, bit r for rank r
+CATEGORY_SHIFT = 12  # the largest category, pairs of two to five cards, has 3,887 classes
 
-LOW_RANKS = 7
-HIGH_SHIFT = 17  # 4 * 5**6 + 3 * 5**5 < 2**17
-LOW_DIGITS = (1 << HIGH_SHIFT) - 1
-HIGH_DIGITS = (1 << 15) - 1
-SUIT_SHIFT = 32
-NO_CARDS = 0x3333 << SUIT_SHIFT
-FIVE_SUITED = 0x8888 << SUIT_SHIFT
+LOW_RANK_COUNT = 7
+HIGH_RANKS_SHIFT = 17  # 4 * 5**6 + 3 * 5**5 < 2**17
+LOW_RANKS_MASK = (1 << HIGH_RANKS_SHIFT) - 1
+HIGH_RANKS_MASK = (1 << 15) - 1
+SUIT_COUNTERS_SHIFT = 32
+EMPTY_HAND_KEY = 0x3333 << SUIT_COUNTERS_SHIFT
+FLUSH_MASK = 0x8888 << SUIT_COUNTERS_SHIFT
 
 
 def card_name(card: int, ranks: str, suits: str) -> str:
-    """`As`; in a deck of one suit the rank alone."""
+    """Return the name of a card, such as `As`, or only its rank in a deck of one suit."""
     rank, suit = divmod(card, len(suits))
     return ranks[rank] + (suits[suit] if len(suits) > 1 else "")
 
 
 def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
-    """The cards of `AsKd` or `As Kd`, as `card_name` writes them; raises `Refused`."""
-    names = {card_name(card, ranks, suits): card for card in range(len(ranks) * len(suits))}
-    width = 2 if len(suits) > 1 else 1
-    packed = "".join(text.split())
-    parts = [packed[i : i + width] for i in range(0, len(packed), width)]
-    for part in parts:
-        if part not in names:
-            some = f"a rank of {ranks} and a suit of {suits}, as in {card_name(0, ranks, suits)}"
-            allowed = some if len(suits) > 1 else f"one of {' '.join(ranks)}"
-            raise Refused(f"{part!r} in {text!r} is no card; a card is {allowed}")
-    return [names[part] for part in parts]
+    """Return the cards in a text such as `AsKd` or `As Kd` as integers.
+
+    Raises:
+        ConfigError: if a card is not one of the deck.
+    """
+    card_by_name = {card_name(card, ranks, suits): card for card in range(len(ranks) * len(suits))}
+    characters_per_card = 2 if len(suits) > 1 else 1
+    compact_text = "".join(text.split())
+    card_texts = [
+        compact_text[i : i + characters_per_card]
+        for i in range(0, len(compact_text), characters_per_card)
+    ]
+    for card_text in card_texts:
+        if card_text not in card_by_name:
+            format_text = (
+                f"a rank of {ranks} and a suit of {suits}, as in {card_name(0, ranks, suits)}"
+            )
+            allowed_text = format_text if len(suits) > 1 else f"one of {' '.join(ranks)}"
+            raise ConfigError(f"{card_text!r} in {text!r} is no card; a card is {allowed_text}")
+    return [card_by_name[card_text] for card_text in card_texts]
 
 
-def card_keys() -> NDArray[np.int64]:
-    """Keys `[suits, card]` for decks of one to four suits."""
-    keys = np.zeros((SUITS + 1, RANKS * SUITS), np.int64)
-    for suits in range(1, SUITS + 1):
-        for card in range(RANKS * suits):
+def compute_card_keys() -> NDArray[np.int64]:
+    """Return the key of each card, indexed by the number of suits in the deck and the card."""
+    keys = np.zeros((MAX_SUITS + 1, MAX_RANKS * MAX_SUITS), np.int64)
+    for suits in range(1, MAX_SUITS + 1):
+        for card in range(MAX_RANKS * suits):
             rank, suit = divmod(card, suits)
-            digit = 5**rank if rank < LOW_RANKS else 5 ** (rank - LOW_RANKS) << HIGH_SHIFT
-            keys[suits, card] = digit + (1 << SUIT_SHIFT + 4 * suit)
+            rank_key = (
+                5**rank
+                if rank < LOW_RANK_COUNT
+                else 5 ** (rank - LOW_RANK_COUNT) << HIGH_RANKS_SHIFT
+            )
+            keys[suits, card] = rank_key + (1 << SUIT_COUNTERS_SHIFT + 4 * suit)
     return keys
 
 
-def multisets(ranks: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Every multiset of up to seven cards of the first ranks, by size.
+def enumerate_rank_multisets(rank_count: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return all multisets of up to seven cards with ranks below `rank_count`, sorted by size.
 
-    Returns the base-5 numbers [N], the sizes [N], and the sets of ranks held at least 1, 2, 3 and
-    4 times [4, N], bit r for rank r.
+    Returns:
+        for each of the N multisets its base-5 number [N], its size [N], and the sets of ranks that
+        occur at least 1, 2, 3 and 4 times [4, N], with bit r for rank r.
     """
-    number = np.zeros(1, np.int64)
+    base5_number = np.zeros(1, np.int64)
     size = np.zeros(1, np.int64)
-    held = np.zeros((4, 1), np.int64)
-    for rank in range(ranks):
-        number = np.add.outer(np.arange(5) * 5**rank, number).ravel()
+    ranks_held_at_least = np.zeros((4, 1), np.int64)
+    for rank in range(rank_count):
+        base5_number = np.add.outer(np.arange(5) * 5**rank, base5_number).ravel()
         size = np.add.outer(np.arange(5), size).ravel()
         at_least = np.arange(5) >= np.arange(1, 5)[:, None]
-        held = (at_least[:, :, None] << rank | held[:, None, :]).reshape(4, -1)
-        small = size <= MOST_CARDS
-        number, size, held = number[small], size[small], held[:, small]
+        ranks_held_at_least = (
+            at_least[:, :, None] << rank | ranks_held_at_least[:, None, :]
+        ).reshape(4, -1)
+        fits_in_hand = size <= MAX_HAND_CARDS
+        base5_number, size = base5_number[fits_in_hand], size[fits_in_hand]
+        ranks_held_at_least = ranks_held_at_least[:, fits_in_hand]
     order = np.argsort(size, kind="stable")
-    return number[order], size[order], held[:, order]
+    return base5_number[order], size[order], ranks_held_at_least[:, order]
 
 
-def scores(held: NDArray[Any]) -> NDArray[Any]:
-    """The order [N] of hands without a flush, from the ranks held at least 1 to 4 times [4, N].
+def score_rank_multisets(ranks_held_at_least: NDArray[Any]) -> NDArray[Any]:
+    """Return the score of each of N hands [N], ignoring suits; a better hand has a larger score.
 
-    Twenty-five bits: 4 of the category, 4 and 4 of the ranks that name the hand, plus one, 0 if
-    none (A and K of `AAAKK`, A of `AKJ52`), and 13 of the set of kickers. A straight has the rank
-    it ends on alone.
+    A score has 25 bits: 4 for the category, 4 for the main rank plus one, 4 for the second rank
+    plus one (0 without one), and 13 for the set of kickers. `AAAKK` has the main rank A and the
+    second rank K; `AKJ52` has the main rank A. A straight has only its highest rank.
+
+    Args:
+        ranks_held_at_least: for each hand the sets of ranks that occur at least 1, 2, 3 and 4
+            times, [4, N], with bit r for rank r.
     """
-    top = np.array([ranks.bit_length() for ranks in range(1 << RANKS + 1)])  # highest rank + 1
-    bit = np.array([0, *(1 << np.arange(RANKS + 1))])
+    highest_rank_plus_one = np.array([ranks.bit_length() for ranks in range(1 << MAX_RANKS + 1)])
+    rank_bit = np.array([0, *(1 << np.arange(MAX_RANKS + 1))])
 
-    one, two, three, four = held
-    cases = [four > 0, three > 0, two > 0]
-    first = top[np.select(cases, [four, three, two], one)]
-    second = np.where(cases[0], 0, top[two & ~bit[first]])
-    kind = np.select(
+    held_once, held_twice, held_three_times, held_four_times = ranks_held_at_least
+    cases = [held_four_times > 0, held_three_times > 0, held_twice > 0]
+    main_rank = highest_rank_plus_one[
+        np.select(cases, [held_four_times, held_three_times, held_twice], held_once)
+    ]
+    second_rank = np.where(cases[0], 0, highest_rank_plus_one[held_twice & ~rank_bit[main_rank]])
+    category = np.select(
         cases,
-        [QUADS, np.where(second, FULL_HOUSE, TRIPS), np.where(second, TWO_PAIR, PAIR)],
+        [QUADS, np.where(second_rank, FULL_HOUSE, TRIPS), np.where(second_rank, TWO_PAIR, PAIR)],
         HIGH_CARD,
     )
 
-    room = np.zeros(9, np.int64)
-    room[[HIGH_CARD, PAIR, TWO_PAIR, TRIPS, QUADS]] = 4, 3, 1, 2, 1
-    left = one & ~bit[first] & ~bit[second]
-    kickers = np.zeros_like(one)
+    kicker_count = np.zeros(9, np.int64)
+    kicker_count[[HIGH_CARD, PAIR, TWO_PAIR, TRIPS, QUADS]] = 4, 3, 1, 2, 1
+    remaining_ranks = held_once & ~rank_bit[main_rank] & ~rank_bit[second_rank]
+    kickers = np.zeros_like(held_once)
     for n in range(4):
-        kicker = np.where(room[kind] > n, bit[top[left]], 0)
+        kicker = np.where(
+            kicker_count[category] > n, rank_bit[highest_rank_plus_one[remaining_ranks]], 0
+        )
         kickers |= kicker
-        left ^= kicker
+        remaining_ranks ^= kicker
 
-    run = one << 1 | one >> RANKS - 1  # the ace also below the deuce
-    end = top[run & run << 1 & run << 2 & run << 3 & run << 4]
-    named = kind << 8 | first << 4 | second
-    order: NDArray[Any] = np.where(
-        (end > 0) & (kind < STRAIGHT),
-        (STRAIGHT << 8 | end << 4) << RANKS,
-        named << RANKS | kickers,
+    ranks_with_low_ace = held_once << 1 | held_once >> MAX_RANKS - 1  # the ace also below the deuce
+    straight_end = highest_rank_plus_one[
+        ranks_with_low_ace
+        & ranks_with_low_ace << 1
+        & ranks_with_low_ace << 2
+        & ranks_with_low_ace << 3
+        & ranks_with_low_ace << 4
+    ]
+    category_and_ranks = category << 8 | main_rank << 4 | second_rank
+    score: NDArray[Any] = np.where(
+        (straight_end > 0) & (category < STRAIGHT),
+        (STRAIGHT << 8 | straight_end << 4) << MAX_RANKS,
+        category_and_ranks << MAX_RANKS | kickers,
     )
-    return order
+    return score
 
 
-def tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """`LOW`, `HIGH`, `STRENGTHS` as above, and `FLUSHES` by set of ranks, 0 for fewer than five."""
-    low_number, low_size, low_held = multisets(LOW_RANKS)
-    high_number, high_size, high_held = multisets(RANKS - LOW_RANKS)
-    fitting = np.searchsorted(low_size, MOST_CARDS - high_size, side="right")
-    start = np.cumsum(fitting) - fitting
+def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the index tables of low and high ranks, the strengths, and those of flushes."""
+    low_number, low_size, low_held = enumerate_rank_multisets(LOW_RANK_COUNT)
+    high_number, high_size, high_held = enumerate_rank_multisets(MAX_RANKS - LOW_RANK_COUNT)
+    fitting_low_count = np.searchsorted(low_size, MAX_HAND_CARDS - high_size, side="right")
+    start = np.cumsum(fitting_low_count) - fitting_low_count
 
-    low = np.zeros(low_number.max() + 1, np.uint16)
-    low[low_number] = np.arange(len(low_number))
-    high = np.zeros(high_number.max() + 1, np.int32)
-    high[high_number] = start
+    low_index = np.zeros(low_number.max() + 1, np.uint16)
+    low_index[low_number] = np.arange(len(low_number))
+    high_index = np.zeros(high_number.max() + 1, np.int32)
+    high_index[high_number] = start
 
-    of_high = np.repeat(np.arange(len(fitting)), fitting)
-    of_low = np.arange(len(of_high)) - start[of_high]
-    ranked = scores(low_held[:, of_low] | high_held[:, of_high] << LOW_RANKS)
+    high_multiset = np.repeat(np.arange(len(fitting_low_count)), fitting_low_count)
+    low_multiset = np.arange(len(high_multiset)) - start[high_multiset]
+    rank_scores = score_rank_multisets(
+        low_held[:, low_multiset] | high_held[:, high_multiset] << LOW_RANK_COUNT
+    )
 
-    sets = np.arange(1 << RANKS)
-    sets = sets[np.bitwise_count(sets) >= 5]
-    suited = scores(np.stack([sets, *np.zeros((3, len(sets)), np.int64)]))
-    raised = np.where(suited >> 21 == STRAIGHT, STRAIGHT_FLUSH - STRAIGHT, FLUSH - HIGH_CARD)
-    suited += raised << 21
+    flush_rank_sets = np.arange(1 << MAX_RANKS)
+    flush_rank_sets = flush_rank_sets[np.bitwise_count(flush_rank_sets) >= 5]
+    flush_scores = score_rank_multisets(
+        np.stack([flush_rank_sets, *np.zeros((3, len(flush_rank_sets)), np.int64)])
+    )
+    category_shift = np.where(
+        flush_scores >> 21 == STRAIGHT, STRAIGHT_FLUSH - STRAIGHT, FLUSH - HIGH_CARD
+    )
+    flush_scores += category_shift << 21
 
-    classes, index = np.unique(np.concatenate([ranked, suited]), return_inverse=True)
-    kind = classes >> 21
-    in_category = np.arange(len(classes)) - np.searchsorted(kind, kind)
-    strengths = (kind << CATEGORY_SHIFT | in_category).astype(np.uint16)[index]
-    flushes = np.zeros(1 << RANKS, np.uint16)
-    flushes[sets] = strengths[len(ranked) :]
-    return low, high, strengths[: len(ranked)], flushes
+    score_classes, index = np.unique(
+        np.concatenate([rank_scores, flush_scores]), return_inverse=True
+    )
+    category = score_classes >> 21
+    rank_in_category = np.arange(len(score_classes)) - np.searchsorted(category, category)
+    strengths = (category << CATEGORY_SHIFT | rank_in_category).astype(np.uint16)[index]
+    flushes = np.zeros(1 << MAX_RANKS, np.uint16)
+    flushes[flush_rank_sets] = strengths[len(rank_scores) :]
+    return low_index, high_index, strengths[: len(rank_scores)], flushes
 
 
-KEYS = card_keys()
-LOW, HIGH, STRENGTHS, FLUSHES = tables()
+CARD_KEYS = compute_card_keys()
+LOW_RANKS_INDEX, HIGH_RANKS_INDEX, STRENGTHS, FLUSH_STRENGTHS = build_strength_tables()
 
 
-# Inlining lets numba drop the reference counting of `cards`, which takes longer than the rest.
+# Inlining removes the reference counting of `cards`, which takes longer than the evaluation.
 @njit(cache=True, forceinline=True, error_model="numpy")
-def strength(cards: Any, count: int, suits: int, short_deck: Any = False) -> Any:
-    """How strong a hand is at a showdown, the first `count` of `cards`; larger is better; int32.
+def evaluate_hand(cards: Any, count: int, suits: int, short_deck: Any = False) -> Any:
+    """Return the strength at showdown of the first `count` cards as an int32; larger is better.
 
-    One to seven cards, in short-deck hold'em five to seven; their strength compares only with that
-    of as many cards.
+    `count` is 1 to 7, in short-deck hold'em 5 to 7. Strengths are comparable only between hands
+    with the same number of cards.
     """
-    if count == THREE:
-        return strength_of_three(cards, suits)
-    best = best_five(cards, count, suits)
+    if count == THREE_CARD_HAND:
+        return evaluate_three_card_hand(cards, suits)
+    best = evaluate_best_five(cards, count, suits)
     return in_short_deck(best, cards, count, suits) if short_deck else best
 
 
 @njit(cache=True, error_model="numpy")
 def in_short_deck(best: Any, cards: Any, count: int, suits: int) -> Any:
-    """Return the strength in short-deck hold'em of five to seven cards; int32.
+    """Return the strength of five to seven cards in short-deck hold'em as an int32.
+
+    A6789 gets the strength that A2345 has in a full deck; no short-deck hand has it otherwise.
 
     Args:
-        best: what `best_five` makes of them. It knows no ace below the six, so A6789 takes the
-            strength that is A2345 in a whole deck: no deck without an ace of rank 12 has that.
+        best: the result of `evaluate_best_five`, which does not know A6789 as a straight.
     """
     held = 0
     for i in range(count):
@@ -215,52 +254,62 @@ def in_short_deck(best: Any, cards: Any, count: int, suits: int) -> Any:
             if suited & SHORT_DECK_WHEEL == SHORT_DECK_WHEEL:
                 best = max(best, STRAIGHT_FLUSH << CATEGORY_SHIFT)
     category = best >> CATEGORY_SHIFT
-    if category in (FLUSH, FULL_HOUSE):  # the two change places
+    if category in (FLUSH, FULL_HOUSE):  # a flush beats a full house
         best += (FLUSH + FULL_HOUSE - 2 * category) << CATEGORY_SHIFT
     return np.int32(best)
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
-def strength_of_three(cards: Any, suits: int) -> Any:
-    """How strong the first three of `cards` are in three-card poker; int32.
+def evaluate_three_card_hand(cards: Any, suits: int) -> Any:
+    """Return the strength of the first three cards in three-card poker as an int32.
 
-    The place of the category in `OF_THREE`, and below it 4 bits for each rank that counts.
+    The bits from `CATEGORY_SHIFT` on are the category, 0 for a high card to 5 for a straight flush;
+    the lower bits are the ranks that break ties, 4 bits each.
     """
     first, second, third = cards[0] // suits, cards[1] // suits, cards[2] // suits
-    high = max(first, second, third)
-    low = min(first, second, third)
-    middle = first + second + third - high - low
-    suited = cards[0] % suits == cards[1] % suits == cards[2] % suits
-    wheel = high == RANKS - 1 and middle == 1 and low == 0  # the ace below the deuce
-    if wheel or (high == middle + 1 and middle == low + 1):
-        place, ranks = 5 if suited else 3, 1 if wheel else high
-    elif high == middle == low:
-        place, ranks = 4, high
-    elif high == middle or middle == low:
-        place, ranks = 1, middle << 4 | (low if high == middle else high)
+    high_rank = max(first, second, third)
+    low_rank = min(first, second, third)
+    middle_rank = first + second + third - high_rank - low_rank
+    is_flush = cards[0] % suits == cards[1] % suits == cards[2] % suits
+    is_wheel = high_rank == MAX_RANKS - 1 and middle_rank == 1 and low_rank == 0  # A23
+    if is_wheel or (high_rank == middle_rank + 1 and middle_rank == low_rank + 1):
+        category_order, rank_bits = 5 if is_flush else 3, 1 if is_wheel else high_rank
+    elif high_rank == middle_rank == low_rank:
+        category_order, rank_bits = 4, high_rank
+    elif high_rank == middle_rank or middle_rank == low_rank:
+        category_order = 1
+        rank_bits = middle_rank << 4 | (low_rank if high_rank == middle_rank else high_rank)
     else:
-        place, ranks = 2 if suited else 0, high << 8 | middle << 4 | low
-    return np.int32(place << CATEGORY_SHIFT | ranks)
+        category_order = 2 if is_flush else 0
+        rank_bits = high_rank << 8 | middle_rank << 4 | low_rank
+    return np.int32(category_order << CATEGORY_SHIFT | rank_bits)
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
-def best_five(cards: Any, count: int, suits: int) -> Any:
-    """How strong the best five of the first `count` of `cards` are; larger is better; int32.
+def evaluate_best_five(cards: Any, count: int, suits: int) -> Any:
+    """Return the strength of the best five of the first `count` cards as an int32.
 
-    Fewer than five, as on the way to a whole hand, make pairs and kickers only; their strength
-    compares only with that of as many cards.
+    Larger is better. With fewer than five cards there are no straights and flushes. Strengths are
+    comparable only between hands with the same number of cards.
     """
-    key = NO_CARDS
-    for i in range(MOST_CARDS):  # a fixed bound unrolls: three times faster than range(count)
+    key = EMPTY_HAND_KEY
+    for i in range(
+        MAX_HAND_CARDS
+    ):  # a constant bound lets the loop unroll, which is three times faster
         if i == count:
             break
-        # Unsigned: no test for an index from the end.
-        key += KEYS[np.uint64(suits), np.uint64(cards[i])]
-    five = key & FIVE_SUITED
-    if five:
-        ranks = 0
+        # An unsigned index avoids the test for a negative one.
+        key += CARD_KEYS[np.uint64(suits), np.uint64(cards[i])]
+    flush_bits = key & FLUSH_MASK
+    if flush_bits:
+        flush_ranks = 0
         for i in range(count):
-            if five & KEYS[suits, cards[i]] << 3:
-                ranks |= 1 << cards[i] // suits
-        return np.int32(FLUSHES[ranks])
-    return np.int32(STRENGTHS[HIGH[key >> HIGH_SHIFT & HIGH_DIGITS] + LOW[key & LOW_DIGITS]])
+            if flush_bits & CARD_KEYS[suits, cards[i]] << 3:
+                flush_ranks |= 1 << cards[i] // suits
+        return np.int32(FLUSH_STRENGTHS[flush_ranks])
+    return np.int32(
+        STRENGTHS[
+            HIGH_RANKS_INDEX[key >> HIGH_RANKS_SHIFT & HIGH_RANKS_MASK]
+            + LOW_RANKS_INDEX[key & LOW_RANKS_MASK]
+        ]
+    )

@@ -1,23 +1,31 @@
-"""What a game is: a deal followed by moves.
+"""The interface of a game: a shuffled deck followed by moves.
 
-Everything chance decides (the order of the deck) is decided before the first move, so there are no
-chance nodes. A game is a module of rules, functions of two records compiled by numba, and an object
-that describes it to the rest of the program.
+All chance (the order of the deck) is resolved before the first move, so there are no chance nodes.
+A game consists of two parts: a module of rules, which are functions that numba compiles, and a
+`Game` object that describes the game to the rest of the program. The rules read and write NumPy
+records: `game` below is the record of the game's definition, `table` the record of a hand in play.
 
-    deal(game, table)               draw the deck from the table's own random state
-    start(game, table)              forced bets, first to act
-    legal(game, table, mask)        bool per action
-    step(game, table, action)       an illegal action sets table.error
-    payoffs(game, table, out)       chips won per seat, summing to zero
-    observe(game, table, seat, out) network features
-    history(game, table, seat, out) the actions so far as a sequence; returns its length
-    reveal(game, table, seat, out)  the hidden cards, for a perfect-information critic only
-    infoset(game, table, seat, out) key of the information set as bytes
-    redeal(game, table)             draw anew what the seat to act can't see, all of it that fits
-                                    what it sees equally likely; for players that look ahead only
+    start(game, table)              start a hand with the shuffled deck: post the forced bets and
+                                    set the seat to act
+    legal(game, table, mask)        write the action mask of the seat to act, [A] bool
+    step(game, table, action)       play an action; an illegal one only sets table.error
+    payoffs(game, table, out)       write the chips won by each seat, which sum to zero
+    observe(game, table, seat, out) write the input features of a network, [W]
 
-A game may have several definitions, such as one for each number of seats; `table.variant` is the
-one a table plays, drawn with its cards.
+These five are enough to train and to evaluate by matches. Four more are optional:
+
+    infoset(game, table, seat, out) write the key of the information set as bytes; for exact
+                                    evaluation, solvers and bots that search
+    history(game, table, seat, out) write the actions so far as a sequence and return its length;
+                                    for recurrent networks
+    reveal(game, table, seat, out)  write the cards hidden from a seat; for a perfect-information
+                                    critic
+    redeal(game, table)             deal again the cards that the seat to act cannot see; all deals
+                                    consistent with its information set are equally likely; for
+                                    bots that look ahead
+
+A game may have several definitions, such as one for each number of seats. `table.variant` is the
+index of the definition in play; it is sampled for each hand.
 """
 
 # Records have no static type: numba gives the compiled functions theirs.
@@ -25,182 +33,202 @@ one a table plays, drawn with its cards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import permutations
+from math import perm
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import numba
 import numpy as np
 
-from poker_rl.games.scene import Amounts, Move, Scene
+from poker_rl.config.validation import PositiveInt
 
-_compile: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+_njit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
-def rule(function: Any) -> Any:
-    """Decorates a module's function of records and arrays: numba compiles it when it is called.
+def jit(function: Any) -> Any:
+    """Decorate a function of records and arrays so that numba compiles it at its first call.
 
-    The compiled code is kept on the disk. As in NumPy, dividing by 0 raises nothing; an index out
-    of range is not noticed. A function that can't be compiled raises numba's TypingError.
+    The compiled code is cached on disk. A division by 0 raises no error, as in NumPy, and an index
+    out of range goes unnoticed. A function that cannot be compiled raises numba's TypingError.
     """
-    return _compile(function)
+    return _njit(function)
 
 
-class Game(Protocol):
-    """A game as the rest of the program sees it."""
+@dataclass(kw_only=True, frozen=True)
+class Game(ABC):
+    """A game as the rest of the program sees it; its fields are the keys of its settings in YAML.
 
-    @property
-    def name(self) -> str:
-        """What it is called."""
+    The abstract properties are all that a new game has to define. `poker_rl.games.DisplayedGame`
+    adds the methods that show a table to a person.
 
-    @property
-    def unit(self) -> str:
-        """The unit of results: ante, big blind, point."""
+    Attributes:
+        unit: name of the unit of results, such as ante, big blind or point.
+        unit_chips: number of chips in one unit.
+    """
 
-    @property
-    def unit_chips(self) -> int:
-        """Chips in a unit."""
-
-    @property
-    def hand(self) -> str:
-        """What people call what is played with one deal: a hand or a game."""
+    name: str
+    unit: str
+    unit_chips: PositiveInt
 
     @property
-    def seats(self) -> int:
-        """The most players there can be."""
-
-    @property
+    @abstractmethod
     def rules(self) -> ModuleType:
         """The module of compiled rules."""
 
     @property
-    def record(self) -> np.ndarray:
-        """The definitions the rules read, usually an array of one record; among the fields are
-        `seats`, `cards` of the deck and `dealt`, those of a hand."""
+    @abstractmethod
+    def definitions(self) -> np.ndarray:
+        """The definitions that the rules read, an array of records, usually of one.
+
+        The fields include `seats`, `cards` (the size of the deck) and `dealt` (the number of cards
+        that a hand uses).
+        """
 
     @property
-    def table(self) -> np.dtype[np.void]:
-        """The dtype of a table; of its fields all programs know `key`, `draws`, `deck`, `variant`,
-        `to_act`, `over` and `error`."""
+    @abstractmethod
+    def table_dtype(self) -> np.dtype[np.void]:
+        """The dtype of a table, a record with at least the fields `key`, `draws`, `deck`,
+        `variant`, `to_act`, `over` and `error`."""
 
     @property
-    def actions(self) -> int:
+    @abstractmethod
+    def action_count(self) -> int:
         """Number of actions, A."""
 
     @property
-    def kinds(self) -> np.ndarray:
-        """What kind each action is of, [A] int64; those that differ in size alone are of one."""
-
-    @property
+    @abstractmethod
     def observation_size(self) -> int:
-        """Width of an observation, W."""
+        """Number of features of an observation, W."""
 
     @property
     def observation_dtype(self) -> np.dtype[Any]:
-        """Of an observation: uint8 if all of it is 0 or 1, else float32."""
+        """The dtype of an observation: uint8 if all features are 0 or 1, else float32."""
+        return np.dtype(np.float32)
 
     @property
-    def history_size(self) -> int:
-        """Width of a step of `history`, F; 0 if the rules have no `history`."""
+    def infoset_key_size(self) -> int:
+        """Bytes in the key of an information set; 0 if the game has no rule `infoset`."""
+        return 0
 
     @property
-    def hidden_size(self) -> int:
-        """Width of what `reveal` writes."""
+    def history_step_size(self) -> int:
+        """Features of one action in `history`, F; 0 if the game has no rule `history`."""
+        return 0
 
     @property
-    def infoset_size(self) -> int:
-        """Bytes in the key of an information set."""
+    def hidden_card_size(self) -> int:
+        """Number of features that `reveal` writes; 0 if the game has no rule `reveal`."""
+        return 0
 
-    def deal_count(self) -> int:
-        """Number of different, equally likely deals."""
+    @property
+    def hand_noun(self) -> str:
+        """The game's own word for the play from one deal to the end: "hand" or "game"."""
+        return "hand"
 
-    def deals(self) -> np.ndarray:
-        """Every deal once: the first cards of the deck, [deals, dealt] int8."""
+    @cached_property
+    def seats(self) -> int:
+        """The largest number of players."""
+        return int(self.definitions["seats"].max())
+
+    @property
+    def action_types(self) -> np.ndarray:
+        """The type of each action, [A] int64; actions of one type differ only in their size."""
+        return np.arange(self.action_count)
+
+    def count_deals(self) -> int:
+        """Return the number of different, equally likely deals."""
+        return perm(int(self.definitions["cards"][0]), int(self.definitions["dealt"][0]))
+
+    def list_deals(self) -> np.ndarray:
+        """Return all deals, each as the first `dealt` cards of the deck, [deals, dealt] int8."""
+        cards, dealt = (int(self.definitions[key][0]) for key in ("cards", "dealt"))
+        return np.array(list(permutations(range(cards), dealt)), np.int8)
+
+    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the actions played so far at tables [B], as integers [B, L], and their number [B].
+
+        `check_tables` uses this to replay untrusted tables: their decks have been checked, all
+        other fields may be damaged. Returns None, which skips the replay, if the tables do not keep
+        their actions in the fields `line` and `moves`.
+        """
+        has_actions = {"line", "moves"} <= set(records.dtype.names or ())
+        return (records["line"], records["moves"]) if has_actions else None
 
     def action_name(self, action: int) -> str:
-        """What a person calls this action, whatever the cards."""
+        """Return the name of an action, without reference to any table."""
+        return str(action)
 
     def move_name(self, record: np.void, action: int) -> str:
-        """What the seat to act at a table calls this action, which it may take."""
-
-    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the actions so far of tables [B], [B, L] integers, and how many there are [B].
-
-        The decks hold cards of the game, all other fields may be damaged: `check_tables` plays the
-        actions again and compares.
-        """
+        """Return the name of a legal action of the seat to act at a table."""
+        return self.action_name(action)
 
     def infoset_name(self, record: np.void) -> str:
-        """What the seat to act knows, for people: itself, the cards it sees, the actions so far.
+        """Return the information set of the seat to act as text.
 
-        These three are words with a space between them, as in `1 Ks|Qh rc`; a figure of a policy
-        has a panel for each seat and number of cards, cards as its rows and actions as its columns.
+        The text has up to three words, as in `1 Ks|Qh rc`: the seat, the cards that it sees and the
+        actions so far. Figures of a policy split the text at the spaces: they have one panel for
+        each seat and number of cards, a row for each combination of cards and a column for each
+        line of actions.
         """
+        seat, key = int(record["to_act"]), np.zeros(self.infoset_key_size, np.uint8)
+        if len(key):
+            self.rules.infoset(self.definitions[int(record["variant"])], record, seat, key)
+        return f"{seat} {key.tobytes().hex()}".strip()
 
-    def scene(self, record: np.void, viewer: int | None) -> Scene:
-        """A table as one of its seats may see it, or with all cards face up, for after the hand.
-
-        It is put together from what the viewer may know, not by leaving out from the whole.
-        """
-
-    def moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[Move]:
-        """These actions of the seat to act, which have to be legal, in a person's words.
-
-        None: all that are legal; of amounts that may be any number only the usual ones.
-        """
-
-    def amounts(self, record: np.void) -> Amounts | None:
-        """What the seat to act may bet or raise to, if that is any amount; None otherwise."""
-
-    def state(self) -> dict[str, Any]:
-        """The definition as plain values: two games are the same if these are equal."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings of the game without None values; equal games have equal settings."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-@rule
-def clear(out):
-    """Zero an array; a plain loop compiles sooner than a slice."""
+@jit
+def fill_zeros(out):
+    """Fill an array with zeros; a plain loop compiles faster than a slice."""
     for i in range(len(out)):
         out[i] = 0
 
 
-@rule
-def random(table):
-    """64 random bits from the table's own counter (SplitMix64, Steele et al. 2014)."""
+@jit
+def random_bits(table):
+    """Return 64 random bits and advance the table's counter (SplitMix64, Steele et al. 2014)."""
     table.draws += np.uint64(1)
-    z = table.key + table.draws * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    bits = table.key + table.draws * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
-@rule
-def below(table, count):
-    """A random number from 0 to count - 1, count being less than 2^32."""
-    return np.int64((random(table) >> np.uint64(32)) * np.uint64(count) >> np.uint64(32))
+@jit
+def random_below(table, count):
+    """Return a random integer from 0 to count - 1; count has to be less than 2^32."""
+    return np.int64((random_bits(table) >> np.uint64(32)) * np.uint64(count) >> np.uint64(32))
 
 
-@rule
-def choose(games, table):
-    """Draw which of several definitions the next hand is played by."""
-    if len(games) > 1:
-        table.variant = below(table, len(games))
+@jit
+def sample_variant(definitions, table):
+    """Sample the definition of the next hand at a table, if the game has several."""
+    if len(definitions) > 1:
+        table.variant = random_below(table, len(definitions))
 
 
-@rule
-def shuffle(table, cards, dealt):
-    """Fill the first `dealt` places of a table's deck with distinct random cards (Fisher-Yates).
+@jit
+def shuffle_deck(table, deck_size, draw_count):
+    """Fill the first positions of a table's deck with distinct random cards (Fisher-Yates).
 
     Args:
-        table: the record of a table; its random state moves on.
-        cards: how many cards the deck has, numbered from 0; `table.deck` has room for them.
-        dealt: how many of them are drawn, at most `cards`.
+        table: the record of a table, whose random state advances.
+        deck_size: number of cards in the deck, at most the length of `table.deck`.
+        draw_count: number of positions to fill, at most `deck_size`.
     """
-    for i in range(cards):
+    for i in range(deck_size):
         table.deck[i] = i
     bits = np.uint64(0)
-    for i in range(dealt):
-        bits = bits << np.uint64(32) if i & 1 else random(table)  # 32 bits a card
-        j = np.uint64(i) + ((bits >> np.uint64(32)) * np.uint64(cards - i) >> np.uint64(32))
+    for i in range(draw_count):
+        bits = bits << np.uint64(32) if i & 1 else random_bits(table)  # 32 bits per card
+        j = np.uint64(i) + ((bits >> np.uint64(32)) * np.uint64(deck_size - i) >> np.uint64(32))
         card = table.deck[j]
         table.deck[j] = table.deck[i]
         table.deck[i] = card

@@ -1,190 +1,81 @@
-"""Many tables of one game, advanced together.
-
-The loops below are written once and compiled for each game's rules: their globals are the rules
-module's, so `step` in a loop is that game's `step`. Each has a serial and a parallel form; waking
-threads costs more than a short loop saves, so the parallel one is for calls worth milliseconds.
-"""
-
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def, name-defined"
+"""Many tables of one game, advanced together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from types import FunctionType, ModuleType
 from typing import Any
 
 import numba
 import numpy as np
 
-from poker_rl.config.settings import Refused
-from poker_rl.games.game import Game, choose, rule
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.deck_checks import check_decks
+from poker_rl.games.game import Game
+from poker_rl.games.table_loops import (
+    compile_loop,
+    deal_loop,
+    history_loop,
+    infoset_loop,
+    legal_loop,
+    observe_loop,
+    payoffs_loop,
+    redeal_loop,
+    replay_loop,
+    reveal_loop,
+    start_loop,
+    step_autoreset_loop,
+    step_loop,
+)
 
-PARALLEL_ROWS = 16_384
-
-
-def deal_loop(game, tables, rows):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        choose(game, table)
-        deal(game[table.variant], table)
-        start(game[table.variant], table)
-
-
-def start_loop(game, tables, rows):
-    for i in prange(len(rows)):
-        start(game[tables[rows[i]].variant], tables[rows[i]])
-
-
-def legal_loop(game, tables, rows, out):
-    for i in prange(len(rows)):
-        legal(game[tables[rows[i]].variant], tables[rows[i]], out[i])
+MIN_PARALLEL_ROWS = 16_384
 
 
-def step_loop(game, tables, rows, actions):
-    illegal = 0
-    for i in prange(len(rows)):
-        step(game[tables[rows[i]].variant], tables[rows[i]], actions[i])
-        illegal += tables[rows[i]].error != 0
-    return illegal
-
-
-def replay_loop(game, tables, rows, lines, counts):
-    illegal = 0
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        for j in range(counts[i]):
-            step(game[table.variant], table, lines[i, j])
-            if table.error != 0:
-                illegal += 1
-                break
-    return illegal
-
-
-def observe_loop(game, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        observe(game[table.variant], table, table.to_act, out[i])
-
-
-def history_loop(game, tables, rows, out, lengths):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        lengths[i] = history(game[table.variant], table, table.to_act, out[i])
-
-
-def reveal_loop(game, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        reveal(game[table.variant], table, table.to_act, out[i])
-
-
-def infoset_loop(game, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        infoset(game[table.variant], table, table.to_act, out[i])
-
-
-def redeal_loop(game, tables, rows):
-    for i in prange(len(rows)):
-        redeal(game[tables[rows[i]].variant], tables[rows[i]])
-
-
-def payoffs_loop(game, tables, rows, out):
-    for i in prange(len(rows)):
-        payoffs(game[tables[rows[i]].variant], tables[rows[i]], out[i])
-
-
-def advance_loop(game, tables, actions, observations, masks, won, over):
-    illegal = 0
-    for i in prange(len(actions)):
-        table = tables[i]
-        played = game[table.variant]
-        step(played, table, actions[i])
-        illegal += table.error != 0
-        over[i] = table.over
-        if table.over and table.error == 0:
-            payoffs(played, table, won[i])
-            choose(game, table)
-            played = game[table.variant]
-            deal(played, table)
-            start(played, table)
-        observe(played, table, table.to_act, observations[i])
-        legal(played, table, masks[i])
-    return illegal
-
-
-@rule
-def first_wrong_deck(decks, dealt, cards):
-    """Return the first row whose first `dealt` cards are not different ones below `cards`, or -1.
-
-    Args:
-        decks: [B, D] int64.
-        dealt: [B] int64.
-    """
-    last_row = np.full(cards, -1)  # in which each card was seen
-    for i in range(len(decks)):
-        for j in range(dealt[i]):
-            card = decks[i, j]
-            if card < 0 or card >= cards or last_row[card] == i:
-                return i
-            last_row[card] = i
-    return -1
-
-
-@cache
-def compiled(loop: Any, rules: ModuleType, parallel: bool) -> Any:
-    """`loop` with `rules` for its globals, compiled; numba keeps it on disk under its own name."""
-    names = {**vars(rules), "choose": choose, "prange": numba.prange if parallel else range}
-    bound = FunctionType(loop.__code__, names, loop.__name__)
-    bound.__qualname__ = f"{rules.__name__}.{loop.__name__}.{'parallel' if parallel else 'serial'}"
-    return numba.njit(
-        bound, cache=True, nogil=True, error_model="numpy", parallel=parallel, boundscheck=False
-    )
-
-
-def copied(records: np.ndarray) -> np.ndarray:
-    """A copy of tables [B], byte by byte: numpy goes field by field, six times as slowly."""
-    whole = np.ascontiguousarray(records)
-    return whole.view(np.uint8).copy().view(records.dtype)
+def copy_records(records: np.ndarray) -> np.ndarray:
+    """Return a copy of tables [B]; copying bytes is faster than NumPy's copy field by field."""
+    contiguous = np.ascontiguousarray(records)
+    return contiguous.view(np.uint8).copy().view(records.dtype)
 
 
 class Tables:
-    """`count` tables of one game. What a method returns is new memory and may be kept.
+    """A batch of tables of one game; methods return new arrays, never views of the tables.
+
+    Methods that take `rows` work on the tables with these indices, or on all tables if it is None;
+    B is then the number of rows.
 
     Args:
-        game: the game played.
+        game: the game that is played.
         count: number of tables, B.
-        seed: start of the tables' random states; table i of a seed always sees the same cards.
+        seed: seed of the tables' random states; the same seed gives table i the same cards.
 
     Raises:
-        ValueError: from `step`, `replay` and `advance`, if an action was illegal or the hand was
-            over. That table is as it was before this action, and every other action was played.
+        ValueError: from `step`, `replay` and `step_autoreset`, if an action is illegal or the hand
+            is over. That table stays as it was before this action; the other tables do advance.
     """
 
     def __init__(self, game: Game, count: int, seed: int) -> None:
         self.game = game
-        self.records = np.zeros(count, game.table)
-        if count:  # a seed takes longer than all the rest
+        self.records = np.zeros(count, game.table_dtype)
+        if count:  # skipped for empty batches, as it is the slowest step
             self.records["key"] = np.random.SeedSequence(seed).generate_state(count, np.uint64)
-        self.records["over"] = 1  # until a hand is dealt
-        self._record = game.record
-        self._all = np.arange(count)
+        self.records["over"] = 1  # no hand is in play until the first deal
+        self._definitions = game.definitions
+        self._all_rows = np.arange(count)
 
-    def use(self, records: np.ndarray) -> None:
-        """Take these tables, [B] of the game's dtype, in place of the present ones."""
+    def load_records(self, records: np.ndarray) -> None:
+        """Replace all tables with these records, [B] of the game's dtype."""
         self.records = np.ascontiguousarray(records)
-        self._all = np.arange(len(records))
+        self._all_rows = np.arange(len(records))
 
-    def run(self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray) -> Any:
-        """Run one of this module's loops over some rows, all of them if None; what it returns."""
-        rows = self._all if rows is None else np.ascontiguousarray(rows, np.int64)
-        parallel = len(rows) >= PARALLEL_ROWS and numba.get_num_threads() > 1
-        return compiled(loop, self.game.rules, parallel)(self._record, self.records, rows, *arrays)
+    def run_loop(self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray) -> Any:
+        """Run a loop of the module `table_loops` over the rows and return its result."""
+        rows = self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
+        parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
+        return compile_loop(loop, self.game.rules, parallel)(
+            self._definitions, self.records, rows, *arrays
+        )
 
-    def count(self, rows: np.ndarray | None) -> int:
-        """Number of rows meant by `rows`."""
+    def count_rows(self, rows: np.ndarray | None) -> int:
+        """Return the number of tables that `rows` selects."""
         return len(self.records) if rows is None else len(rows)
 
     def deal(
@@ -193,169 +84,173 @@ class Tables:
         decks: np.ndarray | None = None,
         variants: np.ndarray | int = 0,
     ) -> None:
-        """Start new hands, with cards from `decks` [B, dealt] if given, else random ones.
+        """Start new hands with the cards of `decks`, or with random cards if it is None.
 
         Args:
-            decks: the cards of each hand in the order dealt, integers. Where definitions deal
-                different numbers of cards, a row may have as many as the longest of them.
-            variants: which of the game's definitions the tables given cards play, [B] or for all.
+            decks: the cards of each hand in the order dealt, [B, dealt] integers. If the game's
+                definitions deal different numbers of cards, a row may be as long as the largest.
+            variants: index of the definition for each deck, [B] or one integer for all.
 
         Raises:
-            ValueError: if decks or variants are none of the game; then no hand is started.
+            ValueError: if decks or variants are invalid for the game; then no hand is started.
         """
         if decks is None:
-            self.run(deal_loop, rows)
+            self.run_loop(deal_loop, rows)
             return
-        tables = self._all if rows is None else rows
-        variant = np.broadcast_to(variants, len(tables))
-        if len(variant) and not 0 <= variant.min() <= variant.max() < len(self._record):
-            raise ValueError(f"variants: {variants} is not in 0 to {len(self._record) - 1}")
-        decks = np.asarray(decks)
-        self._check_decks(decks, self._record["dealt"][variant].astype(np.int64))
-        self._deal_unchecked(decks, variant, rows)
-
-    def _deal_unchecked(
-        self, decks: np.ndarray, variants: np.ndarray, rows: np.ndarray | None = None
-    ) -> None:
-        """Start new hands with decks [B, dealt] of other tables of the game, which are its cards.
-
-        A row may have more cards than a hand needs.
-        """
-        tables = self._all if rows is None else rows
-        self.records["deck"][tables, : decks.shape[1]] = decks
-        self.records["variant"][tables] = variants
-        self.run(start_loop, rows)
-
-    def _check_decks(self, decks: np.ndarray, dealt: np.ndarray) -> None:
-        """Check that decks are integers [B, dealt], and those of a row different cards.
-
-        Args:
-            dealt: the number of cards that each hand needs, [B].
-
-        Raises:
-            ValueError: if they are not.
-        """
-        least, most = dealt.max(initial=0), self._record["dealt"].max()
+        decks, variants = np.asarray(decks), np.broadcast_to(variants, self.count_rows(rows))
         if decks.dtype.kind not in "iu":
             raise ValueError(f"decks: cards are integers, not {decks.dtype}")
-        if decks.ndim != 2 or len(decks) != len(dealt) or not least <= decks.shape[1] <= most:
+        dealt = self._definitions["dealt"]
+        least = int(dealt[np.clip(variants, 0, len(dealt) - 1)].max(initial=0))
+        is_deck = decks.ndim == 2 and least <= decks.shape[1] <= dealt.max()
+        if not is_deck or len(decks) != len(variants):
             raise ValueError(
-                f"decks: the shape {decks.shape} is not ({len(dealt)}, {least}), a row for each"
-                f" table with the cards of a hand"
+                f"decks: the shape {decks.shape} is not ({len(variants)}, {least}), a row for each"
+                " table with the cards of a hand"
             )
-        shuffled = Tables(self.game, 1, 0)
-        shuffled.deal()
-        cards = int(shuffled.records["deck"].max()) + 1  # a shuffled deck holds all cards
-        wrong = first_wrong_deck(np.ascontiguousarray(decks, np.int64), dealt, cards)
-        if wrong >= 0:
-            row = decks[wrong, : dealt[wrong]].tolist()
-            raise ValueError(f"decks: {row} is not {len(row)} different cards of 0 to {cards - 1}")
+        check_decks(self.game, decks, variants)
+        self.deal_unchecked(decks, variants, rows)
 
-    def definitions(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """The definition each table plays by, [B] records of the game's."""
+    def deal_unchecked(
+        self, decks: np.ndarray, variants: np.ndarray, rows: np.ndarray | None = None
+    ) -> None:
+        """Start new hands with decks [B, D] known to be valid, such as those of other tables.
+
+        A row may have more cards than the hand uses.
+        """
+        tables = self._all_rows if rows is None else rows
+        self.records["deck"][tables, : decks.shape[1]] = decks
+        self.records["variant"][tables] = variants
+        self.run_loop(start_loop, rows)
+
+    def gather_definitions(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the definition in play at each table, [B] records."""
         variant = self.records["variant"]
-        # whole records: indexing goes field by field
-        return self._record.take(variant if rows is None else variant[rows])
+        # `take` copies whole records; indexing would copy field by field.
+        return self._definitions.take(variant if rows is None else variant[rows])
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """What each seat to act sees, [B, W] of the game's dtype."""
-        shape = self.count(rows), self.game.observation_size
+        """Return the observation of each seat to act, [B, W] of `game.observation_dtype`."""
+        shape = self.count_rows(rows), self.game.observation_size
         out = np.empty(shape, self.game.observation_dtype)
-        self.run(observe_loop, rows, out)
+        self.run_loop(observe_loop, rows, out)
         return out
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The actions so far as each seat to act sees them, oldest first.
+        """Return the actions so far as each seat to act sees them, oldest first.
 
         Returns:
-            steps [B, L, F] float32, L being the length of the longest, and lengths [B] int64; a
-            shorter one ends in zeros.
+            the features of each action, [B, L, F] float32, padded with zeros to the length L of the
+            longest sequence, and the lengths of the sequences, [B] int64.
 
         Raises:
-            Refused: if the game's rules tell no history.
+            ConfigError: if the game has no rule `history`.
         """
-        if not self.game.history_size:
-            raise Refused(f"game: {self.game.name} tells no history of actions")
-        count, width = self.count(rows), self.game.history_size
+        step_size = self._check_rule("history", self.game.history_step_size)
+        count = self.count_rows(rows)
         lengths = np.empty(count, np.int64)
-        self.run(history_loop, rows, np.empty((count, 0, width), np.float32), lengths)
-        out = np.zeros((count, int(lengths.max(initial=0)), width), np.float32)
-        self.run(history_loop, rows, out, lengths)
+        self.run_loop(history_loop, rows, np.empty((count, 0, step_size), np.float32), lengths)
+        out = np.zeros((count, int(lengths.max(initial=0)), step_size), np.float32)
+        self.run_loop(history_loop, rows, out, lengths)
         return out, lengths
 
     def reveal(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """What is hidden from each seat to act, [B, H] uint8."""
-        out = np.empty((self.count(rows), self.game.hidden_size), np.uint8)
-        self.run(reveal_loop, rows, out)
-        return out
-
-    def legal(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Which actions each seat to act may take, [B, A] bool."""
-        out = np.empty((self.count(rows), self.game.actions), np.bool_)
-        self.run(legal_loop, rows, out)
-        return out
-
-    def infosets(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Key of the information set of each seat to act, [B] bytes."""
-        out = np.empty((self.count(rows), self.game.infoset_size), np.uint8)
-        self.run(infoset_loop, rows, out)
-        return out.view(f"S{self.game.infoset_size}")[:, 0]
-
-    def redeal(self, rows: np.ndarray | None = None) -> None:
-        """Draw anew what each seat to act can't see, by its table's own random state.
+        """Return the cards hidden from each seat to act as H features, [B, H] uint8.
 
         Raises:
-            Refused: if the game's rules don't tell how.
+            ConfigError: if the game has no rule `reveal`.
         """
-        if not hasattr(self.game.rules, "redeal"):
-            raise Refused(f"game: the rules of {self.game.name} have no `redeal`")
-        self.run(redeal_loop, rows)
-
-    def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
-        """Play one action [B] at each table."""
-        if len(actions) != self.count(rows):
-            raise ValueError(f"{len(actions)} actions for {self.count(rows)} tables")
-        if self.run(step_loop, rows, np.ascontiguousarray(actions, np.int64)):
-            raise self._illegal(actions, self._all if rows is None else rows)
-
-    def replay(self, lines: np.ndarray, counts: np.ndarray) -> None:
-        """Play the first counts [B] of the actions in lines [B, L] at each table."""
-        if self.run(replay_loop, None, lines.astype(np.int64), counts.astype(np.int64)):
-            raise self._illegal(["of a line"] * len(lines), self._all)
-
-    def _illegal(self, actions: Sequence[object] | np.ndarray, rows: np.ndarray) -> ValueError:
-        first = int(np.flatnonzero(self.records["error"][rows])[0])
-        self.records["error"][rows] = 0  # the table takes the next action as if this had not been
-        where = self.game.infoset_name(self.records[rows[first]])
-        return ValueError(f"illegal action {actions[first]} at table {rows[first]}: {where}")
-
-    def payoffs(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Chips won by each seat of finished hands, [B, seats] int64, each row summing to zero."""
-        out = np.zeros((self.count(rows), self.game.seats), np.int64)
-        self.run(payoffs_loop, rows, out)
+        size = self._check_rule("reveal", self.game.hidden_card_size)
+        out = np.empty((self.count_rows(rows), size), np.uint8)
+        self.run_loop(reveal_loop, rows, out)
         return out
 
-    def advance(
+    def legal_mask(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the action mask of each seat to act, [B, A] bool."""
+        out = np.empty((self.count_rows(rows), self.game.action_count), np.bool_)
+        self.run_loop(legal_loop, rows, out)
+        return out
+
+    def infoset_keys(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the key of the information set of each seat to act, [B] byte strings.
+
+        Raises:
+            ConfigError: if the game has no rule `infoset`.
+        """
+        size = self._check_rule("infoset", self.game.infoset_key_size)
+        out = np.empty((self.count_rows(rows), size), np.uint8)
+        self.run_loop(infoset_loop, rows, out)
+        return out.view(f"S{size}")[:, 0]
+
+    def redeal(self, rows: np.ndarray | None = None) -> None:
+        """Deal again the cards that each seat to act cannot see; the random states advance.
+
+        Raises:
+            ConfigError: if the game has no rule `redeal`.
+        """
+        self._check_rule("redeal", hasattr(self.game.rules, "redeal"))
+        self.run_loop(redeal_loop, rows)
+
+    def _check_rule(self, rule: str, size: int) -> int:
+        """Return the output size of an optional rule; raise ConfigError if the rule is missing."""
+        if not size:
+            raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
+        return size
+
+    def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """Play one action at each table; actions are [B]."""
+        if len(actions) != self.count_rows(rows):
+            raise ValueError(f"{len(actions)} actions for {self.count_rows(rows)} tables")
+        if self.run_loop(step_loop, rows, np.ascontiguousarray(actions, np.int64)):
+            raise self._illegal_action_error(actions, self._all_rows if rows is None else rows)
+
+    def replay(self, action_lines: np.ndarray, move_counts: np.ndarray) -> None:
+        """Play the first `move_counts` [B] actions of each line [B, L], one line at each table."""
+        if self.run_loop(
+            replay_loop, None, action_lines.astype(np.int64), move_counts.astype(np.int64)
+        ):
+            raise self._illegal_action_error(["of a line"] * len(action_lines), self._all_rows)
+
+    def _illegal_action_error(
+        self, actions: Sequence[object] | np.ndarray, rows: np.ndarray
+    ) -> ValueError:
+        first_index = int(np.flatnonzero(self.records["error"][rows])[0])
+        self.records["error"][rows] = 0  # so that the table accepts its next action
+        infoset_name = self.game.infoset_name(self.records[rows[first_index]])
+        return ValueError(
+            f"illegal action {actions[first_index]} at table {rows[first_index]}: {infoset_name}"
+        )
+
+    def payoffs(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the chips that each seat won in finished hands, [B, seats]; rows sum to 0."""
+        out = np.zeros((self.count_rows(rows), self.game.seats), np.int64)
+        self.run_loop(payoffs_loop, rows, out)
+        return out
+
+    def step_autoreset(
         self,
         actions: np.ndarray,
         observations: np.ndarray,
-        masks: np.ndarray,
-        won: np.ndarray,
-        over: np.ndarray,
+        legal_masks: np.ndarray,
+        payoffs: np.ndarray,
+        is_over: np.ndarray,
     ) -> None:
-        """Play one action [B] at every table, redeal those that end, and look at all of them.
+        """Play one action [B] at every table, and start a new hand at each table whose hand ends.
 
-        Writes in place: observations [B, W], of the game's dtype, and masks [B, A] of the seats now
-        to act, and, where over [B] is 1, the chips won [B, seats] int64 in the hand that ended.
+        Writes into the given arrays: `observations` [B, W] and `legal_masks` [B, A] of the seats
+        now to act; `is_over` [B], 1 where a hand has just ended; and there the chips that each seat
+        won in that hand, `payoffs` [B, seats] int64.
         """
-        parallel = len(actions) >= PARALLEL_ROWS and numba.get_num_threads() > 1
-        loop = compiled(advance_loop, self.game.rules, parallel)
-        if loop(self._record, self.records, actions, observations, masks, won, over):
-            raise self._illegal(actions, self._all)
+        parallel = len(actions) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
+        loop = compile_loop(step_autoreset_loop, self.game.rules, parallel)
+        if loop(
+            self._definitions, self.records, actions, observations, legal_masks, payoffs, is_over
+        ):
+            raise self._illegal_action_error(actions, self._all_rows)
 
 
-def tables_of(game: Game, records: np.ndarray) -> Tables:
-    """These tables [B] themselves: threads that share a game or a player make some of their own."""
+def tables_from_records(game: Game, records: np.ndarray) -> Tables:
+    """Return a batch of these tables [B] that shares their memory."""
     tables = Tables(game, 0, 0)
-    tables.use(records)
+    tables.load_records(records)
     return tables

@@ -1,7 +1,7 @@
-"""Estimates of advantages over each agent's own decisions.
+"""Advantage estimates along the decisions of each agent.
 
-Generalised advantage estimation (arXiv:1506.02438) needs the value of a state; the doubly robust
-estimate (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057) the value of every action.
+Generalized advantage estimation (GAE, arXiv:1506.02438) uses state values; the doubly robust
+estimate (a control variate, as in arXiv:2008.12234 and arXiv:1809.03057) uses action values.
 """
 
 from __future__ import annotations
@@ -10,99 +10,101 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.games.game import rule as compiled
-from poker_rl.learning.processes import mean
-from poker_rl.learning.rollout import OPEN, Batch
+from poker_rl.games.game import jit as compiled
+from poker_rl.learning.distributed.collectives import all_reduce_mean
+from poker_rl.learning.rollout import NEXT_PENDING, RolloutBatch
 
 
-def estimated(
-    batch: Batch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
+def estimate_advantages(
+    batch: RolloutBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
 ) -> Tensor:
-    """The generalised advantages of a batch's decisions, where its values are.
+    """Return the generalized advantages of N decisions, in units of `reward_scale` chips.
 
     Args:
-        value: the critic's V, [N], in units of `reward_scale` chips.
+        value: the critic's values V, [N], in the same units.
 
     Returns:
-        [N] float32 in the same units; 0 at OPEN rows.
+        [N] float32 on the device of `value`; 0 at NEXT_PENDING rows.
     """
     reward = batch.reward / np.float32(reward_scale)
-    advantage = gae(reward, value.cpu().numpy(), batch.next, gamma, gae_lambda)
+    advantage = compute_gae(reward, value.cpu().numpy(), batch.next_row, gamma, gae_lambda)
     return torch.from_numpy(advantage).to(value.device)
 
 
-def normalised(advantage: Tensor, weight: Tensor) -> Tensor:
-    """Advantages with mean 0 and standard deviation 1 in each copy, [K, B].
+def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
+    """Return advantages [K, B] with mean 0 and standard deviation 1 in each replica.
 
     Args:
-        weight: of each row in its copy's mean, [K, B]; the means are those of all processes.
+        weight: weight of each row in its replica's mean over all processes, [K, B].
     """
-    centred = advantage - mean((weight * advantage).sum(1, keepdim=True))
-    spread = mean((weight * centred.square()).sum(1, keepdim=True)).sqrt()
-    return centred / (spread + 1e-8)
+    centered = advantage - all_reduce_mean((weight * advantage).sum(1, keepdim=True))
+    std = all_reduce_mean((weight * centered.square()).sum(1, keepdim=True)).sqrt()
+    return centered / (std + 1e-8)
 
 
-def gae(
-    reward: np.ndarray, value: np.ndarray, next_: np.ndarray, gamma: float, gae_lambda: float
+def compute_gae(
+    reward: np.ndarray, value: np.ndarray, next_rows: np.ndarray, gamma: float, gae_lambda: float
 ) -> np.ndarray:
-    """A = d + gamma lambda A(next) with d = r + gamma V(next) - V, for decisions in order of time.
+    """Return A = d + gamma lambda A(next), d = r + gamma V(next) - V, for rows in order of play.
 
     Args:
-        reward: won until the agent's next decision, [N] float32.
+        reward: r, won until the agent's next decision, [N] float32.
         value: V, [N] float32.
-        next_: row of the agent's next decision, ENDED or OPEN, as in `Batch`.
+        next_rows: row of the agent's next decision, HAND_ENDED or NEXT_PENDING, [N] int64.
 
     Returns:
-        [N] float32; 0 at OPEN rows, so that the row before one bootstraps from its value alone.
+        [N] float32; 0 at NEXT_PENDING rows, whose V only bootstraps the agent's row before.
     """
     advantage = np.zeros(len(reward), np.float32)
-    _gae(reward, value, next_, np.float32(gamma), np.float32(gae_lambda), advantage)
+    _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)
     return advantage
 
 
 @compiled
-def _gae(reward, value, next_, gamma, gae_lambda, advantage):  # type: ignore[no-untyped-def]
+def _fill_gae(reward, value, next_rows, gamma, gae_lambda, advantage):  # type: ignore[no-untyped-def]
     for i in range(len(reward) - 1, -1, -1):
-        after = next_[i]
-        if after != OPEN:
+        next_row = next_rows[i]
+        if next_row != NEXT_PENDING:
             advantage[i] = reward[i] - value[i]
-            if after >= 0:
-                advantage[i] += gamma * (value[after] + gae_lambda * advantage[after])
+            if next_row >= 0:
+                advantage[i] += gamma * (value[next_row] + gae_lambda * advantage[next_row])
 
 
-def doubly_robust(
-    batch: Batch,
+def compute_doubly_robust(
+    batch: RolloutBatch,
     policy: np.ndarray,
-    values: np.ndarray,
-    trace: float,
-    least_probability: float,
+    action_values: np.ndarray,
+    retrace_lambda: float,
+    min_behavior_prob: float,
     reward_scale: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Retrace targets of the actions taken and doubly robust advantages of all of them.
+    """Return Retrace targets of the actions taken and doubly robust advantages of all actions.
+
+    `poker_rl.algos.actor_critic` has the formulas.
 
     Args:
-        batch: finished hands.
-        policy: pi, [N, A].
-        values: the critic's Q, [N, A], in units of `reward_scale` chips.
-        trace: lambda of Retrace.
-        least_probability: floor of b(x) in the correction, against its variance.
-        reward_scale: chips to one unit of value.
+        batch: N decisions of finished hands, with log-probabilities of the behavior policy b.
+        policy: the current policy pi, [N, A].
+        action_values: the critic's Q, [N, A], in units of `reward_scale` chips.
+        retrace_lambda: lambda of Retrace.
+        min_behavior_prob: lower bound of b(x) in the divisor of d, to limit its variance.
+        reward_scale: chips per unit of value.
 
     Returns:
-        targets [N] float32 and advantages [N, A] float32, 0 at illegal actions, in the same units.
+        targets [N] and advantages [N, A], 0 at illegal actions; float32 in the units of Q.
     """
     target = np.empty(len(batch), np.float32)
-    advantage = np.zeros_like(values)
-    _doubly_robust(
-        batch.next,
+    advantage = np.zeros_like(action_values)
+    _fill_doubly_robust(
+        batch.next_row,
         batch.action,
         np.exp(batch.log_prob),
         batch.reward / np.float32(reward_scale),
         batch.mask,
         policy,
-        values,
-        trace,
-        least_probability,
+        action_values,
+        retrace_lambda,
+        min_behavior_prob,
         target,
         advantage,
     )
@@ -110,22 +112,36 @@ def doubly_robust(
 
 
 @compiled
-def _doubly_robust(  # type: ignore[no-untyped-def]
-    next_, action, behaviour, reward, mask, policy, values, trace, least, target, advantage
+def _fill_doubly_robust(  # type: ignore[no-untyped-def]
+    next_rows,
+    action,
+    behavior_prob,
+    reward,
+    mask,
+    policy,
+    action_values,
+    retrace_lambda,
+    min_behavior_prob,
+    target,
+    advantage,
 ):
-    mean = np.empty_like(target)  # E_pi Q
+    expected_value = np.empty_like(target)  # E_pi Q
     for i in range(len(action) - 1, -1, -1):
-        mean[i] = 0
+        expected_value[i] = 0
         for a in range(mask.shape[1]):
-            mean[i] += policy[i, a] * values[i, a]
-        x, after = action[i], next_[i]
+            expected_value[i] += policy[i, a] * action_values[i, a]
+        taken_action, next_row = action[i], next_rows[i]
         target[i] = reward[i]
-        if after >= 0:
-            ratio = min(np.float32(1), policy[after, action[after]] / behaviour[after])
-            surprise = target[after] - values[after, action[after]]
-            target[i] += mean[after] + trace * ratio * surprise
-        correction = (target[i] - values[i, x]) / max(behaviour[i], least)
+        if next_row >= 0:
+            ratio = min(np.float32(1), policy[next_row, action[next_row]] / behavior_prob[next_row])
+            td_error = target[next_row] - action_values[next_row, action[next_row]]
+            target[i] += expected_value[next_row] + retrace_lambda * ratio * td_error
+        correction = (target[i] - action_values[i, taken_action]) / max(
+            behavior_prob[i], min_behavior_prob
+        )
         for a in range(mask.shape[1]):
             if mask[i, a]:
-                advantage[i, a] = values[i, a] - mean[i] - policy[i, x] * correction
-        advantage[i, x] += correction
+                advantage[i, a] = (
+                    action_values[i, a] - expected_value[i] - policy[i, taken_action] * correction
+                )
+        advantage[i, taken_action] += correction

@@ -1,4 +1,4 @@
-"""The learning agents of a run: where they sit, what their networks see, which network decides."""
+"""Services for all network learners: rollouts, networks with a replica axis, and players."""
 
 from __future__ import annotations
 
@@ -10,39 +10,45 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.settings import Count, Refused, in_memory
+from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_as_config_errors
 from poker_rl.games.game import Game
-from poker_rl.learning.clock import Clock
-from poker_rl.learning.memory import Column
-from poker_rl.learning.minibatches import Inputs, minibatches
-from poker_rl.learning.rollout import Batch, Rollout, Rows, Seating
-from poker_rl.learning.room import demand
+from poker_rl.learning.buffers.replay_buffer import Column
+from poker_rl.learning.memory_budget import check_memory
+from poker_rl.learning.minibatches import NetworkInputs, iterate_minibatches
+from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
 from poker_rl.learning.state_checks import check_range
-from poker_rl.nets.chances import masked_softmax
-from poker_rl.nets.dense import Net, Size
-from poker_rl.nets.legal import Legal, few
-from poker_rl.players.features import Features
-from poker_rl.players.network import Critic, Members, NetworkPlayer, member_count, member_of
+from poker_rl.learning.timing import LearnerTimer
+from poker_rl.nets.action_probs import masked_softmax
+from poker_rl.nets.dense import NetConfig, NetDimensions, get_value_net
+from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
+from poker_rl.players.network_player import (
+    Critic,
+    NetworkPlayer,
+    NetworkSharing,
+    count_networks,
+    get_network_index,
+)
 from poker_rl.players.player import Player
-from poker_rl.players.sampling import draw, sample
 
 
 @dataclass(kw_only=True, frozen=True)
-class Given:
-    """What every learner with networks is given beside its settings.
+class LearnerContext:
+    """Everything that a network learner gets besides its own settings.
 
     Args:
-        game: the game played.
-        net: the shape of the networks.
-        device: where they are.
-        seed: for everything that is drawn.
+        game: the game.
+        net: settings of the networks.
+        device: device of networks, batches and replay buffers.
+        seed: seed of all random numbers.
         opponent: a fixed player in every seat but agent 0's, or None for self-play.
-        workers: processes that learn together, each with a learner of these settings.
-        rank: number of this one, from 0 on; each draws other cards and actions.
+        workers: number of processes that train together, each with a learner of these settings.
+        rank: rank of this process; each rank has different random numbers.
     """
 
     game: Game
-    net: Net
+    net: NetConfig
     device: torch.device
     seed: int
     opponent: Player | None = None
@@ -51,284 +57,321 @@ class Given:
 
 
 @dataclass(kw_only=True)
-class Seats:
-    """Settings that learners have in common, among their own: whose networks decide, and where.
+class NetworkAssignment:
+    """Settings, common to all network learners, that assign a network to each decision.
 
     Args:
-        members: which of a player's networks decides.
-        instances: independent copies of the whole learner.
-        seating: which agent sits where.
+        network_sharing: one network for all decisions, or one per seat, agent or betting node.
+        instances: number of independent copies of the whole learner, trained in parallel.
+        seating: `fixed`: agent i in seat i; `shuffled`: seats are sampled for each hand.
     """
 
-    members: Members
-    instances: Count
+    network_sharing: NetworkSharing
+    instances: PositiveInt
     seating: Seating
 
 
 class Agents:
-    """What every learner with networks starts from: tables, generators and networks' shapes.
+    """Tables, networks and players of a learner.
+
+    A learner builds networks with `build_network` and `build_critic`, plays with
+    `rollout.play_steps` or `rollout.play_full_hands` and an act function such as `sample_actions`,
+    runs networks on the batch with `build_actor_critic_inputs`, and builds its players with
+    `build_players`. K = instances x networks per player. A module holds K replicas of a network:
+    its weights are [K, ...], and each row of a batch belongs to the replica `batch.replica`.
 
     Args:
-        given: see `Given`.
-        seats: see `Seats`; a learner with these settings is one.
-        tables: of each instance.
-        hidden: show critics the hidden cards too.
-        ask_forced: ask the networks for moves that are the only legal ones.
-        steps: actions at each table in an iteration, one if hands are played to their end.
-        key: the setting that says `tables`, named in errors.
+        context: see `LearnerContext`.
+        assignment: see `NetworkAssignment`; often the learner itself, if it derives from that.
+        tables_per_instance: number of tables of each instance.
+        show_hidden_cards: critics also see the other players' cards.
+        include_forced_moves: a move that is a player's only legal one also counts as a decision.
+        rollout_steps: actions per table and iteration; 1 if whole hands are played.
+        tables_key: the setting that holds `tables_per_instance`, for error messages.
 
     Raises:
-        Refused: if networks of a player would never learn, as an opponent has their seats, or if
-            the tables and what an iteration keeps of them do not fit into memory.
+        ConfigError: if a network would never learn because the opponent plays its seat, or the
+            tables do not fit into memory.
 
     Attributes:
-        game: the game played.
-        generator: for actions and batches.
-        clock: counts the networks' time.
-        rollout: the tables, those of an instance side by side.
-        copies: number of copies K of each network, instances x members.
-        device: where they are.
-        column: how a memory keeps what a player sees.
-        workers: processes that learn together; tables and memories are those of this one.
+        game: the game.
+        generator: NumPy generator for actions and minibatches.
+        timer: measures the time spent in networks.
+        rollout: the tables of this process, see `Rollout`; those of an instance are adjacent.
+        replicas: number of replicas K of each network.
+        device: device of the networks.
+        observation_column: type and width of a replay buffer column that holds observations.
+        workers: number of processes that train together.
     """
 
     def __init__(
         self,
-        given: Given,
-        seats: Seats,
+        context: LearnerContext,
+        assignment: NetworkAssignment,
         *,
-        tables: int,
-        hidden: bool = False,
-        ask_forced: bool = True,
-        steps: int = 1,
-        key: str = "tables",
+        tables_per_instance: int,
+        show_hidden_cards: bool = False,
+        include_forced_moves: bool = True,
+        rollout_steps: int = 1,
+        tables_key: str = "tables",
     ) -> None:
-        game, net, opponent = given.game, given.net, given.opponent
-        instances = seats.instances
+        game, net, opponent = context.game, context.net, context.opponent
+        instances = assignment.instances
         if opponent is not None:
-            if seats.members == "agent":
-                raise Refused("members: agent needs self-play; with an opponent: shared")
-            if seats.members == "seat" and seats.seating == "fixed":
-                raise Refused(
-                    "members: seat needs self-play; with an opponent: shared, or seating: shuffled"
-                )
-        self.workers = given.workers
-        own = (given.rank,) if given.rank else ()  # the first draws what one process alone would
-        streams = np.random.SeedSequence(given.seed, spawn_key=own).generate_state(3)
+            sharing, is_fixed = assignment.network_sharing, assignment.seating == "fixed"
+            if sharing == "per_agent" or (sharing == "per_seat" and is_fixed):
+                alternative = ", or seating: shuffled" if sharing == "per_seat" else ""
+                problem = f"{sharing} needs self-play; with an opponent: shared{alternative}"
+                raise ConfigError(f"network_sharing: {problem}")
+        self.workers = context.workers
+        # Rank 0 has the same random numbers as a run with a single process.
+        spawn_key = (context.rank,) if context.rank else ()
+        streams = np.random.SeedSequence(context.seed, spawn_key=spawn_key).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
-        self._features = Features(game, net.features)
-        self._hidden = game.hidden_size if hidden else 0
-        table = game.table.itemsize + 16 * game.seats
-        decisions = steps if opponent is None else steps / game.seats
-        each = tables * (table + decisions * self._row(game.actions))
-        for what, copies in ((key, 1), ("instances", instances)):
-            play = f"{what}: {copies * tables:,} tables"
-            if steps > 1:
-                play += f" and {copies * tables * steps:,} actions an iteration"
-            demand(play, int(copies * each), torch.device("cpu"))  # where the rules are
-        # 16 bits tell chips apart to 1/2,048 of a stack
-        kept = torch.bool if self._features.bits else torch.float16
-        self.column = Column(kept, self._features.size)
-        self.copies = instances * member_count(game, seats.members)
+        self._encoder = ObservationEncoder(game, net.features)
+        self._hidden_card_size = game.hidden_card_size if show_hidden_cards else 0
+        table_bytes = game.table_dtype.itemsize + 16 * game.seats
+        decisions_per_table = rollout_steps if opponent is None else rollout_steps / game.seats
+        bytes_per_instance = tables_per_instance * (
+            table_bytes + decisions_per_table * self._estimate_decision_bytes(game.action_count)
+        )
+        for setting, multiple in ((tables_key, 1), ("instances", instances)):
+            description = f"{setting}: {multiple * tables_per_instance:,} tables"
+            if rollout_steps > 1:
+                description += (
+                    f" and {multiple * tables_per_instance * rollout_steps:,} actions an iteration"
+                )
+            check_memory(description, int(multiple * bytes_per_instance), torch.device("cpu"))
+        # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
+        observation_dtype = torch.bool if self._encoder.is_binary else torch.float16
+        self.observation_column = Column(observation_dtype, self._encoder.size)
+        self.replicas = instances * count_networks(game, assignment.network_sharing)
         self.rollout = Rollout(
             game,
-            instances * tables,
+            instances * tables_per_instance,
             int(streams[2]),
             opponent=opponent,
-            seating=seats.seating,
-            hidden=self._features.hidden if hidden else None,
-            observe=None if net.features == "observation" else self._features,
-            copies=self._copies if self.copies > 1 else None,
-            ask_forced=ask_forced,
+            seating=assignment.seating,
+            encode_hidden_cards=self._encoder.encode_hidden_cards if show_hidden_cards else None,
+            encode_observations=None if net.features == "observation" else self._encoder,
+            assign_replicas=self._assign_row_replicas if self.replicas > 1 else None,
+            include_forced_moves=include_forced_moves,
         )
-        self._weights = torch.Generator().manual_seed(int(streams[1]))
-        self.device, self.clock = given.device, Clock()
-        self.game, self._net = game, net
-        self._tables, self._members, self._instances = tables, seats.members, instances
+        self._init_generator = torch.Generator().manual_seed(int(streams[1]))
+        self.device, self.timer = context.device, LearnerTimer()
+        self.game, self._net_config = game, net
+        self._tables_per_instance, self._instances = tables_per_instance, instances
+        self._network_sharing = assignment.network_sharing
 
-    def _row(self, actions: int) -> int:
-        """The fewest bytes that a decision takes: of its turn, in the batch, as floats."""
-        width = self._features.size
-        seen = width * (1 if self._features.bits else 4) + self._hidden
-        columns = 56  # action, table, seat, agent, copy and next; log-probability and reward
-        return 2 * (seen + actions + columns) + 4 * (width + self._hidden)
+    def _estimate_decision_bytes(self, actions: int) -> int:
+        """Return a lower bound of the bytes per decision, counting its copies while learning."""
+        observation_size = self._encoder.size
+        bytes_per_number = 1 if self._encoder.is_binary else 4
+        observation_bytes = observation_size * bytes_per_number + self._hidden_card_size
+        column_bytes = 56  # the other columns of a `RolloutBatch`
+        input_bytes = 4 * (observation_size + self._hidden_card_size)
+        return 2 * (observation_bytes + actions + column_bytes) + input_bytes
 
-    def network(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
-        """K new networks of what a player sees, [K, B, W] -> [K, B, outputs]."""
-        return self._network(self._net, self._features.size, outputs, last_scale)
+    def build_network(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
+        """Build K networks that read a player's observation, [K, B, W] -> [K, B, outputs]."""
+        return self._build_module(self._net_config, self._encoder.size, outputs, output_init_scale)
 
-    def critic(self, outputs: int, last_scale: float = 1.0) -> nn.Module:
-        """The same of what a critic sees: with `hidden`, the hidden cards come after the rest."""
-        inputs = self._features.size + self._hidden
-        return self._network(self._net.values, inputs, outputs, last_scale)
+    def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
+        """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
+        inputs = self._encoder.size + self._hidden_card_size
+        net_config = get_value_net(self._net_config)
+        return self._build_module(net_config, inputs, outputs, output_init_scale)
 
-    def _network(self, net: Net, inputs: int, outputs: int, last_scale: float) -> nn.Module:
-        size = Size(
+    def _build_module(
+        self, net_config: NetConfig, inputs: int, outputs: int, output_init_scale: float
+    ) -> nn.Module:
+        size = NetDimensions(
             inputs=inputs,
             outputs=outputs,
-            copies=self.copies,
-            last_scale=last_scale,
-            steps=self._features.steps,
+            replicas=self.replicas,
+            output_init_scale=output_init_scale,
+            history_shape=self._encoder.history_shape,
         )
-        with in_memory("net"):
-            return net.module(size, self._weights).to(self.device)
+        with memory_errors_as_config_errors("net"):
+            return net_config.build_module(size, self._init_generator).to(self.device)
 
-    def kept(
-        self, module: nn.Module | None, chips: float, gamma: float = 1.0, *, of_actions: bool
+    def build_player_critic(
+        self,
+        value_network: nn.Module | None,
+        chips_per_unit: float,
+        gamma: float = 1.0,
+        *,
+        per_action: bool,
     ) -> Critic | None:
-        """The critic that players keep.
+        """Return a critic that is saved with players, so that their values can be displayed.
 
         Args:
-            module: its networks; None: the players' own networks value actions.
-            chips: to one unit of value.
-            gamma: the discount it was trained with.
-            of_actions: whether it values each action.
+            value_network: the critic's networks; None: the player's policy network values actions.
+            chips_per_unit: chips per unit of value.
+            gamma: discount factor in training.
+            per_action: the networks output a value for each action, not one for the state.
 
         Returns:
-            None if it sees hidden cards, as nobody who plays does, or if what it values is
-            discounted and so no number of chips.
+            None if the critic sees hidden cards, which players do not see, or if its values are
+            discounted and so cannot be converted to chips.
         """
-        return None if self._hidden or gamma < 1 else Critic(module, of_actions, chips)
+        if self._hidden_card_size or gamma < 1:
+            return None
+        return Critic(value_network, per_action, chips_per_unit)
 
-    def player(
+    def build_player(
         self,
         module: nn.Module,
-        kind: type[NetworkPlayer] = NetworkPlayer,
+        player_class: type[NetworkPlayer] = NetworkPlayer,
         critic: Critic | None = None,
     ) -> Player:
-        """The policy of K networks."""
-        return kind(self.game, self._net, module, self._members, self._instances, critic)
+        """Return the player whose policy is given by the K replicas of `module`."""
+        return player_class(
+            self.game, self._net_config, module, self._network_sharing, self._instances, critic
+        )
 
-    def first(
+    def build_first_replica_player(
         self,
         module: nn.Module,
-        kind: type[NetworkPlayer] = NetworkPlayer,
+        player_class: type[NetworkPlayer] = NetworkPlayer,
         critic: Critic | None = None,
     ) -> Player:
-        """The policy of the first network alone, in every seat."""
-        whole = kind(self.game, self._net, module, "shared", self.copies, critic)
-        return whole.instance(0)
+        """Return the player that uses the first of K replicas in every seat."""
+        player = player_class(self.game, self._net_config, module, "shared", self.replicas, critic)
+        return player.select_instance(0)
 
-    def each(self, module: nn.Module) -> Player:
-        """The policies of each network alone, in every seat, as so many instances."""
-        return NetworkPlayer(self.game, self._net, module, "shared", self.copies)
+    def build_per_replica_player(self, module: nn.Module) -> Player:
+        """Return a player with K instances, each using one of K replicas in every seat."""
+        return NetworkPlayer(self.game, self._net_config, module, "shared", self.replicas)
 
-    def players(
+    def build_players(
         self, critic: Critic | None = None, **modules: nn.Module | None
     ) -> dict[str, Player]:
-        """The policies of several networks by name, without those that there are none of."""
+        """Return a player by name for each module that is not None."""
         return {
-            name: self.player(net, critic=critic)
-            for name, net in modules.items()
-            if net is not None
+            name: self.build_player(module, critic=critic)
+            for name, module in modules.items()
+            if module is not None
         }
 
-    def logits(self, module: nn.Module, rows: Rows, legal: Legal | None = None) -> Tensor:
-        """What the networks say of some rows, each through its copy, [B, outputs] or [B, L]."""
-        # rows of every table lie in equal blocks, a copy's each, and need no sorting
-        even = self._members == "shared" and len(rows.table) == self._instances * self._tables
-        copy = None if even else self.tensor(rows.copy)
-        with self.clock.networks():
-            return Inputs(rows.observation, self.device).all(module, copy, legal)
+    def compute_logits(
+        self, module: nn.Module, rows: PendingDecisions, legal: LegalActions | None = None
+    ) -> Tensor:
+        """Return each row's outputs from its replica, [B, A], or [B, L] for legal actions only."""
+        # If every table has a row, the rows are K blocks of equal size in the order of replicas.
+        equal_blocks = (
+            self._network_sharing == "shared"
+            and len(rows.table) == self._instances * self._tables_per_instance
+        )
+        replica = None if equal_blocks else self.to_tensor(rows.replica)
+        with self.timer.time_networks():
+            return NetworkInputs(rows.observation, self.device).forward_all(module, replica, legal)
 
-    def policy(self, module: nn.Module, rows: Rows) -> np.ndarray:
-        """The probabilities that the networks give to actions, [B, A], 0 to illegal ones."""
+    def compute_probs(self, module: nn.Module, rows: PendingDecisions) -> np.ndarray:
+        """Return the action probabilities of the policy network `module`, [B, A]."""
         with torch.no_grad():
-            logits = self.logits(module, rows)
-            with self.clock.networks():
-                return masked_softmax(logits, self.tensor(rows.mask)).cpu().numpy()
+            logits = self.compute_logits(module, rows)
+            with self.timer.time_networks():
+                return masked_softmax(logits, self.to_tensor(rows.mask)).cpu().numpy()
 
-    def sampled(self, module: nn.Module, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Actions drawn from the networks' policy [B], and their log-probabilities [B]."""
-        legal = few(rows.mask, self.device)
+    def sample_actions(
+        self, module: nn.Module, rows: PendingDecisions
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sample actions [B] from the policy network; return them and their log-probs [B]."""
+        legal = list_legal_actions_if_few(rows.mask, self.device)
         with torch.no_grad():
-            logits = self.logits(module, rows, legal)
+            logits = self.compute_logits(module, rows, legal)
         if legal is None:
-            return sample(logits, rows.mask, self.generator)
-        column, log_prob = sample(logits, legal.mask.cpu().numpy(), self.generator)
-        return legal.taken(column), log_prob
+            return sample_from_logits(logits, rows.mask, self.generator)
+        column, log_prob = sample_from_logits(logits, legal.mask.cpu().numpy(), self.generator)
+        return legal.to_action(column), log_prob
 
-    def drawn(self, policy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Actions drawn from probabilities [B, A], and their log-probabilities, [B] each."""
-        action = draw(policy, self.generator.random(len(policy)))
-        return action, np.log(policy[np.arange(len(action)), action])
+    def sample_from_probs(self, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sample actions [B] from probabilities [B, A]; return them and their log-probs [B]."""
+        action = sample_from_probs(probs, self.generator.random(len(probs)))
+        return action, np.log(probs[np.arange(len(action)), action])
 
-    def inputs(self, batch: Batch) -> tuple[Inputs, Inputs]:
-        """What actors are shown of a batch, and what critics are: the same if nothing is hidden."""
-        seen = Inputs(batch.observation, self.device)
-        if not self._hidden:
-            return seen, seen
-        return seen, Inputs(np.concatenate([batch.observation, batch.hidden], 1), self.device)
+    def build_actor_critic_inputs(self, batch: RolloutBatch) -> tuple[NetworkInputs, NetworkInputs]:
+        """Return a batch's inputs for actors and for critics, one object if critics see no more."""
+        actor_inputs = NetworkInputs(batch.observation, self.device)
+        if not self._hidden_card_size:
+            return actor_inputs, actor_inputs
+        critic_rows = np.concatenate([batch.observation, batch.hidden_cards], 1)
+        return actor_inputs, NetworkInputs(critic_rows, self.device)
 
-    def minibatches(
-        self, rows: np.ndarray, copy: np.ndarray, count: int
+    def iterate_minibatches(
+        self, rows: np.ndarray, replica: np.ndarray, minibatch_count: int
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """See `minibatches.minibatches`."""
-        return minibatches(rows, copy, self.copies, count, self.generator, self.device)
+        """Iterate over minibatches of rows; see `minibatches.iterate_minibatches`."""
+        return iterate_minibatches(
+            rows, replica, self.replicas, minibatch_count, self.generator, self.device
+        )
 
-    def shown(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
-        """What every instance's networks see of tables [B], [instances x B, W], and their copy."""
-        seen = np.tile(self._features(records), (self._instances, 1))
-        member = member_of(self.game, self._members, records)
+    def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Return inputs of tables [B] repeated per instance, [instances x B, W], and replicas."""
+        observations = np.tile(self._encoder(records), (self._instances, 1))
+        network_index = get_network_index(self.game, self._network_sharing, records)
         instance = np.arange(self._instances)[:, None]
-        copy = (instance * (self.copies // self._instances) + member).ravel()
-        return self.tensor(seen).float(), self.tensor(copy)
+        replica = (instance * (self.replicas // self._instances) + network_index).ravel()
+        return self.to_tensor(observations).float(), self.to_tensor(replica)
 
-    def known(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What a player sees of tables [B], [B, W], and what a critic does besides, [B, H]."""
-        if not self._hidden:
-            return self._features(records), np.empty((len(records), 0), np.uint8)
-        return self._features(records), self._features.hidden(records)
+    def encode_records(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the observations [B, W] and the critics' hidden cards [B, H] of tables [B]."""
+        if not self._hidden_card_size:
+            return self._encoder(records), np.empty((len(records), 0), np.uint8)
+        return self._encoder(records), self._encoder.encode_hidden_cards(records)
 
-    def decides(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Which copy of the networks decides at some positions, agent i in seat i, [B] int64.
+    def assign_replicas(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
+        """Return the replica that decides at each table, with agent i in seat i, [B] int64.
 
         Args:
-            records: the positions, tables [B], each at its seat to act.
-            table: the rollout's table that each of them was reached from, [B] int64.
+            records: tables [B], each at its seat to act.
+            table: index of the table in `rollout` that each was copied from, [B] int64.
         """
-        member = member_of(self.game, self._members, records)
-        copy: np.ndarray = self.instance(table) * (self.copies // self._instances) + member
-        return copy
+        network_index = get_network_index(self.game, self._network_sharing, records)
+        first_replica = self.instance_of_table(table) * (self.replicas // self._instances)
+        replica: np.ndarray = first_replica + network_index
+        return replica
 
-    def seed(self) -> int:
-        """A seed for a part with generators of its own, another one at each call."""
+    def sample_seed(self) -> int:
+        """Return a new seed, for a part such as a buffer that has a generator itself."""
         return int(self.generator.integers(2**63))
 
-    def tensor(self, array: np.ndarray) -> Tensor:
-        """An array where the networks are."""
+    def to_tensor(self, array: np.ndarray) -> Tensor:
+        """Return an array as a tensor on the device."""
         return torch.from_numpy(array).to(self.device)
 
-    def instance(self, table: np.ndarray) -> np.ndarray:
-        """The instance that each table belongs to, [N] int64."""
-        instance: np.ndarray = table // self._tables
+    def instance_of_table(self, table: np.ndarray) -> np.ndarray:
+        """Return the instance of each table, [N] int64."""
+        instance: np.ndarray = table // self._tables_per_instance
         return instance
 
-    def _copies(self, rows: Rows) -> np.ndarray:
-        instance = self.instance(rows.table)
-        if self._members == "shared":
+    def _assign_row_replicas(self, rows: PendingDecisions) -> np.ndarray:
+        instance = self.instance_of_table(rows.table)
+        if self._network_sharing == "shared":
             return instance
-        copy: np.ndarray = instance * (self.copies // self._instances)
-        copy += member_of(self.game, self._members, rows.records, rows.agent)
-        return copy
+        replica: np.ndarray = instance * (self.replicas // self._instances)
+        replica += get_network_index(self.game, self._network_sharing, rows.records, rows.agent)
+        return replica
 
     def state_dict(self) -> dict[str, Any]:
-        """Tables and generator."""
+        """Return the tables and the generator state."""
         return {
             "rollout": self.rollout.state_dict(),
             "generator": self.generator.bit_generator.state,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken.
+        """Restore a `state_dict`.
 
         Raises:
-            ValueError: if the networks were shown other features, or it does not fit otherwise.
+            ValueError: if the state does not match the settings, such as the input features.
         """
-        carried = state["rollout"]["carried"]
-        if carried and carried["observation"].shape[1] != self._features.size:
-            raise ValueError("open decisions have other features than the networks are shown now")
+        unfinished_batch = state["rollout"]["unfinished_batch"]
+        if unfinished_batch and unfinished_batch["observation"].shape[1] != self._encoder.size:
+            raise ValueError("unfinished_batch: its observations have other features")
         self.rollout.load_state_dict(state["rollout"])
-        if self.rollout.carried is not None:
-            check_range("carried.copy", self.rollout.carried.copy, 0, self.copies)
+        if self.rollout.unfinished_batch is not None:
+            replica = self.rollout.unfinished_batch.replica
+            check_range("unfinished_batch.replica", replica, 0, self.replicas)
         self.generator.bit_generator.state = state["generator"]

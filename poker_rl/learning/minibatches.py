@@ -1,4 +1,4 @@
-"""Rows of a batch for networks with a copies axis: shuffled by copy, equal rows computed once."""
+"""Minibatches for networks with a replica axis, and inputs whose equal rows are computed once."""
 
 from __future__ import annotations
 
@@ -8,134 +8,148 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.games.game import rule as compiled
-from poker_rl.games.hashing import hashed
-from poker_rl.learning import processes
-from poker_rl.nets.copies import copies_of, routed
-from poker_rl.nets.dense import logits
-from poker_rl.nets.legal import Legal
+from poker_rl.games.game import jit as compiled
+from poker_rl.games.hashing import hash_bytes
+from poker_rl.learning.distributed import collectives
+from poker_rl.nets.dense import compute_logits
+from poker_rl.nets.legal_logits import LegalActions
+from poker_rl.nets.replicas import count_replicas, forward_by_replica
 
-SAMPLE = 256  # rows looked at to see whether equal ones are common
+DUPLICATE_PROBE_ROWS = 256  # rows examined to find out whether equal rows are common
 
 
-class Inputs:
-    """What networks are shown in N decisions, [N, W].
+class NetworkInputs:
+    """Network inputs of N decisions, [N, W].
 
-    A small game shows the same few rows again and again. Where that saves work the networks run
-    once over the distinct rows, U of them, and the results are handed out: the same function and
-    the same gradient, but for rounding.
+    In small games many rows are equal. If it saves work, networks run only on the U distinct rows,
+    and outputs are copied to equal rows; results and gradients are the same up to rounding.
     """
 
     def __init__(self, rows: np.ndarray, device: torch.device) -> None:
         self.rows = torch.from_numpy(rows).to(device)  # [N, W]
-        self.place: Tensor | None = None  # among the distinct rows [N]; None: hardly any are equal
-        self.distinct = self.rows[:0].float()  # [U, W]
-        if len(distinct(rows[:SAMPLE])[0]) < min(len(rows), SAMPLE) / 2:
-            first, place = distinct(rows)
-            self.distinct = torch.from_numpy(rows[first]).to(device).float()
-            self.place = torch.from_numpy(place).to(device)
+        self.distinct_index: Tensor | None = None  # index in `distinct_rows` [N]; None: unused
+        self.distinct_rows = self.rows[:0].float()  # [U, W]
+        probe = rows[:DUPLICATE_PROBE_ROWS]
+        if len(find_distinct_rows(probe)[0]) < len(probe) / 2:
+            first_rows, distinct_index = find_distinct_rows(rows)
+            self.distinct_rows = torch.from_numpy(rows[first_rows]).to(device).float()
+            self.distinct_index = torch.from_numpy(distinct_index).to(device)
 
-    def all(self, module: nn.Module, copy: Tensor | None, legal: Legal | None = None) -> Tensor:
-        """Every row through its copy, -> [N, out], or [N, L] at its legal actions alone.
+    def forward_all(
+        self, module: nn.Module, replica: Tensor | None, legal: LegalActions | None = None
+    ) -> Tensor:
+        """Return every row's outputs from its replica, [N, out], or [N, L] for legal actions only.
 
         Args:
-            module: K networks.
-            copy: of each row, [N]; None if the rows are K equal blocks, one a copy.
-            legal: the legal actions of every row, or None for all actions.
+            module: network with K replicas.
+            replica: replica of each row, [N]; None if the rows are K blocks of equal size in order.
+            legal: legal actions of every row, or None for all actions.
         """
-        copies = copies_of(module)
-        if legal is not None or self.place is None or copies * len(self.distinct) >= len(self.rows):
-            return routed(module, self.rows, copy, legal)
-        if copy is None:
-            copy = torch.arange(copies, device=self.rows.device)
-            copy = copy.repeat_interleave(len(self.rows) // copies)
-        out: Tensor = module(self.distinct.expand(copies, -1, -1))  # [K, U, out]
-        return out.flatten(0, 1).index_select(0, copy * len(self.distinct) + self.place)
+        replicas = count_replicas(module)
+        if (
+            legal is not None
+            or self.distinct_index is None
+            or replicas * len(self.distinct_rows) >= len(self.rows)
+        ):
+            return forward_by_replica(module, self.rows, replica, legal)
+        if replica is None:
+            replica = torch.arange(replicas, device=self.rows.device)
+            replica = replica.repeat_interleave(len(self.rows) // replicas)
+        out: Tensor = module(self.distinct_rows.expand(replicas, -1, -1))  # [K, U, out]
+        return out.flatten(0, 1).index_select(
+            0, replica * len(self.distinct_rows) + self.distinct_index
+        )
 
-    def some(self, module: nn.Module, index: Tensor, legal: Legal | None = None) -> Tensor:
-        """Rows `index` [K, B] through copy k in block k, -> [K, B, out].
+    def forward_rows(
+        self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
+    ) -> Tensor:
+        """Return the outputs of replica k for the rows `index[k]`, for all k: [K, B, out].
 
-        With the legal actions of these rows the outputs of these alone, as `logits` has them.
+        If `legal` has the legal actions of these rows, return only the outputs of these, [K, B, L].
         """
         if legal is not None:
-            return logits(module, self.rows[index], legal)
-        if self.place is not None and len(index) == 1:
-            row, place = self.place[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
-            out: Tensor = module(self.distinct[row][None])  # the distinct ones of B
-            return out[:, place]
-        if self.place is not None and len(self.distinct) < index.shape[1]:
-            out = module(self.distinct.expand(len(index), -1, -1))  # [K, U, out]
-            return out.gather(1, self.place[index][..., None].expand(-1, -1, out.shape[2]))
+            return compute_logits(module, self.rows[index], legal)
+        if self.distinct_index is not None and len(index) == 1:
+            distinct_row, position = self.distinct_index[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
+            out: Tensor = module(self.distinct_rows[distinct_row][None])  # only distinct rows
+            return out[:, position]
+        if self.distinct_index is not None and len(self.distinct_rows) < index.shape[1]:
+            out = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
+            return out.gather(1, self.distinct_index[index][..., None].expand(-1, -1, out.shape[2]))
         out = module(self.rows[index])
         return out
 
 
-def distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First index of each distinct row [U], ascending, and which of them each row is [N]."""
-    first, place = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    found = _find(np.ascontiguousarray(rows).view(np.uint8), first, place)
-    return first[:found], place
+def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of each group of equal rows, [U], and the group of each row, [N]."""
+    first_rows, distinct_index = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    distinct_count = _fill_distinct_rows(
+        np.ascontiguousarray(rows).view(np.uint8), first_rows, distinct_index
+    )
+    return first_rows[:distinct_count], distinct_index
 
 
 @compiled
-def _find(rows, first, place):  # type: ignore[no-untyped-def]
-    """Fill `first` and `place` for rows of bytes by a hash table; the number of distinct rows."""
+def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-untyped-def]
+    """Write the distinct rows of bytes, found by a hash table; return their number."""
     size = 1
     while size < 2 * len(rows):
         size *= 2
-    taken = np.full(size, -1)  # by the distinct row of this number
-    found = 0
+    row_of_slot = np.full(size, -1)  # distinct row in each slot of the hash table
+    distinct_count = 0
     for i in range(len(rows)):
-        bits = hashed(rows[i], np.uint64(0))
-        slot = np.int64(bits >> np.uint64(32)) & (size - 1)
-        while taken[slot] >= 0:
-            other, same = first[taken[slot]], True
+        hash_bits = hash_bytes(rows[i], np.uint64(0))
+        slot = np.int64(hash_bits >> np.uint64(32)) & (size - 1)
+        while row_of_slot[slot] >= 0:
+            other_row, is_equal = first_rows[row_of_slot[slot]], True
             for j in range(rows.shape[1]):
-                same &= rows[i, j] == rows[other, j]
-            if same:
+                is_equal &= rows[i, j] == rows[other_row, j]
+            if is_equal:
                 break
             slot = (slot + 1) & (size - 1)
-        if taken[slot] < 0:
-            taken[slot] = found
-            first[found] = i
-            found += 1
-        place[i] = taken[slot]
-    return found
+        if row_of_slot[slot] < 0:
+            row_of_slot[slot] = distinct_count
+            first_rows[distinct_count] = i
+            distinct_count += 1
+        distinct_index[i] = row_of_slot[slot]
+    return distinct_count
 
 
-def minibatches(
+def iterate_minibatches(
     rows: np.ndarray,
-    copy: np.ndarray,
-    copies: int,
-    count: int,
+    replica: np.ndarray,
+    replicas: int,
+    minibatch_count: int,
     generator: np.random.Generator,
     device: torch.device,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """One pass over some rows, each copy's own in random order, in at most `count` equal parts.
+    """Iterate over some rows in random order, in at most `minibatch_count` equal minibatches.
 
-    The other processes of the run make as many parts, which are taken together with these: the mean
-    of their weighted sums is each copy's mean over all of its rows.
+    All processes of the run iterate together. The weights are such that a weighted sum over a
+    replica's rows, averaged over the processes, is the mean over its rows in all processes.
 
     Args:
-        rows: indices, [N].
-        copy: whose each of them is, [N].
+        rows: row indices, [N].
+        replica: replica of each row, [N].
 
     Yields:
-        indices [K, B], and the weight of each in the mean over its copy's rows [K, B]. Copies
-        with fewer rows than others, here or in another process, are filled up with rows of weight
-        0, evenly over the pass; where there is no row at all B is 0.
+        row indices [K, B], and the weight of each row in its replica's mean, [K, B]. If a replica
+        has fewer rows than the largest replica of any process, it is padded with rows of weight 0,
+        spread evenly over the minibatches. B is 0 if this process has no rows.
     """
-    sizes = np.bincount(copy, minlength=copies)[:, None]  # [K, 1]
-    most = processes.most(int(sizes.max()))
-    slot = generator.permuted(np.tile(np.arange(most), (copies, 1)), axis=1)  # [K, most]
-    first = np.cumsum(sizes)[:, None] - sizes
-    place = np.minimum(first + slot % np.maximum(sizes, 1), len(rows) - 1)
-    counts = torch.from_numpy((slot < sizes).astype(np.float32)).to(device)
-    parts = list(counts.chunk(count, 1))
-    rows_of = processes.mean(torch.stack([part.sum(1, keepdim=True) for part in parts]))
-    if not len(rows):  # another process may have some: as many parts as there, with nothing in them
-        place, parts = place[:, :0], [part[:, :0] for part in parts]
-    order = torch.from_numpy(rows[np.argsort(copy, kind="stable")][place]).to(device)
-    indices = torch.split(order, [part.shape[1] for part in parts], 1)
-    for index, part, number in zip(indices, parts, rows_of, strict=True):
-        yield index, part / number.clamp(min=1 / processes.count())
+    sizes = np.bincount(replica, minlength=replicas)[:, None]  # [K, 1]
+    max_size = collectives.max_over_processes(int(sizes.max()))
+    slot = generator.permuted(np.tile(np.arange(max_size), (replicas, 1)), axis=1)  # [K, max_size]
+    starts = np.cumsum(sizes)[:, None] - sizes
+    sorted_index = np.minimum(starts + slot % np.maximum(sizes, 1), len(rows) - 1)
+    is_real_row = torch.from_numpy((slot < sizes).astype(np.float32)).to(device)
+    parts = list(is_real_row.chunk(minibatch_count, 1))
+    mean_row_counts = collectives.all_reduce_mean(
+        torch.stack([part.sum(1, keepdim=True) for part in parts])
+    )
+    if not len(rows):  # other processes may have rows, so yield as many empty parts
+        sorted_index, parts = sorted_index[:, :0], [part[:, :0] for part in parts]
+    row_table = torch.from_numpy(rows[np.argsort(replica, kind="stable")][sorted_index]).to(device)
+    indices = torch.split(row_table, [part.shape[1] for part in parts], 1)
+    for index, part, row_count in zip(indices, parts, mean_row_counts, strict=True):
+        yield index, part / row_count.clamp(min=1 / collectives.get_world_size())

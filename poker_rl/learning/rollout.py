@@ -1,8 +1,8 @@
-"""Who sits where, and what the learning agents lived through.
+"""Rollouts: many tables advanced together, and batches of the learning agents' decisions.
 
-An agent is not a seat: `agent[table, seat]` is drawn anew for each hand by a seating. A transition
-runs from an agent's own decision to its own next one in the same hand; between batches those still
-open are carried over, so none is lost or cut short.
+An agent is not a seat: the seating assigns an agent to each seat for each hand. A transition goes
+from a decision of an agent to the same agent's next decision in the hand. If that next decision has
+not been made at the end of a batch, the first one is carried over to the next batch.
 """
 
 from __future__ import annotations
@@ -18,300 +18,334 @@ from poker_rl.games.game import Game
 from poker_rl.games.table_checks import check_tables
 from poker_rl.games.tables import Tables
 from poker_rl.learning.state_checks import check_range
-from poker_rl.players.player import Player, policy_at
-from poker_rl.players.sampling import draw
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player, compute_checked_probs
 
 Seating = Literal["fixed", "shuffled"]
 
-ENDED, OPEN = -1, -2  # in `Batch.next`: the hand ended first, or is not over yet
-NONE = -1
+# Values of `RolloutBatch.next_row`: the hand ended, or the next decision is not yet made.
+HAND_ENDED, NEXT_PENDING = -1, -2
+NO_ROW = -1  # in `Rollout.last_row_of_seat`: the seat has not decided in this hand
 
 
 @dataclass
-class Rows:
-    """Decisions to be made now, one a row, B of them."""
+class PendingDecisions:
+    """B decisions of learning agents to make now, at most one per table."""
 
     tables: Tables
-    table: np.ndarray  # [B] int64
-    seat: np.ndarray  # [B] int64
-    agent: np.ndarray  # [B] int64
+    table: np.ndarray  # index of the table [B] int64
+    seat: np.ndarray  # seat to act [B] int64
+    agent: np.ndarray  # agent in that seat [B] int64
     observation: np.ndarray  # [B, W]
     mask: np.ndarray  # legal actions [B, A] bool
-    copy: np.ndarray  # of the networks, which decides [B] int64
+    replica: np.ndarray  # network replica that decides [B] int64
 
     @property
     def records(self) -> np.ndarray:
-        """A copy of the tables, each at its seat to act, [B]."""
-        return self.tables.records.take(self.table)  # whole records: indexing goes field by field
+        """Copies of the records of the tables at which decisions are to be made, [B]."""
+        return self.tables.records.take(self.table)  # faster than indexing, which copies fields
 
-    def pick(self, rows: np.ndarray) -> Rows:
-        """Some of them alone, by index or mask."""
-        parts = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "tables"}
-        return Rows(self.tables, **parts)
+    def select_rows(self, rows: np.ndarray) -> PendingDecisions:
+        """Return the decisions at some rows, given by indices or a mask."""
+        columns = {
+            field.name: getattr(self, field.name)[rows]
+            for field in fields(self)
+            if field.name != "tables"
+        }
+        return PendingDecisions(self.tables, **columns)
 
 
-Act = Callable[[Rows], tuple[np.ndarray, np.ndarray]]
-"""What a learner does: rows to actions [B] int64 and their log-probabilities [B]."""
+ActFunction = Callable[[PendingDecisions], tuple[np.ndarray, np.ndarray]]
+"""Act function of a learner: decisions -> actions [B] int64 and log-probabilities [B]."""
 
 
 @dataclass
-class Batch:
-    """N decisions of the learning agents in order of time."""
+class RolloutBatch:
+    """N decisions of the learning agents in the order of play."""
 
     observation: np.ndarray  # [N, W]
-    hidden: np.ndarray  # the others' cards [N, H] uint8; H = 0 unless asked for
-    mask: np.ndarray  # [N, A] bool
+    hidden_cards: np.ndarray  # the other players' cards [N, H] uint8; H = 0 if not shown
+    mask: np.ndarray  # legal actions [N, A] bool
     action: np.ndarray  # [N] int64
-    log_prob: np.ndarray  # of the action when it was taken [N] float32
-    table: np.ndarray  # [N] int64
-    seat: np.ndarray  # [N] int64
-    agent: np.ndarray  # [N] int64
-    copy: np.ndarray  # of the networks, which decided [N] int64
-    next: np.ndarray  # the agent's next decision in this hand, ENDED or OPEN [N] int64
-    reward: np.ndarray  # chips won until then [N] float32
+    log_prob: np.ndarray  # log-probability of the action in the policy that took it [N] float32
+    table: np.ndarray  # index of the table [N] int64
+    seat: np.ndarray  # seat that acted [N] int64
+    agent: np.ndarray  # agent in that seat [N] int64
+    replica: np.ndarray  # network replica that decided [N] int64
+    next_row: np.ndarray  # row of the agent's next decision, HAND_ENDED or NEXT_PENDING [N] int64
+    reward: np.ndarray  # chips won if the hand ended, else 0 [N] float32
 
     def __len__(self) -> int:
         return len(self.action)
 
-    def pick(self, rows: np.ndarray) -> Batch:
-        """Some rows alone, in their order, by index; their `next` is left as it is."""
-        return Batch(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+    def select_rows(self, rows: np.ndarray) -> RolloutBatch:
+        """Return some rows by index; `next_row` still counts the rows of this batch."""
+        columns = {field.name: getattr(self, field.name)[rows] for field in fields(self)}
+        return RolloutBatch(**columns)
 
-    def alone(self, rows: np.ndarray) -> Batch:
-        """All decisions of some agents in some hands that are over, as a batch of their own."""
-        place = np.full(len(self) + 1, ENDED)
-        place[rows] = np.arange(len(rows))
-        own = self.pick(rows)
-        own.next = place[own.next]  # ENDED, which is -1, finds the last place
-        return own
+    def select_trajectories(self, rows: np.ndarray) -> RolloutBatch:
+        """Return the rows of some whole trajectories, with `next_row` in the returned batch."""
+        new_row = np.full(len(self) + 1, HAND_ENDED)
+        new_row[rows] = np.arange(len(rows))
+        selected = self.select_rows(rows)
+        selected.next_row = new_row[selected.next_row]  # HAND_ENDED = -1 reads the last element
+        return selected
 
 
-def joined(batches: list[Batch]) -> Batch:
-    """Several batches as one; what `next` is of each batch stays within it."""
-    whole = {f.name: [getattr(one, f.name) for one in batches] for f in fields(Batch)}
-    first = np.cumsum([0, *map(len, batches[:-1])])
-    whole["next"] = [
-        np.where(one.next >= 0, one.next + before, one.next)
-        for one, before in zip(batches, first, strict=True)
+def concatenate_batches(batches: list[RolloutBatch]) -> RolloutBatch:
+    """Concatenate batches; `next_row` is shifted to the rows of the result."""
+    columns = {
+        field.name: [getattr(batch, field.name) for batch in batches]
+        for field in fields(RolloutBatch)
+    }
+    starts = np.cumsum([0, *map(len, batches[:-1])])
+    columns["next_row"] = [
+        np.where(batch.next_row >= 0, batch.next_row + start, batch.next_row)
+        for batch, start in zip(batches, starts, strict=True)
     ]
-    return Batch(**{name: np.concatenate(parts) for name, parts in whole.items()})
+    return RolloutBatch(**{name: np.concatenate(parts) for name, parts in columns.items()})
 
 
 class Rollout:
-    """Tables of one game with the learner and its opponents in their seats.
+    """Tables of one game, with learning agents, and perhaps an opponent, in the seats.
 
     Args:
-        game: the game played.
-        count: number of tables, B.
-        seed: for cards, seating and the opponents' actions.
+        game: the game.
+        table_count: number of tables.
+        seed: seed of cards, seating and the opponent's actions.
         opponent: a fixed player in every seat but agent 0's, or None for self-play.
-        seating: `fixed`: agent i in seat i; `shuffled`: drawn for each hand. Where a hand has fewer
-            seats than there are agents, those in the last ones sit out, though not agent 0 when it
-            alone learns.
-        hidden: what a perfect-information critic is shown besides, [B] to [B, H]; None: nothing.
-        observe: what the networks see of some tables, [B] to [B, W]; None: the game's observation.
-        copies: which copy of the networks decides at some rows, [B] int64; None: there is only one.
-        ask_forced: whether a move that is the only legal one is a decision; if not it is played
-            unasked, and is in no row.
+        seating: `fixed`: agent i in seat i; `shuffled`: sampled for each hand. If a hand has fewer
+            seats than there are agents, those assigned to the missing seats sit out; with an
+            opponent, agent 0 always gets a seat.
+        encode_hidden_cards: encodes tables as extra inputs of a perfect-information critic,
+            [B] -> [B, H]; None: H = 0.
+        encode_observations: encodes tables as network inputs, [B] -> [B, W]; None: the game's
+            observation.
+        assign_replicas: gives the replica that makes each of B decisions, [B] int64; None: there is
+            only one replica.
+        include_forced_moves: False: a move that is the only legal one is not a decision.
 
     Attributes:
-        dealt: called with the tables [B] where a hand begins, if set.
+        on_deal: if set, called with the indices [B] of tables at which a hand begins.
+        unfinished_batch: decisions carried over to the next batch.
+        hands_played: number of finished hands.
     """
 
     def __init__(
         self,
         game: Game,
-        count: int,
+        table_count: int,
         seed: int,
         *,
         opponent: Player | None = None,
         seating: Seating = "fixed",
-        hidden: Callable[[np.ndarray], np.ndarray] | None = None,
-        observe: Callable[[np.ndarray], np.ndarray] | None = None,
-        copies: Callable[[Rows], np.ndarray] | None = None,
-        ask_forced: bool = True,
+        encode_hidden_cards: Callable[[np.ndarray], np.ndarray] | None = None,
+        encode_observations: Callable[[np.ndarray], np.ndarray] | None = None,
+        assign_replicas: Callable[[PendingDecisions], np.ndarray] | None = None,
+        include_forced_moves: bool = True,
     ) -> None:
         self.game, self.opponent, self.seating = game, opponent, seating
-        self.hidden, self.observe, self.copies = hidden, observe, copies
-        self.ask_forced = ask_forced
+        self.encode_hidden_cards = encode_hidden_cards
+        self.encode_observations = encode_observations
+        self.assign_replicas, self.include_forced_moves = assign_replicas, include_forced_moves
         streams = np.random.SeedSequence(seed).generate_state(2)
-        self.tables = Tables(game, count, int(streams[0]))
+        self.tables = Tables(game, table_count, int(streams[0]))
         self.generator = np.random.Generator(np.random.PCG64(int(streams[1])))
-        self.agent = np.tile(np.arange(game.seats), (count, 1))
-        self.open = np.full((count, game.seats), NONE)  # row of each seat's last decision
-        self.carried: Batch | None = None
-        self.hands = 0
-        self.dealt: Callable[[np.ndarray], None] | None = None
+        self.agent_of_seat = np.tile(np.arange(game.seats), (table_count, 1))
+        self.last_row_of_seat = np.full((table_count, game.seats), NO_ROW)
+        self.unfinished_batch: RolloutBatch | None = None
+        self.hands_played = 0
+        self.on_deal: Callable[[np.ndarray], None] | None = None
 
-    def play_out(self, act: Act, decks: np.ndarray | None = None) -> Batch:
-        """Deal every table and play its hand to the end: no transition is left open.
+    def play_full_hands(
+        self, choose_actions: ActFunction, decks: np.ndarray | None = None
+    ) -> RolloutBatch:
+        """Deal a hand at every table and play it to its end.
 
         Args:
-            act: plays the learning agents' rows.
-            decks: the cards of each table [B, dealt]; drawn if None.
+            choose_actions: act function of the learning agents.
+            decks: cards to deal at each table [tables, dealt]; None: random.
         """
-        self._deal(np.arange(len(self.agent)), decks)
-        return self._collect(act, None)
+        self._deal_hands(np.arange(len(self.agent_of_seat)), decks)
+        return self._collect_batch(choose_actions, None)
 
-    def stream(self, act: Act, steps: int) -> Batch:
-        """Take some steps at every table, dealing anew where a hand ends.
+    def play_steps(self, choose_actions: ActFunction, steps: int) -> RolloutBatch:
+        """Play `steps` actions at every table, with a new deal where a hand ends.
 
-        Rows whose agent has not decided again are OPEN, and are the first rows of the next batch.
+        Decisions with NEXT_PENDING come again, as the first rows of the next batch.
         """
-        if self.carried is None:
-            self._deal(np.arange(len(self.agent)), None)
-        batch = self._collect(act, steps)
-        still = np.flatnonzero(batch.next == OPEN)
-        self.carried = batch.pick(still)
-        place = np.full(len(batch) + 1, NONE)
-        place[still] = np.arange(len(still))
-        self.open = place[self.open]
+        if self.unfinished_batch is None:
+            self._deal_hands(np.arange(len(self.agent_of_seat)), None)
+        batch = self._collect_batch(choose_actions, steps)
+        pending_rows = np.flatnonzero(batch.next_row == NEXT_PENDING)
+        self.unfinished_batch = batch.select_rows(pending_rows)
+        new_row = np.full(len(batch) + 1, NO_ROW)
+        new_row[pending_rows] = np.arange(len(pending_rows))
+        self.last_row_of_seat = new_row[self.last_row_of_seat]
         return batch
 
-    def _collect(self, act: Act, steps: int | None) -> Batch:
-        tables, rows = self.tables, np.arange(len(self.agent))
-        batches = [] if self.carried is None else [self.carried]
-        first = sum(map(len, batches))
-        links, results = [np.full(first, NONE)], []
-        turns = 0
-        while len(rows) and turns != steps:
-            batches.append(self._turn(act, rows))
-            last = self.open[batches[-1].table, batches[-1].seat]
-            links.append(last)
-            self.open[batches[-1].table, batches[-1].seat] = np.arange(first, first + len(last))
-            first += len(last)
-            over = tables.records["over"][rows] != 0
-            ended = rows[over]
+    def _collect_batch(self, choose_actions: ActFunction, steps: int | None) -> RolloutBatch:
+        tables, rows = self.tables, np.arange(len(self.agent_of_seat))
+        batches = [] if self.unfinished_batch is None else [self.unfinished_batch]
+        row_count = sum(map(len, batches))
+        previous_rows, ended_hands = [np.full(row_count, NO_ROW)], []
+        steps_taken = 0
+        while len(rows) and steps_taken != steps:
+            batches.append(self._step_tables(choose_actions, rows))
+            last_rows = self.last_row_of_seat[batches[-1].table, batches[-1].seat]
+            previous_rows.append(last_rows)
+            self.last_row_of_seat[batches[-1].table, batches[-1].seat] = np.arange(
+                row_count, row_count + len(last_rows)
+            )
+            row_count += len(last_rows)
+            is_over = tables.records["over"][rows] != 0
+            ended = rows[is_over]
             if len(ended):
-                results.append((self.open[ended], tables.payoffs(ended)))
-                self.open[ended] = NONE
-                self.hands += len(ended)
+                ended_hands.append((self.last_row_of_seat[ended], tables.payoffs(ended)))
+                self.last_row_of_seat[ended] = NO_ROW
+                self.hands_played += len(ended)
                 if steps is None:
-                    rows = rows[~over]
+                    rows = rows[~is_over]
                 else:
-                    self._deal(ended, None)
-            turns += 1
+                    self._deal_hands(ended, None)
+            steps_taken += 1
 
-        batch = joined(batches)
-        link = np.concatenate(links)
-        later = np.flatnonzero(link != NONE)
-        batch.next[link[later]] = later
-        for last, won in results:
-            decided = last != NONE
-            batch.next[last[decided]] = ENDED
-            batch.reward[last[decided]] = won[decided]
+        batch = concatenate_batches(batches)
+        previous_row = np.concatenate(previous_rows)
+        later_rows = np.flatnonzero(previous_row != NO_ROW)
+        batch.next_row[previous_row[later_rows]] = later_rows
+        for last_rows, payoffs in ended_hands:
+            has_row = last_rows != NO_ROW
+            batch.next_row[last_rows[has_row]] = HAND_ENDED
+            batch.reward[last_rows[has_row]] = payoffs[has_row]
         return batch
 
-    def _deal(self, rows: np.ndarray, decks: np.ndarray | None) -> None:
+    def _deal_hands(self, rows: np.ndarray, decks: np.ndarray | None) -> None:
         self.tables.deal(rows, decks)
         if self.seating == "shuffled":
-            agent = self.generator.permuted(self.agent[rows], axis=1)
-            seats = self.tables.definitions(rows)["seats"]
-            out = np.flatnonzero(agent.argmin(1) >= seats)  # where agent 0 would have no cards
-            if self.opponent is not None and len(out):
-                seat = self.generator.integers(seats[out])
-                agent[out, agent[out].argmin(1)] = agent[out, seat]
-                agent[out, seat] = 0
-            self.agent[rows] = agent
-        if self.dealt is not None:
-            self.dealt(rows)
+            agent = self.generator.permuted(self.agent_of_seat[rows], axis=1)
+            seats = self.tables.gather_definitions(rows)["seats"]
+            benched = np.flatnonzero(
+                agent.argmin(1) >= seats
+            )  # tables at which agent 0 has no seat
+            if self.opponent is not None and len(benched):
+                seat = self.generator.integers(seats[benched])
+                agent[benched, agent[benched].argmin(1)] = agent[benched, seat]
+                agent[benched, seat] = 0
+            self.agent_of_seat[rows] = agent
+        if self.on_deal is not None:
+            self.on_deal(rows)
 
-    def _turn(self, act: Act, rows: np.ndarray) -> Batch:
-        """Play one action at some tables; what the learning agents decided, every row OPEN."""
+    def _step_tables(self, choose_actions: ActFunction, rows: np.ndarray) -> RolloutBatch:
+        """Play one action at some tables; return the learners' decisions, all NEXT_PENDING."""
         tables = self.tables
         seat = tables.records["to_act"][rows].astype(np.int64)
-        agent = self.agent[rows, seat]
-        mask = tables.legal(rows)
-        learns = np.full(len(rows), True) if self.opponent is None else agent == 0
-        others = ~learns
+        agent = self.agent_of_seat[rows, seat]
+        mask = tables.legal_mask(rows)
+        is_learner = np.full(len(rows), True) if self.opponent is None else agent == 0
+        is_opponent = ~is_learner
         action = mask.argmax(1)
-        if not self.ask_forced:
-            chosen = mask.sum(1) > 1
-            learns &= chosen
-            others &= chosen
-        mine = rows[learns]
-        seen = (
-            tables.observe(mine)
-            if self.observe is None
-            else self.observe(tables.records.take(mine))
+        if not self.include_forced_moves:
+            has_choice = mask.sum(1) > 1
+            is_learner &= has_choice
+            is_opponent &= has_choice
+        learner_tables = rows[is_learner]
+        observations = (
+            tables.observe(learner_tables)
+            if self.encode_observations is None
+            else self.encode_observations(tables.records.take(learner_tables))
         )
-        asked = Rows(
-            tables, mine, seat[learns], agent[learns], seen, mask[learns], np.zeros_like(mine)
+        decisions = PendingDecisions(
+            tables,
+            learner_tables,
+            seat[is_learner],
+            agent[is_learner],
+            observations,
+            mask[is_learner],
+            np.zeros_like(learner_tables),
         )
-        if self.copies is not None:
-            asked.copy = self.copies(asked)
+        if self.assign_replicas is not None:
+            decisions.replica = self.assign_replicas(decisions)
         log_prob = np.zeros(0, np.float32)
-        if len(mine):
-            action[learns], log_prob = act(asked)
-        if self.opponent is not None and others.any():
-            chances = policy_at(
-                tables.game, self.opponent, tables.records.take(rows[others]), mask[others]
+        if len(learner_tables):
+            action[is_learner], log_prob = choose_actions(decisions)
+        if self.opponent is not None and is_opponent.any():
+            probs = compute_checked_probs(
+                tables.game,
+                self.opponent,
+                tables.records.take(rows[is_opponent]),
+                mask[is_opponent],
             )
-            action[others] = draw(chances, self.generator.random(len(chances)))
-        hidden = np.empty((len(mine), 0), np.uint8)
-        if self.hidden is not None:
-            hidden = self.hidden(tables.records.take(mine))
+            action[is_opponent] = sample_from_probs(probs, self.generator.random(len(probs)))
+        hidden_cards = np.empty((len(learner_tables), 0), np.uint8)
+        if self.encode_hidden_cards is not None:
+            hidden_cards = self.encode_hidden_cards(tables.records.take(learner_tables))
         tables.step(action, rows)
-        return Batch(
-            observation=asked.observation,
-            hidden=hidden,
-            mask=asked.mask,
-            action=action[learns],
+        return RolloutBatch(
+            observation=decisions.observation,
+            hidden_cards=hidden_cards,
+            mask=decisions.mask,
+            action=action[is_learner],
             log_prob=log_prob.astype(np.float32),
-            table=mine,
-            seat=asked.seat,
-            agent=asked.agent,
-            copy=asked.copy,
-            next=np.full(len(mine), OPEN),
-            reward=np.zeros(len(mine), np.float32),
+            table=learner_tables,
+            seat=decisions.seat,
+            agent=decisions.agent,
+            replica=decisions.replica,
+            next_row=np.full(len(learner_tables), NEXT_PENDING),
+            reward=np.zeros(len(learner_tables), np.float32),
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Tables, seating, open transitions and generator, as tensors and plain values."""
-        carried = {} if self.carried is None else vars(self.carried)
+        """Return tables, seating, unfinished decisions and generator state."""
+        unfinished = {} if self.unfinished_batch is None else vars(self.unfinished_batch)
         return {
             "tables": torch.from_numpy(self.tables.records.view(np.uint8).copy()),
-            "agent": torch.from_numpy(self.agent.copy()),
-            "open": torch.from_numpy(self.open.copy()),
-            "carried": {name: torch.from_numpy(part.copy()) for name, part in carried.items()},
+            "agent_of_seat": torch.from_numpy(self.agent_of_seat.copy()),
+            "last_row_of_seat": torch.from_numpy(self.last_row_of_seat.copy()),
+            "unfinished_batch": {
+                name: torch.from_numpy(part.copy()) for name, part in unfinished.items()
+            },
             "generator": self.generator.bit_generator.state,
-            "hands": self.hands,
+            "hands_played": self.hands_played,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken.
+        """Restore a `state_dict`.
 
         Raises:
-            ValueError: if it holds what no play of these settings leads to.
+            ValueError: if play with these settings cannot lead to this state.
         """
-        records = state["tables"].numpy().copy().view(self.game.table)
-        if len(records) != len(self.agent):
-            raise ValueError(f"tables: {len(records)}, not {len(self.agent)}")
+        records = state["tables"].numpy().copy().view(self.game.table_dtype)
+        if len(records) != len(self.agent_of_seat):
+            raise ValueError(f"tables: {len(records)}, not {len(self.agent_of_seat)}")
         check_tables(self.game, records)
-        self.tables.use(records)
-        self.agent[:] = state["agent"].numpy()
-        if (np.sort(self.agent, axis=1) != np.arange(self.game.seats)).any():
-            raise ValueError("agent: not every agent has one seat")
-        self.carried = self._carried_from(state["carried"]) if state["carried"] else None
-        self.open[:] = state["open"].numpy()
-        check_range("open", self.open, NONE, 0 if self.carried is None else len(self.carried))
+        self.tables.load_records(records)
+        self.agent_of_seat[:] = state["agent_of_seat"].numpy()
+        if (np.sort(self.agent_of_seat, axis=1) != np.arange(self.game.seats)).any():
+            raise ValueError("agent_of_seat: not every agent has one seat")
+        unfinished = state["unfinished_batch"]
+        self.unfinished_batch = self._load_unfinished_batch(unfinished) if unfinished else None
+        self.last_row_of_seat[:] = state["last_row_of_seat"].numpy()
+        unfinished_count = 0 if self.unfinished_batch is None else len(self.unfinished_batch)
+        check_range("last_row_of_seat", self.last_row_of_seat, NO_ROW, unfinished_count)
         self.generator.bit_generator.state = state["generator"]
-        self.hands = state["hands"]
+        self.hands_played = state["hands_played"]
 
-    def _carried_from(self, parts: dict[str, torch.Tensor]) -> Batch:
-        """Return carried decisions as a batch, the tables being loaded already."""
+    def _load_unfinished_batch(self, columns: dict[str, torch.Tensor]) -> RolloutBatch:
+        """Return the saved unfinished decisions after checking them; tables are loaded before."""
         if self.tables.records["over"].any():
-            raise ValueError("tables: a hand is over, and there are carried decisions")
-        like = vars(self._turn(lambda rows: (rows.table, rows.table), np.zeros(0, np.int64)))
-        carried = Batch(**{name: parts[name].numpy().copy() for name in like})
-        for name, part in vars(carried).items():
-            expected = (len(carried), *like[name].shape[1:])
-            if (part.dtype, part.shape) != (like[name].dtype, expected):
-                raise ValueError(f"carried.{name}: {part.dtype} of another shape or kind")
-        count, seats = self.agent.shape
-        check_range("carried.table", carried.table, 0, count)
-        check_range("carried.seat", carried.seat, 0, seats)
-        check_range("carried.agent", carried.agent, 0, seats)
-        check_range("carried.action", carried.action, 0, self.game.actions)
-        check_range("carried.next", carried.next, OPEN, OPEN + 1)
-        return carried
+            raise ValueError("tables: a hand is over, and there are unfinished decisions")
+        like = vars(self._step_tables(lambda rows: (rows.table, rows.table), np.zeros(0, np.int64)))
+        batch = RolloutBatch(**{name: columns[name].numpy().copy() for name in like})
+        for name, column in vars(batch).items():
+            expected = (len(batch), *like[name].shape[1:])
+            if (column.dtype, column.shape) != (like[name].dtype, expected):
+                raise ValueError(
+                    f"unfinished_batch.{name}: {column.dtype} of another shape or kind"
+                )
+        table_count, seats = self.agent_of_seat.shape
+        limits = {"table": table_count, "seat": seats, "agent": seats}
+        for name, limit in (limits | {"action": self.game.action_count}).items():
+            check_range(f"unfinished_batch.{name}", getattr(batch, name), 0, limit)
+        check_range("unfinished_batch.next_row", batch.next_row, NEXT_PENDING, NEXT_PENDING + 1)
+        return batch

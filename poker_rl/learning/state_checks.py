@@ -1,6 +1,6 @@
-"""Checks of what a saved state holds before it indexes anything.
+"""Checks of values from saved states.
 
-Compiled loops and the kernels of optimisers check no bounds, and a file may hold anything.
+A checkpoint file may be corrupt, and compiled loops and optimizer kernels do not check bounds.
 """
 
 from __future__ import annotations
@@ -9,36 +9,36 @@ from typing import Any
 
 import torch
 
-MOST_ITEMS = 2**62  # that a run can count, with room to count on in 64 bits
+MAX_COUNT = 2**62  # upper bound of counters, far from overflow of 64 bits
 
 
 def check_range(name: str, values: Any, low: int, high: int) -> None:
-    """Check that integers are in [low, high).
+    """Check that all integers of an array or tensor are in [low, high).
 
     Args:
-        values: an array or a tensor.
+        name: name of the values in the error message.
 
     Raises:
-        ValueError: naming the first that is not.
+        ValueError: if a value is out of range.
     """
     wrong = values[(values < low) | (values >= high)]
     if len(wrong):
         raise ValueError(f"{name}: {wrong[0]} is not in [{low}, {high})")
 
 
-def load_optimiser(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Give an optimiser the moments of a saved one; its settings stay its own.
+def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load the moments of a saved optimizer, but keep settings such as the learning rate.
 
     Raises:
-        ValueError: if moments do not fit the weights, which fused kernels do not notice.
+        ValueError: if moments differ in shape from the weights, which fused kernels do not check.
     """
-    own = [dict(group) for group in optimiser.param_groups]
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": state["state"]})
-    for group, settings in zip(optimiser.param_groups, own, strict=True):
-        group.update(settings)  # the same tensors, where a step size is one
-    adam = isinstance(optimiser, torch.optim.Adam)
-    for weight, slots in optimiser.state.items():
+    own = [dict(group) for group in optimizer.param_groups]
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state["state"]})
+    for group, settings in zip(optimizer.param_groups, own, strict=True):
+        group.update(settings)  # CUDA graphs need a learning rate tensor to stay the same object
+    adam = isinstance(optimizer, torch.optim.Adam)
+    for weight, slots in optimizer.state.items():
         shapes = {name: torch.as_tensor(slot).shape for name, slot in slots.items()}
         moments = {"step": torch.Size(), "exp_avg": weight.shape, "exp_avg_sq": weight.shape}
         if slots and shapes != (moments if adam else {}):
-            raise ValueError("optimiser: its moments have other shapes than the weights")
+            raise ValueError("optimizer: its moments have other shapes than the weights")

@@ -1,21 +1,25 @@
-"""Networks with a copies axis, by shape: dense layers, readers of a history, densities of amounts.
+"""Networks with a replica axis [K, ...], encoders of their inputs, and compiled kernels.
 
-Imports config.
+Shapes: K replicas, which are independent networks of one shape, B rows of each replica, A actions,
+L legal actions with padding, W inputs; in sequences, L steps of F features.
+
+Imports config and games.
 """
 
-from poker_rl.nets.amounts import AmountNet
-from poker_rl.nets.chances import masked_log_softmax, masked_softmax
-from poker_rl.nets.dense import MLP, Net, Size
-from poker_rl.nets.history import HistoryNet
-from poker_rl.nets.weight_average import WeightAverage
+from poker_rl.nets.action_probs import masked_log_softmax, masked_softmax
+from poker_rl.nets.amount_net import AmountNetConfig
+from poker_rl.nets.dense import FeatureEncoder, MLPConfig, NetConfig, NetDimensions
+from poker_rl.nets.history_net import HistoryNetConfig
+from poker_rl.nets.weight_ema import WeightEMA
 
 __all__ = [
-    "MLP",
-    "AmountNet",
-    "HistoryNet",
-    "Net",
-    "Size",
-    "WeightAverage",
+    "AmountNetConfig",
+    "FeatureEncoder",
+    "HistoryNetConfig",
+    "MLPConfig",
+    "NetConfig",
+    "NetDimensions",
+    "WeightEMA",
     "masked_log_softmax",
     "masked_softmax",
 ]

@@ -1,9 +1,8 @@
-"""Networks with a copies axis: K independent networks of one shape, run in one call.
+"""Dense networks with a replica axis: K independent networks of one shape, run in one call.
 
-Every parameter is [K, ...] and every input [K, B, in]; copy k sees block k. The copies are the
-instances of an experiment times the members of a player, so one network costs what it always costs,
-and a hundred small ones little more than one. Copies share nothing: initialisation, gradients and
-gradient clipping are each copy's own.
+Every parameter is [K, ...] and every input [K, B, in]; replica k reads input[k]. K is the number of
+instances of a run times the networks per player; a hundred small networks cost little more than
+one. Replicas share nothing: each has its own initialization, gradient and gradient clipping.
 """
 
 from __future__ import annotations
@@ -12,139 +11,154 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.classes import class_of
-from poker_rl.config.settings import Count, NonNegative, Refused
-from poker_rl.nets.legal import Legal, legal_logits
-from poker_rl.nets.precision import halves
-from poker_rl.nets.sparse import SumOfRows, places
+from poker_rl.config.class_lookup import load_class
+from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveInt
+from poker_rl.games.game import Game
+from poker_rl.nets.legal_logits import LegalActions, compute_legal_logits
+from poker_rl.nets.precision import is_bfloat16_enabled
+from poker_rl.nets.sparse_linear import SparseLinearFunction, find_nonzeros_if_sparse
 
 FeatureKind = Literal[
     "observation", "sorted_suits", "rank", "infoset", "table", "history", "every_card"
 ]
-Init = Literal["orthogonal", "torch"]
-Activation = Literal["relu", "tanh"]
 
-NO_STEPS = 0, 0  # of a history
+
+class FeatureEncoder(Protocol):
+    """Interface of a plug-in's input features, a class given by `net.features: {_target_: ...}`."""
+
+    def encode(self, game: Game, records: np.ndarray) -> np.ndarray:
+        """Return the network inputs for tables [B], each seen by its seat to act.
+
+        Returns:
+            [B, W], where W is the same for all tables of a game: uint8 if all numbers are 0 or 1,
+            else float32.
+        """
+
+
+Features = FeatureKind | FeatureEncoder
+InitScheme = Literal["orthogonal", "torch"]
+ActivationName = Literal["relu", "tanh"]
+
+NO_HISTORY = 0, 0  # `NetDimensions.history_shape` of inputs without a sequence
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
-IN_PLACE = {"relu": torch.relu_, "tanh": torch.tanh_}
+IN_PLACE_ACTIVATIONS = {"relu": torch.relu_, "tanh": torch.tanh_}
 
 
 @dataclass(kw_only=True, frozen=True)
-class Size:
-    """How large networks are to be, whatever their shape: K copies, [K, B, inputs] -> outputs.
+class NetDimensions:
+    """Inputs, outputs and number of replicas of a network, [K, B, inputs] -> [K, B, outputs].
 
-    `last_scale` multiplies the weights of the last layer as they are drawn. The first L x F inputs
-    are a sequence of L steps of width F, oldest first, where `steps` is (L, F); a sequence that is
-    shorter ends in zeros.
+    Args:
+        output_init_scale: factor of the initial weights of the output layer.
+        history_shape: (L, F) if the first L x F inputs are a sequence of L steps of F features,
+            oldest first; a shorter sequence is padded with zeros at its end.
     """
 
     inputs: int
     outputs: int
-    copies: int = 1
-    last_scale: float = 1.0
-    steps: tuple[int, int] = NO_STEPS
+    replicas: int = 1
+    output_init_scale: float = 1.0
+    history_shape: tuple[int, int] = NO_HISTORY
 
 
-class Net(Protocol):
-    """The shape of a network, as configured."""
-
-    @property
-    def features(self) -> FeatureKind:
-        """What the network is shown."""
+class NetConfig(Protocol):
+    """Interface of settings of a network: the members that a class in `conf/net` must have."""
 
     @property
-    def values(self) -> Net:
-        """The shape of networks of values, if it is not that of policies."""
+    def features(self) -> Features:
+        """The input features; see `ObservationEncoder`."""
 
-    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
-        """K networks of that size, [K, B, inputs] -> [K, B, outputs], drawn from `generator`."""
+    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
+        """Build K networks, [K, B, inputs] -> [K, B, outputs], with random initial weights."""
 
 
-class SameForValues:
-    """A shape whose networks of values are of the same shape as those of policies."""
-
-    @property
-    def values(self) -> Self:
-        """The same."""
-        return self
+def get_value_net(config: NetConfig) -> NetConfig:
+    """Return the settings of value networks: `config.value_net` if it exists, else `config`."""
+    value_net: NetConfig = getattr(config, "value_net", config)
+    return value_net
 
 
 @dataclass(kw_only=True, frozen=True)
-class MLP(SameForValues):
-    """Fully connected layers of the widths in `hidden`; none makes a linear map.
+class MLPConfig:
+    """Settings of a multilayer perceptron; without hidden layers it is a linear map.
 
-    `orthogonal` draws weights with gain sqrt(2), 1 in the last layer, and biases 0; `torch` draws
-    both from U(-1/sqrt(in), 1/sqrt(in)), PyTorch's default.
+    `init: orthogonal` means orthogonal weights, with gain sqrt(2) in hidden layers and 1 in the
+    output layer, and zero biases. `init: torch` means weights and biases that are uniform on
+    [-1/sqrt(in), 1/sqrt(in)], PyTorch's default.
     """
 
-    hidden: list[Count]
-    activation: Activation
-    init: Init
-    features: FeatureKind
+    hidden_sizes: list[PositiveInt]
+    activation: ActivationName
+    init: InitScheme
+    features: Features
 
-    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
-        """See `Net.module`."""
-        widths = [size.inputs, *self.hidden, size.outputs]
-        return dense(
+    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
+        """Build K networks; see `NetConfig.build_module`."""
+        widths = [dimensions.inputs, *self.hidden_sizes, dimensions.outputs]
+        return build_mlp(
             widths,
-            size.copies,
+            dimensions.replicas,
             self.activation,
             self.init,
             generator,
-            gain=1.0,
-            scale=size.last_scale,
+            output_gain=1.0,
+            output_scale=dimensions.output_init_scale,
         )
 
 
 @dataclass(kw_only=True, frozen=True)
-class BetWeight(SameForValues):
-    """One weight w an infoset: of two legal actions the aggressive one has chance sigmoid(w).
+class SigmoidPolicyConfig:
+    """Settings of a tabular policy: one weight w per information set.
 
-    The weights start uniform on [-spread, spread].
+    Of two legal actions the more aggressive one has probability sigmoid(w). Weights are initialized
+    uniformly on [-init_range, init_range].
     """
 
-    spread: NonNegative
+    init_range: NonNegativeFloat
 
     features: ClassVar[FeatureKind] = "infoset"
 
-    def module(self, size: Size, generator: torch.Generator) -> nn.Module:
-        """See `Net.module`; `last_scale` scales the spread.
+    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
+        """Build K policies; see `NetConfig.build_module`. `output_init_scale` scales `init_range`.
 
         Raises:
-            Refused: unless the outputs are the three actions fold, call, raise.
+            ConfigError: unless the outputs are the three actions fold, call, raise.
         """
-        if size.outputs != 3:
-            raise Refused(f"net: BetWeight has 3 outputs (fold, call, raise), not {size.outputs}")
-        module = Bets(size.inputs, size.copies)
-        spread = self.spread * size.last_scale
-        nn.init.uniform_(module.weight, -spread, spread, generator=generator)
+        if dimensions.outputs != 3:
+            problem = f"needs 3 outputs (fold, call, raise), not {dimensions.outputs}"
+            raise ConfigError(f"net: SigmoidPolicyConfig {problem}")
+        module = SigmoidPolicy(dimensions.inputs, dimensions.replicas)
+        init_range = self.init_range * dimensions.output_init_scale
+        nn.init.uniform_(module.weight, -init_range, init_range, generator=generator)
         return module
 
 
-class Layer(nn.Module):
+class ReplicatedLinear(nn.Module):
     """K linear maps, [K, B, in] -> [K, B, out].
 
     Args:
-        observes: it is shown observations, which may be mostly zeros, see `sparse`.
-        inner: it goes from one hidden layer to another: what is neither observed nor an output
-            may be bfloat16, see `precision`.
+        reads_observations: inputs are observations, which are often sparse; see `sparse_linear`.
+        is_inner: it connects two hidden layers, so it may compute in bfloat16; see `precision`.
     """
 
     def __init__(
-        self, inputs: int, outputs: int, copies: int, *, observes: bool, inner: bool
+        self, inputs: int, outputs: int, replicas: int, *, reads_observations: bool, is_inner: bool
     ) -> None:
         super().__init__()
-        self.observes, self.inner = observes, inner
-        self.weight = nn.Parameter(torch.empty(copies, inputs, outputs))
-        self.bias = nn.Parameter(torch.zeros(copies, 1, outputs))
+        self.reads_observations, self.is_inner = reads_observations, is_inner
+        self.weight = nn.Parameter(torch.empty(replicas, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(replicas, 1, outputs))
 
-    def initialise(self, init: Init, gain: float, scale: float, generator: torch.Generator) -> None:
-        """Draw each copy's weights by itself; `gain` is for orthogonal ones, `scale` for either."""
+    def initialize(
+        self, init: InitScheme, gain: float, scale: float, generator: torch.Generator
+    ) -> None:
+        """Sample the initial weights; `gain` only applies to `orthogonal`, `scale` always."""
         if init == "orthogonal":
             for weight in self.weight.detach():
                 nn.init.orthogonal_(weight, gain * scale, generator=generator)
@@ -153,163 +167,175 @@ class Layer(nn.Module):
             nn.init.uniform_(self.weight, -bound, bound, generator=generator)
             nn.init.uniform_(self.bias, -bound, bound, generator=generator)
 
-    def forward(self, x: Tensor, legal: Legal | None = None) -> Tensor:
-        """[K, B, in] -> [K, B, out], of whole numbers too: zeros and ones, if they are uint8.
+    def forward(self, x: Tensor, legal: LegalActions | None = None) -> Tensor:
+        """Return the outputs, [K, B, in] -> [K, B, out]; inputs of dtype uint8 must be 0 or 1.
 
-        With the legal actions of each row -> [K, B, L], the outputs of these alone.
+        If `legal` has the legal actions of each row, return only the outputs of these, [K, B, L].
         """
         if legal is not None:
-            return legal_logits(x.to(self.weight.dtype), self.weight, self.bias, legal)
-        if self.observes and (there := places(x, self.weight)) is not None:
-            summed: Tensor = SumOfRows.apply(there, self.weight, self.bias)  # type: ignore[no-untyped-call]
-            return summed
-        half = self.inner and halves() and self.weight.dtype == torch.float32
-        dtype = torch.bfloat16 if half else self.weight.dtype
+            return compute_legal_logits(x.to(self.weight.dtype), self.weight, self.bias, legal)
+        if self.reads_observations:
+            nonzeros = find_nonzeros_if_sparse(x, self.weight)
+            if nonzeros is not None:
+                sparse_output: Tensor = SparseLinearFunction.apply(nonzeros, self.weight, self.bias)  # type: ignore[no-untyped-call]
+                return sparse_output
+        dtype = self.weight.dtype
+        if self.is_inner and is_bfloat16_enabled() and dtype == torch.float32:
+            dtype = torch.bfloat16
         x, weight, bias = x.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
-        if weight.shape[0] == 1:  # a fifth faster, backward included
+        if weight.shape[0] == 1:  # a fifth faster than baddbmm, including the backward pass
             return torch.addmm(bias.flatten(0, 1), x.flatten(0, 1), weight.flatten(0, 1))[None]
         return torch.baddbmm(bias, x, weight)
 
 
-class Layers(nn.Module):
-    """Linear maps with an activation between them."""
+class ReplicatedMLP(nn.Module):
+    """Linear maps with an activation between them, [K, B, in] -> [K, B, out]."""
 
-    def __init__(self, layers: list[Layer], activation: Activation) -> None:
+    def __init__(self, layers: list[ReplicatedLinear], activation: ActivationName) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.activation = activation
         self.dtype = layers[0].weight.dtype
 
-    def forward(self, x: Tensor, legal: Legal | None = None) -> Tensor:
-        """[K, B, in] -> [K, B, out], or [K, B, L] at the legal actions of each row alone."""
-        return self.between(x, 0, len(self.layers), legal)
+    def forward(self, x: Tensor, legal: LegalActions | None = None) -> Tensor:
+        """Return the outputs, [K, B, in] -> [K, B, out], or [K, B, L] for legal actions only."""
+        return self.forward_between(x, 0, len(self.layers), legal)
 
-    def between(self, x: Tensor, start: int, stop: int, legal: Legal | None = None) -> Tensor:
-        """What goes into layer `start` to what goes into layer `stop`, or comes out at the end."""
+    def forward_between(
+        self, x: Tensor, start: int, stop: int, legal: LegalActions | None = None
+    ) -> Tensor:
+        """Run layers `start` to `stop` - 1; `x` is the input of layer `start`."""
         layers = list(self.layers)
-        activate = IN_PLACE[self.activation]  # what nobody else has seen
+        activate = IN_PLACE_ACTIVATIONS[self.activation]  # nothing else reads layer outputs
         for i, layer in enumerate(layers[start:stop], start):
             x = activate(layer(x)) if i + 1 < len(layers) else layer(x, legal)
         return x
 
 
-def dense(
+def build_mlp(
     widths: Sequence[int],
-    copies: int,
-    activation: Activation,
-    init: Init,
+    replicas: int,
+    activation: ActivationName,
+    init: InitScheme,
     generator: torch.Generator,
     *,
-    gain: float = sqrt(2),
-    scale: float = 1.0,
-    observes: bool = True,
-    answers: bool = True,
-) -> Layers:
-    """New layers from each width to the next; gain (if orthogonal) and scale are the last one's.
-
-    The first layer is shown observations, the last one gives outputs, unless it is said that they
-    do not.
-    """
-    last = len(widths) - 2
-    layers = []
-    for i, size in enumerate(pairwise(widths)):
-        first = observes and i == 0
-        inner = not first and (i < last or not answers)
-        layers.append(Layer(*size, copies, observes=first, inner=inner))
-    for layer in layers[:-1]:
-        layer.initialise(init, sqrt(2), 1.0, generator)
-    layers[-1].initialise(init, gain, scale, generator)
-    return Layers(layers, activation)
-
-
-class Together(nn.Module):
-    """Two networks that see the same, in one call: [K, B, in] -> [K, B, out + other's out].
+    output_gain: float = sqrt(2),
+    output_scale: float = 1.0,
+    reads_observations: bool = True,
+    ends_in_outputs: bool = True,
+) -> ReplicatedMLP:
+    """Build K multilayer perceptrons with these widths, from the inputs to the outputs.
 
     Args:
-        one: the first network.
-        other: the second; its first `shared` layers become those of the first.
-        shared: number of layers both have in common, of those before the last one.
+        output_gain: gain of the last layer if `init` is `orthogonal`.
+        output_scale: factor of the last layer's initial weights.
+        reads_observations: the first layer's inputs are observations; see `ReplicatedLinear`.
+        ends_in_outputs: the last layer is an output layer, not a hidden one.
+    """
+    last_index = len(widths) - 2
+    layers = []
+    for i, in_out in enumerate(pairwise(widths)):
+        is_first = reads_observations and i == 0
+        is_inner = not is_first and (i < last_index or not ends_in_outputs)
+        layer = ReplicatedLinear(*in_out, replicas, reads_observations=is_first, is_inner=is_inner)
+        gain, scale = (output_gain, output_scale) if i == last_index else (sqrt(2), 1.0)
+        layer.initialize(init, gain, scale, generator)
+        layers.append(layer)
+    return ReplicatedMLP(layers, activation)
+
+
+class NetworkPair(nn.Module):
+    """Two networks that read the same inputs, with their outputs side by side.
+
+    Args:
+        second: its first `shared_layers` layers are replaced by those of the first network.
+        shared_layers: number of hidden layers that both networks share.
 
     Raises:
-        Refused: if they have not that many.
+        ConfigError: if a network has fewer hidden layers.
     """
 
-    def __init__(self, one: nn.Module, other: nn.Module, shared: int) -> None:
+    def __init__(self, first: nn.Module, second: nn.Module, shared_layers: int) -> None:
         super().__init__()
-        self.nets, self.shared = nn.ModuleList([one, other]), shared
-        if shared:
-            layers: list[Any] = [net.layers if isinstance(net, Layers) else [] for net in self.nets]
-            most = max(min(map(len, layers)) - 1, 0)
-            if shared > most:
-                raise Refused(f"shared: {shared} layers of networks with {most} hidden ones")
-            for i in range(shared):
+        self.nets, self.shared_layers = nn.ModuleList([first, second]), shared_layers
+        if shared_layers:
+            layers: list[Any] = [getattr(net, "layers", []) for net in self.nets]
+            max_shared = max(min(map(len, layers)) - 1, 0)
+            if shared_layers > max_shared:
+                problem = f"{shared_layers} layers of networks with {max_shared} hidden ones"
+                raise ConfigError(f"shared_layers: {problem}")
+            for i in range(shared_layers):
                 layers[1][i] = layers[0][i]
 
-    def forward(self, x: Tensor, legal: Legal | None = None) -> Tensor:
-        """[K, B, in] -> [K, B, out + other's out]; with legal actions, L + other's out."""
+    def forward(self, x: Tensor, legal: LegalActions | None = None) -> Tensor:
+        """Return both outputs, [K, B, first + second]; with `legal`, only L of the first."""
         nets: Any = self.nets
-        one, other = nets
-        if not self.shared:
-            return torch.cat([logits(one, x, legal), other(x)], -1)
-        first = self.shared
-        x = one.between(x, 0, first)
-        said = one.between(x, first, len(one.layers), legal)
-        return torch.cat([said, other.between(x, first, len(other.layers))], -1)
+        first, second = nets
+        if not self.shared_layers:
+            return torch.cat([compute_logits(first, x, legal), second(x)], -1)
+        shared = self.shared_layers
+        x = first.forward_between(x, 0, shared)
+        first_output = first.forward_between(x, shared, len(first.layers), legal)
+        second_output = second.forward_between(x, shared, len(second.layers))
+        return torch.cat([first_output, second_output], -1)
 
 
-def logits(module: nn.Module, x: Tensor, legal: Legal | None) -> Tensor:
-    """What a network says of its actions, [K, B, A], or of the legal ones alone, [K, B, L]."""
-    if legal is None or isinstance(module, Layers | Together):
-        said: Tensor = module(x) if legal is None else module(x, legal)
-        return said
-    return legal.pick(module(x))
+def compute_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Tensor:
+    """Return a network's outputs for all actions, [K, B, A], or only the legal ones, [K, B, L]."""
+    if legal is None or isinstance(module, ReplicatedMLP | NetworkPair):
+        output: Tensor = module(x) if legal is None else module(x, legal)
+        return output
+    return legal.gather(module(x))
 
 
-class Bets(nn.Module):
-    """One weight w an infoset, [K, I, 1]: logits -w, 0, w for fold, call, raise."""
+class SigmoidPolicy(nn.Module):
+    """Table [K, I, 1] of a weight w per information set; logits of fold, call, raise: -w, 0, w."""
 
-    def __init__(self, infosets: int, copies: int) -> None:
+    def __init__(self, infosets: int, replicas: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(copies, infosets, 1))
+        self.weight = nn.Parameter(torch.zeros(replicas, infosets, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """One-hot infosets [K, B, I] -> [K, B, 3]."""
+        """Return the logits at one-hot information sets, [K, B, I] -> [K, B, 3]."""
         w = torch.bmm(x.to(self.weight.dtype), self.weight)  # [K, B, 1]
         return torch.cat([-w, torch.zeros_like(w), w], -1)
 
 
 @torch.no_grad()
-def clip_gradients(module: nn.Module, most: float) -> Tensor:
-    """Shrink each copy's gradient to a norm of at most `most`; returns the norms before, [K]."""
+def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
+    """Scale down each replica's gradient to a norm of `max_norm`; return the norms before, [K]."""
     grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
     if len(grads[0]) == 1:
-        parts = list(torch._foreach_norm(grads))  # one call: a tenth of a small net's step
+        parts = list(
+            torch._foreach_norm(grads)
+        )  # a single call saves a tenth of a small network's step
     else:
         parts = [grad.flatten(1).norm(dim=1) for grad in grads]
     norms: Tensor = torch.stack(parts).norm(dim=0).view(-1)  # [K]
-    scale = (most / (norms + 1e-6)).clamp(max=1)  # torch's clip_grad_norm_ adds the same
+    scale = (max_norm / (norms + 1e-6)).clamp(max=1)  # 1e-6 as in torch.nn.utils.clip_grad_norm_
     torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
     return norms
 
 
-def net_state(net: Any) -> dict[str, Any]:
-    """The settings of a network's shape as its YAML would have them."""
-    kind = type(net)
+def net_to_dict(net: Any) -> dict[str, Any]:
+    """Return the settings of a network, nested ones included, in the form of its YAML."""
+    config_class = type(net)
     settings = {field.name: getattr(net, field.name) for field in fields(net)}
-    return {"_target_": f"{kind.__module__}.{kind.__qualname__}"} | {
-        name: net_state(value) if is_dataclass(value) else value for name, value in settings.items()
+    return {"_target_": f"{config_class.__module__}.{config_class.__qualname__}"} | {
+        name: net_to_dict(value) if is_dataclass(value) else value
+        for name, value in settings.items()
     }
 
 
-def net_of(state: dict[str, Any]) -> Any:
-    """The shape that `net_state` tells of, and those in it.
+def net_from_dict(state: dict[str, Any]) -> Any:
+    """Build the settings object of a network from the result of `net_to_dict`.
 
     Raises:
-        Refused: if it names no class of this program or of an installed plug-in.
+        ConfigError: if a class belongs neither to `poker_rl` nor to an installed plug-in.
     """
     settings = {
-        key: net_of(value) if isinstance(value, dict) else value
+        key: net_from_dict(value) if isinstance(value, dict) else value
         for key, value in state.items()
         if key != "_target_"
     }
-    return class_of(state["_target_"])(**settings)
+    return load_class(state["_target_"])(**settings)

@@ -1,9 +1,7 @@
-"""In which precision networks compute: as `precision` says while they learn, in full when measured.
+"""Precision in which networks compute: the setting `precision` in training, float32 in evaluation.
 
-With `precision=medium` products of matrices are of bfloat16, numbers of eight significant bits that
-reach as far as float32, and so is what hidden layers hand on, which saves most of the time that
-converting takes. Weights, their gradients and what the optimiser keeps stay float32, and so do the
-observations and the outputs.
+With `precision=medium`, layers between hidden layers multiply in bfloat16 and output bfloat16.
+Weights, gradients, optimizer state, observations and network outputs stay float32.
 """
 
 from __future__ import annotations
@@ -14,17 +12,17 @@ from contextlib import contextmanager
 import torch
 
 
-def halves() -> bool:
-    """Whether hidden layers compute in bfloat16."""
+def is_bfloat16_enabled() -> bool:
+    """Return whether hidden layers compute in bfloat16."""
     return torch.get_float32_matmul_precision() == "medium"
 
 
 @contextmanager
-def full_precision() -> Iterator[None]:
-    """Compute in float32 inside: what is measured is what others will load."""
-    before = torch.get_float32_matmul_precision()
+def use_full_precision() -> Iterator[None]:
+    """Compute in float32 in this context, as in a process that loads the player later."""
+    previous = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(previous)

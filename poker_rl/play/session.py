@@ -1,13 +1,12 @@
-"""A person's session at a table: hand after hand, kept on the disk, seen as that person may see it.
+"""Session of one human player: hand after hand, saved to a file.
 
-Nobody who only holds a view can learn from it what is hidden: it is made of scenes, each built for
-the person's seat. The session is not safe for several threads at once; who serves it holds a lock.
+Views contain only what the human player may know. A session is not thread-safe; the server holds a
+lock for each session.
 
-Each request either changes the session and its file, or neither; but a hand in which a player
-fails before the person's turn is in the file, as abandoned. To come back to a session changes
-nothing yet: what is dealt then is written down with the first move. A hand that was not finished
-when the program ended is not gone on with: it is counted as abandoned and for nothing else, since
-its cards would be known, and the next one has cards of its own.
+Each request changes both the session and its file, or neither; but if an opponent's policy fails
+before the human player's turn, the file has the hand as dealt. A hand that was dealt but not
+finished when the program ended counts as abandoned, because its cards may be known; the next hand
+has a new deck. Resuming writes nothing to the file until the first move.
 """
 
 from __future__ import annotations
@@ -21,88 +20,100 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.grid import has_grid
-from poker_rl.evaluation.matches import unit_of
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.matches.duplicate_match import get_result_unit
+from poker_rl.evaluation.starting_hand_grid import supports_hand_grid
 from poker_rl.games.game import Game
-from poker_rl.games.hand import Hand
-from poker_rl.games.poker.phh import demand_phh, phh
-from poker_rl.play import advice
-from poker_rl.play.journal import Journal
-from poker_rl.play.moves import NotAllowed, move_asked
-from poker_rl.play.review import reviewed
-from poker_rl.play.statistics import Statistics
-from poker_rl.play.table import YOU, Dealt, Seated, Table, deal, final, played_again
-from poker_rl.play.text import text_of
-from poker_rl.play.view import hand_seen, plain_scene, ring_seen
+from poker_rl.games.hand_history import HandHistory
+from poker_rl.games.poker.phh import check_phh_support, format_phh
+from poker_rl.play import hints
+from poker_rl.play.hand_review import review_decisions
+from poker_rl.play.hand_text import format_hand
+from poker_rl.play.hand_view import hand_to_dict, ring_to_dicts, view_to_dict
+from poker_rl.play.live_hand import (
+    PERSON_INDEX,
+    GameTable,
+    LiveHand,
+    NamedPlayer,
+    deal_hand,
+    rebuild_hand,
+    replay_to_end,
+)
+from poker_rl.play.move_requests import MoveNotAllowedError, find_requested_move
+from poker_rl.play.session_journal import SessionJournal
+from poker_rl.play.session_statistics import SessionStatistics
 
-MOST_DECISIONS = 1000  # more than a person has in a hand: what a turn's number grows by with a hand
+MAX_DECISIONS_PER_HAND = 1000  # an upper bound, so that turn ids grow from hand to hand
 
 
-class Stale(Exception):
-    """A request made of an earlier view: what it asks for has happened, or can't any more."""
+class StaleRequestError(Exception):
+    """Error raised if a request belongs to a view that is no longer the present one."""
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A hand that was played to its end."""
+class FinishedHand:
+    """Hand that was played to its end."""
 
-    hand: Hand
-    ring: tuple[int, ...]  # who had each seat
-    won: list[int]  # chips by place
-    lucky: float | None  # chips that the person won, less what luck gave; None if it isn't known
+    history: HandHistory
+    player_of_seat: tuple[int, ...]  # player index of each seat
+    payoffs: list[int]  # chips, by player index
+    luck_adjusted_payoff: float | None  # AIVAT-adjusted chips of the human player, if known
 
 
 class Session:
-    """One person at one table.
+    """Session of one human player at one table.
 
     Args:
-        journal: where hands are written down; None: nowhere.
-        name: the session's own, which is its file's too.
+        session_id: id of the session, which is also the name of its file.
+        journal: the file of finished hands; None if nothing is saved.
 
     Attributes:
-        notice: what the person is to be told of the file that the session goes on with, or "".
+        notice: a message to the player about the resumed file, or "".
     """
 
-    def __init__(self, table: Table, seed: int, name: str, journal: Journal | None) -> None:
-        self.table, self.name, self.notice = table, name, ""
+    def __init__(
+        self, game_table: GameTable, seed: int, session_id: str, journal: SessionJournal | None
+    ) -> None:
+        self.game_table, self.session_id, self.notice = game_table, session_id, ""
         self._seed, self._journal = seed, journal
-        _, self._unit = unit_of(table.game)
-        self._names = table.names()
-        self._has_phh = has_phh(table.game)
-        self._statistics = Statistics(table.game, self._names)
-        self._finished: dict[int, Finished] = {}
-        self._dealt = 0  # hands so far, abandoned ones too
-        self._unwritten: tuple[dict[str, Any], ...] = ()  # lines that go before the next one
+        _, self._result_unit = get_result_unit(game_table.game)
+        self._player_names = game_table.list_player_names()
+        self._supports_phh = supports_phh(game_table.game)
+        self._statistics = SessionStatistics(game_table.game, self._player_names)
+        self._finished_hands: dict[int, FinishedHand] = {}
+        self._hands_dealt = 0  # including abandoned hands
+        self._pending_lines: tuple[dict[str, Any], ...] = ()  # to be written before further lines
 
     @classmethod
-    def new(cls, table: Table, folder: Path | None = None, seed: int | None = None) -> Session:
-        """A session that begins with its first hand.
+    def create(
+        cls, game_table: GameTable, folder: Path | None = None, seed: int | None = None
+    ) -> Session:
+        """Start a session with its first hand.
 
         Args:
-            folder: in which its file is made, named by the session; None: no file.
-            seed: of all that chance decides; None: a random one.
+            folder: folder for the session's file; None to save nothing.
+            seed: seed of all randomness in the session; None to choose one at random.
         """
         seed = secrets.randbits(60) if seed is None else seed
-        name = secrets.token_hex(8)
+        session_id = secrets.token_hex(8)
         journal = None
         if folder is not None:
-            head = {"session": name, "seed": seed, "table": table.state()}
-            journal = Journal.begun(folder / f"{name}.jsonl", head)
-        session = cls(table, seed, name, journal)
-        session._deal()
+            first_line = {"session": session_id, "seed": seed, "table": game_table.to_dict()}
+            journal = SessionJournal.create(folder / f"{session_id}.jsonl", first_line)
+        session = cls(game_table, seed, session_id, journal)
+        session._deal_next_hand()
         return session
 
     @classmethod
-    def resumed(cls, file: Path, table: Table) -> Session:
-        """The session of a file, at the end of its last finished hand.
+    def resume(cls, path: Path, game_table: GameTable) -> Session:
+        """Resume the session of a file at the end of its last finished hand.
 
         Raises:
-            Refused: if the file is no session's, one of another table, or in use.
+            ConfigError: if the file is not a session's, belongs to another table, or is in use.
         """
-        journal = Journal(file)
+        journal = SessionJournal(path)
         try:
-            session = cls._read_back(journal, table)
+            session = cls._restore(journal, game_table)
         except BaseException:
             journal.close()
             raise
@@ -110,259 +121,308 @@ class Session:
         return session
 
     @classmethod
-    def _read_back(cls, journal: Journal, table: Table) -> Session:
-        """The session that a file tells of, which writes nothing down yet."""
-        file = journal.path
-        lines, torn = journal.read()
-        head = lines[0] if lines else {}
-        name, seed = head.get("session"), head.get("seed")
-        if not isinstance(name, str) or type(seed) is not int or seed < 0:
-            raise Refused(f"{file}: the first line is not that of a session")
-        ours, theirs = table.state(), head.get("table")
-        if theirs != ours:
-            theirs = theirs if isinstance(theirs, dict) else {}
-            key = next(key for key in ours | theirs if theirs.get(key) != ours.get(key))
-            raise Refused(f"{file} is of a table with another {key}; leave {key} out to take it")
-        session = cls(table, seed, name, None)
-        for number, line in enumerate(lines[1:], 2):
+    def _restore(cls, journal: SessionJournal, game_table: GameTable) -> Session:
+        """Return the session in a file, which can't write to the file yet."""
+        path = journal.path
+        lines, has_torn_line = journal.read_lines()
+        first_line = lines[0] if lines else {}
+        session_id, seed = first_line.get("session"), first_line.get("seed")
+        if not isinstance(session_id, str) or type(seed) is not int or seed < 0:
+            raise ConfigError(f"{path}: the first line is not that of a session")
+        own_table, saved_table = game_table.to_dict(), first_line.get("table")
+        if saved_table != own_table:
+            saved_table = saved_table if isinstance(saved_table, dict) else {}
+            key = next(
+                key for key in own_table | saved_table if saved_table.get(key) != own_table.get(key)
+            )
+            raise ConfigError(
+                f"{path} is of a table with another {key}; leave {key} out to take it"
+            )
+        session = cls(game_table, seed, session_id, None)
+        for line_number, line in enumerate(lines[1:], 2):
             try:
-                session._read(line)
+                session._restore_line(line)
             except (ArithmeticError, LookupError, TypeError, ValueError):
-                raise Refused(f"{file}: line {number} is no hand of {table.game.name}") from None
-        if torn:
-            session.notice = f"The last line of {file} was torn and has been dropped."
-        if session._finished:
-            last = max(session._finished)
-            hand = session._again(last)
-            decisions = sum(hand.ring[step.seat] == YOU for step in hand.steps)
-            session._show(hand, len(hand.steps), decisions)
+                raise ConfigError(
+                    f"{path}: line {line_number} is no hand of {game_table.game.name}"
+                ) from None
+        if has_torn_line:
+            session.notice = f"The last line of {path} was torn and has been dropped."
+        if session._finished_hands:
+            last_number = max(session._finished_hands)
+            hand = session._rebuild_finished_hand(last_number)
+            decision_count = sum(
+                hand.player_of_seat[step.seat] == PERSON_INDEX for step in hand.steps
+            )
+            session._set_current_hand(hand, len(hand.steps), decision_count)
         else:
-            session._deal()
+            session._deal_next_hand()
         return session
 
     def close(self) -> None:
-        """Let others go on with the session; nothing more is done here."""
+        """Release the session's file."""
         if self._journal is not None:
             self._journal.close()
 
-    def _read(self, line: Mapping[str, Any]) -> None:
-        """Take a line of the file; raises ValueError and the like if it is none of a session."""
+    def _restore_line(self, line: Mapping[str, Any]) -> None:
+        """Replay a line of the file; raise a ValueError or a similar error if it is invalid."""
         if "dealt" in line:
-            self._dealt = _number(line["dealt"])
+            self._hands_dealt = _parse_hand_number(line["dealt"])
             return
-        number, ring = _number(line["hand"]), tuple(line["ring"])
-        if number in self._finished:
+        hand_number, player_of_seat = (
+            _parse_hand_number(line["hand"]),
+            tuple(line["player_of_seat"]),
+        )
+        if hand_number in self._finished_hands:
             raise ValueError
-        deck, actions = _whole(line["deck"]), _whole(line["actions"])
-        hand = Hand(deck, actions, int(line["variant"]))
-        record = final(self.table, hand)
-        dealt = Dealt(self.table, self._seed, number, ring, record)
-        places = set(range(self.table.game.seats))
-        at_table = YOU in ring and len(set(ring)) == len(ring) and places.issuperset(ring)
-        lucky = None if line["lucky"] is None else float(line["lucky"])
-        known = lucky is None or isfinite(lucky)
-        if not dealt.over or not at_table or not known or dealt.won() != line["won"]:
+        deck, actions = _parse_integers(line["deck"]), _parse_integers(line["actions"])
+        history = HandHistory(deck, actions, int(line["variant"]))
+        record = replay_to_end(self.game_table, history)
+        live_hand = LiveHand(self.game_table, self._seed, hand_number, player_of_seat, record)
+        player_indices = set(range(self.game_table.game.seats))
+        is_ring_valid = (
+            PERSON_INDEX in player_of_seat
+            and len(set(player_of_seat)) == len(player_of_seat)
+            and player_indices.issuperset(player_of_seat)
+        )
+        luck_adjusted_payoff = None if line["ev_adjusted"] is None else float(line["ev_adjusted"])
+        is_luck_valid = luck_adjusted_payoff is None or isfinite(luck_adjusted_payoff)
+        if (
+            not live_hand.is_over
+            or not is_ring_valid
+            or not is_luck_valid
+            or live_hand.compute_payoffs() != line["won"]
+        ):
             raise ValueError
-        self._keep(number, Finished(hand, ring, line["won"], lucky), record)
+        self._add_finished(
+            hand_number,
+            FinishedHand(history, player_of_seat, line["won"], luck_adjusted_payoff),
+            record,
+        )
 
-    def _keep(self, number: int, finished: Finished, record: np.ndarray) -> None:
-        self._finished[number] = finished
-        self._statistics.add(record, finished.ring, finished.won, finished.lucky)
+    def _add_finished(self, hand_number: int, finished: FinishedHand, record: np.ndarray) -> None:
+        self._finished_hands[hand_number] = finished
+        self._statistics.add_hand(
+            record, finished.player_of_seat, finished.payoffs, finished.luck_adjusted_payoff
+        )
 
-    def _deal(self) -> None:
-        """Deal the next hand and play to the person's first decision."""
-        number = self._dealt + 1
-        self._write({"dealt": number})
-        self._go_on(deal(self.table, self._seed, number).to_person(), 0, 0)
-        self._dealt = number
+    def _deal_next_hand(self) -> None:
+        """Deal the next hand and play it to the human player's first decision."""
+        hand_number = self._hands_dealt + 1
+        self._write_lines({"dealt": hand_number})
+        self._advance_to(deal_hand(self.game_table, self._seed, hand_number).play_to_person(), 0, 0)
+        self._hands_dealt = hand_number
 
-    def _go_on(self, hand: Dealt, seen: int, decisions: int) -> None:
-        """Come to this moment of a hand; one that is over is written down before it is shown."""
-        if hand.over:
-            played = hand.hand
-            finished = Finished(played, hand.ring, hand.won(), hand.won_without_luck())
-            self._write(
+    def _advance_to(self, hand: LiveHand, steps_seen: int, decision_count: int) -> None:
+        """Make this hand the present one; a finished hand is saved before it is shown."""
+        if hand.is_over:
+            history = hand.history
+            finished = FinishedHand(
+                history,
+                hand.player_of_seat,
+                hand.compute_payoffs(),
+                hand.compute_luck_adjusted_payoff(),
+            )
+            self._write_lines(
                 {
-                    "hand": hand.number,
-                    "variant": played.variant,
-                    "deck": played.deck,
-                    "ring": hand.ring,
-                    "actions": played.actions,
-                    "won": finished.won,
-                    "lucky": finished.lucky,
+                    "hand": hand.hand_number,
+                    "variant": history.variant,
+                    "deck": history.deck,
+                    "player_of_seat": hand.player_of_seat,
+                    "actions": history.actions,
+                    "won": finished.payoffs,
+                    "ev_adjusted": finished.luck_adjusted_payoff,
                 }
             )
-            self._keep(hand.number, finished, hand.record)
+            self._add_finished(hand.hand_number, finished, hand.record)
         else:
-            self._write()
-        self._show(hand, seen, decisions)
+            self._write_lines()
+        self._set_current_hand(hand, steps_seen, decision_count)
 
-    def _write(self, *lines: dict[str, Any]) -> None:
-        """Add lines to the file, after those that wait for it."""
-        lines = (*self._unwritten, *lines)
+    def _write_lines(self, *lines: dict[str, Any]) -> None:
+        """Append the pending lines and these to the file; without a file, keep them pending."""
+        lines = (*self._pending_lines, *lines)
         if self._journal is not None and lines:
-            self._journal.append(*lines)
+            self._journal.append_lines(*lines)
             lines = ()
-        self._unwritten = lines
+        self._pending_lines = lines
 
-    def _show(self, hand: Dealt, seen: int, decisions: int) -> None:
-        """Take this hand, of whose moves the person has seen the first `seen`."""
-        self._hand, self._seen, self._decisions = hand, seen, decisions
+    def _set_current_hand(self, hand: LiveHand, steps_seen: int, decision_count: int) -> None:
+        """Set the present hand; the player has seen its first `steps_seen` moves."""
+        self._current_hand, self._steps_seen, self._decision_count = (
+            hand,
+            steps_seen,
+            decision_count,
+        )
 
     @property
-    def turn(self) -> int:
-        """A number that no other moment of the session has; it grows."""
-        return self._hand.number * MOST_DECISIONS + self._decisions
+    def turn_id(self) -> int:
+        """Return a number that grows with every decision of the session."""
+        return self._current_hand.hand_number * MAX_DECISIONS_PER_HAND + self._decision_count
 
-    def view(self) -> dict[str, Any]:
-        """All that the person may know now, as plain values."""
-        game, adviser = self.table.game, self.table.adviser
+    def build_view(self) -> dict[str, Any]:
+        """Return everything that the human player may know now, as plain values."""
+        game, adviser = self.game_table.game, self.game_table.adviser
         return {
             "session": {
-                "id": self.name,
+                "id": self.session_id,
                 "game": game.name,
-                "unit": self._unit,
+                "unit": self._result_unit,
                 "seats": game.seats,
-                "hand_word": game.hand,
+                "hand_noun": game.hand_noun,
                 "adviser": adviser and adviser.name,
                 "notice": self.notice,
-                "phh": self._has_phh,
-                "grid": has_grid(game),
+                "phh": self._supports_phh,
+                "grid": supports_hand_grid(game),
             },
-            "turn": self.turn,
-            **hand_seen(self._hand, self._seen, self._names),
-            "stats": self.stats(),
+            "turn": self.turn_id,
+            **hand_to_dict(self._current_hand, self._steps_seen, self._player_names),
+            "stats": self.summarize_statistics(),
         }
 
-    def act(self, turn: int, action: int | dict[str, int]) -> dict[str, Any]:
-        """Make a move, or bet or raise any amount by `{"to": chips}`; the view after it.
+    def act(self, turn_id: int, action: int | dict[str, int]) -> dict[str, Any]:
+        """Make a move (an action, or `{"to": chips}`) and return the next view.
 
         Raises:
-            Stale: if the view that it was chosen from is not the present one.
-            NotAllowed: if the hand is over or the move is illegal.
+            StaleRequestError: if `turn_id` is not the present one.
+            MoveNotAllowedError: if the hand is over or the move is illegal.
         """
-        self._demand(turn)
-        if self._hand.over:
-            raise NotAllowed(f"The {self.table.game.hand} is over.")
-        move = move_asked(self.table.game, self._hand.record[0], action)
-        hand = self._hand.after(move).to_person()
-        self._go_on(hand, len(self._hand.steps), self._decisions + 1)
-        return self.view()
+        self._check_turn(turn_id)
+        if self._current_hand.is_over:
+            raise MoveNotAllowedError(f"The {self.game_table.game.hand_noun} is over.")
+        move = find_requested_move(self.game_table.game, self._current_hand.record[0], action)
+        hand = self._current_hand.play_move(move).play_to_person()
+        self._advance_to(hand, len(self._current_hand.steps), self._decision_count + 1)
+        return self.build_view()
 
-    def next_hand(self, turn: int) -> dict[str, Any]:
-        """Deal the next hand; the view of it.
+    def next_hand(self, turn_id: int) -> dict[str, Any]:
+        """Deal the next hand and return its view.
 
         Raises:
-            Stale: if the view that it was asked from is not the present one.
-            NotAllowed: if the present hand is not over.
+            StaleRequestError: if `turn_id` is not the present one.
+            MoveNotAllowedError: if the present hand is not over.
         """
-        self._demand(turn)
-        if not self._hand.over:
-            raise NotAllowed(f"The {self.table.game.hand} is not over.")
-        self._deal()
-        return self.view()
+        self._check_turn(turn_id)
+        if not self._current_hand.is_over:
+            raise MoveNotAllowedError(f"The {self.game_table.game.hand_noun} is not over.")
+        self._deal_next_hand()
+        return self.build_view()
 
-    def hint(self, turn: int) -> dict[str, Any]:
-        """What the adviser would do now, as `advice.hint` has it.
+    def get_hint(self, turn_id: int) -> dict[str, Any]:
+        """Return the adviser's hint for the present decision (`hints.create_hint`).
 
         Raises:
-            Stale: if the view that it was asked from is not the present one.
-            NotAllowed: if the hand is over, or there is no adviser.
+            StaleRequestError: if `turn_id` is not the present one.
+            MoveNotAllowedError: if the hand is over, or there is no adviser.
         """
-        return advice.hint(self.table.game, self._adviser(turn), self._hand.record)
+        return hints.create_hint(
+            self.game_table.game, self._get_available_adviser(turn_id), self._current_hand.record
+        )
 
-    def grid(self, turn: int) -> dict[str, Any]:
-        """What the adviser would do now with every starting hand of hold'em, as `plain` has it.
+    def get_grid(self, turn_id: int) -> dict[str, Any]:
+        """Return the adviser's policy for every starting hand (`hints.create_grid_hint`).
 
         Raises:
-            Stale: if the view that it was asked from is not the present one.
-            NotAllowed: if the hand is over, there is no adviser, or the game is not hold'em.
+            StaleRequestError: if `turn_id` is not the present one.
+            MoveNotAllowedError: if the hand is over, there is no adviser, or it is not hold'em.
         """
-        return advice.grid(self.table.game, self._adviser(turn), self._hand.record[0])
+        return hints.create_grid_hint(
+            self.game_table.game, self._get_available_adviser(turn_id), self._current_hand.record[0]
+        )
 
-    def _adviser(self, turn: int) -> Seated:
-        """Who is asked for advice on the decision of this view."""
-        self._demand(turn)
-        if self.table.adviser is None:
-            raise NotAllowed("Nobody gives advice at this table.")
-        if self._hand.over:
-            raise NotAllowed(f"The {self.table.game.hand} is over.")
-        return self.table.adviser
+    def _get_available_adviser(self, turn_id: int) -> NamedPlayer:
+        """Return the adviser; raise an error if there is none or nothing to decide now."""
+        self._check_turn(turn_id)
+        if self.game_table.adviser is None:
+            raise MoveNotAllowedError("Nobody gives advice at this table.")
+        if self._current_hand.is_over:
+            raise MoveNotAllowedError(f"The {self.game_table.game.hand_noun} is over.")
+        return self.game_table.adviser
 
-    def review(self, number: int) -> dict[str, Any]:
-        """A finished hand, decision by decision, with all cards face up and moves graded.
+    def review_hand(self, hand_number: int) -> dict[str, Any]:
+        """Return a finished hand with all cards face up and the human player's moves graded.
 
-        `before` and `after` are the numbers of the finished hands next to it, or None.
+        `before` and `after` are the numbers of the finished hands before and after it, or None.
 
         Raises:
-            NotAllowed: if there is no such hand.
+            MoveNotAllowedError: if there is no such hand.
         """
-        hand = self._again(number)
+        hand = self._rebuild_finished_hand(hand_number)
         return {
-            "hand": number,
-            "before": max((one for one in self._finished if one < number), default=None),
-            "after": min((one for one in self._finished if one > number), default=None),
-            "won": hand.won(),
-            "ring": ring_seen(hand, self._names),
-            "shown": plain_scene(self.table.game.scene(hand.record[0], None)),
-            "steps": reviewed(hand),
+            "hand": hand_number,
+            "before": max((one for one in self._finished_hands if one < hand_number), default=None),
+            "after": min((one for one in self._finished_hands if one > hand_number), default=None),
+            "won": hand.compute_payoffs(),
+            "players": ring_to_dicts(hand, self._player_names),
+            "shown": view_to_dict(self.game_table.game.build_view(hand.record[0], None)),
+            "steps": review_decisions(hand),
         }
 
-    def text(self, number: int) -> str:
-        """A finished hand as people write one down.
+    def format_hand_text(self, hand_number: int) -> str:
+        """Return a finished hand as text.
 
         Raises:
-            NotAllowed: if there is no such hand.
+            MoveNotAllowedError: if there is no such hand.
         """
-        return text_of(self._again(number), self._names)
+        return format_hand(self._rebuild_finished_hand(hand_number), self._player_names)
 
-    def phh(self, number: int) -> str:
-        """A finished hand of hold'em as a PHH file, which PokerKit reads.
+    def format_hand_phh(self, hand_number: int) -> str:
+        """Return a finished hand in the PHH format, which PokerKit reads.
 
         Raises:
-            NotAllowed: if there is no such hand, or PHH does not have this game.
+            MoveNotAllowedError: if there is no such hand, or PHH does not support the game.
         """
-        hand = self._again(number)
+        hand = self._rebuild_finished_hand(hand_number)
         try:
-            return phh(self.table.game, hand.hand, [self._names[place] for place in hand.ring])
-        except Refused as error:
-            raise NotAllowed(f"{error}.") from None
+            return format_phh(
+                self.game_table.game,
+                hand.history,
+                [self._player_names[place] for place in hand.player_of_seat],
+            )
+        except ConfigError as error:
+            raise MoveNotAllowedError(f"{error}.") from None
 
-    def stats(self) -> dict[str, Any]:
-        """The session in numbers, as `Statistics.summary` has them."""
-        running = not self._hand.over
-        return self._statistics.summary(self._dealt - len(self._finished) - running)
+    def summarize_statistics(self) -> dict[str, Any]:
+        """Return the statistics of the session (`SessionStatistics.summarize`)."""
+        is_hand_running = not self._current_hand.is_over
+        return self._statistics.summarize(
+            self._hands_dealt - len(self._finished_hands) - is_hand_running
+        )
 
-    def _again(self, number: int) -> Dealt:
-        """A finished hand."""
-        if number not in self._finished:
-            raise NotAllowed(f"There is no finished {self.table.game.hand} {number}.")
-        kept = self._finished[number]
-        return played_again(self.table, self._seed, number, kept.ring, kept.hand)
+    def _rebuild_finished_hand(self, hand_number: int) -> LiveHand:
+        """Return a finished hand with all its moves; raise MoveNotAllowedError if there is none."""
+        if hand_number not in self._finished_hands:
+            raise MoveNotAllowedError(
+                f"There is no finished {self.game_table.game.hand_noun} {hand_number}."
+            )
+        finished = self._finished_hands[hand_number]
+        return rebuild_hand(
+            self.game_table, self._seed, hand_number, finished.player_of_seat, finished.history
+        )
 
-    def _demand(self, turn: int) -> None:
-        if turn != self.turn:
-            raise Stale("The table has gone on since.")
+    def _check_turn(self, turn_id: int) -> None:
+        if turn_id != self.turn_id:
+            raise StaleRequestError("The table has changed since.")
 
 
-def _number(value: Any) -> int:
-    """Of a hand, or of how many were dealt, as a file has it; ValueError if it is none."""
+def _parse_hand_number(value: Any) -> int:
+    """Return a hand number from a file; raise ValueError if it is none."""
     if type(value) is not int or value < 1:
         raise ValueError
     return value
 
 
-def _whole(values: Any) -> tuple[int, ...]:
-    """A list of whole numbers, as a file has it; ValueError if it is none."""
+def _parse_integers(values: Any) -> tuple[int, ...]:
+    """Return a list of integers from a file; raise ValueError if it is none."""
     if type(values) is not list or not all(type(value) is int for value in values):
         raise ValueError
     return tuple(values)
 
 
-def has_phh(game: Game) -> bool:
-    """Whether its hands can be written as PHH."""
+def supports_phh(game: Game) -> bool:
+    """Return whether hands of the game can be written in the PHH format."""
     try:
-        demand_phh(game)
-    except Refused:
+        check_phh_support(game)
+    except ConfigError:
         return False
     return True

@@ -1,117 +1,279 @@
-"""A session in a terminal, by keys without Enter; and by lines of keys where there is no terminal.
-
-It knows no rule: it shows the session's views, and sends back which of their moves was chosen.
-"""
+"""Play a session in a terminal: print the table, and read one line for each decision."""
 
 from __future__ import annotations
 
 import io
-import os
+import re
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
-from rich.console import Console
-from rich.segment import Segments
-
-from poker_rl.config.messages import printable
-from poker_rl.config.settings import Refused
-from poker_rl.play import screen
-from poker_rl.play.keys import Keyboard, keys_of_line
-from poker_rl.play.screen import BARS
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.result import format_number
+from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.session import Session
-from poker_rl.play.sitting import Sitting
-from poker_rl.storage.disk import at, say
+from poker_rl.storage.disk import naming_path, print_line
 
-WIDEST = 110  # columns that are made use of: longer lines are harder to read
-USUAL = (80, 24)  # columns and rows where the terminal does not tell
+MAX_LISTED_PROBS = 8  # number of likeliest moves in a hint
+NEGLIGIBLE_LOSS = 0.005  # a smaller loss is printed as "nothing"
+CARD_PATTERN = re.compile(r"[2-9tjqka][shdc]")
+HELP = """\
+f, c, r, p    fold; check or call; bet or raise; pass
+r 12          bet or raise to 12 chips
+1 to 5        bet or raise to the size with that number
+3d 3h         play these cards
+h             hint: what the adviser would do
+v             after the hand: every decision with the probabilities of its player
+s             statistics of the session
+Enter         the next hand
+q             quit; finished hands are saved"""
 
 
-def sit_down(session: Session, words: str) -> None:
-    """Play a session until its person leaves; says in the end how to go on with it.
+def play_in_lines(session: Session, resume_arguments: str) -> None:
+    """Play a session until its player quits or the input ends.
 
     Args:
-        words: that name it, for a command line.
+        resume_arguments: arguments of the printed `poker-rl play` command that resumes the session.
 
     Raises:
-        Refused: if nothing can be typed.
+        ConfigError: if standard input is closed.
     """
     if sys.stdin is None:
-        raise Refused("ui: a terminal needs standard input, which is closed")
-    there = sys.stdin.isatty() and sys.stdout.isatty()
-    sitting = Sitting(session)
-    try:
-        if there and os.environ.get("TERM", "dumb") != "dumb":
-            by_keys(sitting)
-        else:
-            by_lines(sitting)
-    finally:
-        with suppress(OSError):  # of a terminal that is gone
-            say(f"Go on with: poker-rl play ui=terminal {words}")
-
-
-def by_keys(sitting: Sitting) -> None:
-    """Take keys one by one, and draw the screen anew after each."""
-    with Keyboard(sys.stdin, sys.stdout) as keyboard:
-        while True:
-            size = os.get_terminal_size(sys.stdout.fileno())
-            columns, rows = size.columns or USUAL[0], size.lines or USUAL[1]
-            lines = fitted(sitting, columns, rows)
-            with at("standard output"):
-                sys.stdout.write("\x1b[H" + "\x1b[K\n".join(lines[-rows:]) + "\x1b[K\x1b[J")
-                sys.stdout.flush()
-            turn = sitting.turn
-            if not sitting.press(keyboard.read()):
-                return
-            if sitting.turn != turn:
-                keyboard.forget()
-
-
-def by_lines(sitting: Sitting) -> None:
-    """Take the keys of a line, and write the screen after each line, until there are no more."""
-    columns = Console().width
+        raise ConfigError("ui: a terminal needs standard input, which is closed")
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="ignore")  # what is no text is no key
-    say("\n".join(written(sitting, columns, terminal=False)))
-    for line in sys.stdin:
-        turn = sitting.turn
-        for key in keys_of_line(line):
-            if not sitting.press(key):
+        sys.stdin.reconfigure(errors="ignore")
+    view = session.build_view()
+    if view["session"]["notice"]:
+        print_line(view["session"]["notice"])
+    print_line(format_table(view, session))
+    try:
+        while (line := _read_line()) is not None:
+            words = line.lower().split()
+            if words == ["q"]:
                 return
-            if sitting.refused or sitting.turn != turn:  # what follows was meant otherwise
-                break
-        if not sitting.refused and sitting.wants_enter(key):
-            sitting.press("enter")
-        if sitting.refused:  # nothing of the line stays for the next one
-            sitting.put_away()
-        say("\n".join(["", *written(sitting, columns, terminal=False)]))
+            try:
+                print_line(answer_line(session, words))
+            except MoveNotAllowedError as error:
+                print_line(str(error))
+    finally:
+        with suppress(OSError):  # the terminal may be closed
+            print_line(f"\nResume with: poker-rl play ui=terminal {resume_arguments}")
 
 
-def fitted(sitting: Sitting, columns: int, rows: int) -> list[str]:
-    """The lines of a screen that may have so many rows, if it can do with them.
+def _read_line() -> str | None:
+    """Print a prompt and return the next line of input, or None at its end."""
+    with naming_path("standard output"):
+        sys.stdout.write("> ")
+        sys.stdout.flush()
+    return sys.stdin.readline() or None
 
-    Blank lines go first, then the chances of the least likely moves.
+
+def answer_line(session: Session, words: list[str]) -> str:
+    """Carry out an input line, split into `words`, and return the text to print.
+
+    Raises:
+        MoveNotAllowedError: if the line is neither a command nor a legal move.
     """
-    lines = written(sitting, columns, terminal=True)
-    for most in range(BARS, 0, -1):
-        if len(lines) <= rows:
-            break
-        lines = [line for line in written(sitting, columns, terminal=True, bars=most) if line]
-    return lines
+    view = session.build_view()
+    is_over = view["phase"] == "over"
+    if words == ["?"]:
+        return HELP
+    if words == ["s"]:
+        return format_statistics(view)
+    if words == ["h"]:
+        return format_hint(session.get_hint(view["turn"]), view)
+    if words == ["v"] and is_over:
+        return format_review(session, view)
+    if is_over and not words:
+        return "\n" + format_table(session.next_hand(view["turn"]), session)
+    view = session.act(view["turn"], parse_move(view, words))
+    return "\n" + format_table(view, session)
 
 
-def written(sitting: Sitting, columns: int, terminal: bool, bars: int = BARS) -> list[str]:
-    """The lines of the screen, in colours on a terminal that has them (https://no-color.org).
+def parse_move(view: Mapping[str, Any], words: list[str]) -> int | dict[str, int]:
+    """Return the move that a line names: an action number or `{"to": chips}`.
 
-    Args:
-        bars: the most chances of moves that are shown at once.
+    Raises:
+        MoveNotAllowedError: if the line names no move, or one that is not legal now.
     """
-    width = min(columns, WIDEST)
-    file = io.StringIO()
-    console = Console(file=file, width=width, force_terminal=terminal, highlight=False)
-    drawn = console.render(sitting.drawn(width, bars))
-    console.print(Segments(one._replace(text=printable(one.text)) for one in drawn), end="")
-    text = file.getvalue()
-    encoding = sys.stdout.encoding
-    if not encoding.lower().startswith("utf"):
-        text = text.translate(screen.PLAIN).encode(encoding, "replace").decode(encoding)
-    return [line.rstrip() for line in text.splitlines()]
+    bets = [move for move in view["moves"] if move["raise_to"] is not None]
+    if len(words) == 2 and words[0] == "r" and words[1].isdecimal():
+        raise_to = int(words[1][:9])
+        for move in bets:
+            if move["raise_to"] == raise_to:
+                return int(move["action"])
+        if bets and not view["amounts"]:
+            sizes = ", ".join(str(move["raise_to"]) for move in bets)
+            raise MoveNotAllowedError(f"You may bet or raise to {sizes}.")
+        return {"to": raise_to}
+    if words == ["r"] and len(bets) > 1:
+        raise MoveNotAllowedError("Type an amount too, such as r 12.")
+    if words == ["r"] and bets:
+        return int(bets[0]["action"])
+    for move in view["moves"]:
+        if words == [move["key"]] and not move["cards"]:
+            return int(move["action"])
+        if words and sorted(words) == sorted(card.lower() for card in move["cards"]):
+            return int(move["action"])
+    if words and all(CARD_PATTERN.fullmatch(word) for word in words):
+        raise MoveNotAllowedError("These cards are no legal play; h lists some that are.")
+    raise MoveNotAllowedError("That is no move here; ? lists what you can type.")
+
+
+def format_table(view: Mapping[str, Any], session: Session) -> str:
+    """Return the moves since the person's last decision, and the table as the person sees it."""
+    is_over = view["phase"] == "over"
+    scene = view["result"]["shown"] if is_over else view["table"]
+    lines = [f"{_name_of_seat(view, one['seat'])}: {one['label']}" for one in view["events"]]
+    if not view["past"]:
+        lines = [f"{_title(view['session']['hand_noun'])} {view['hand']}", *lines]
+    pots = [f"{'side pot' if i else 'pot'} {chips}" for i, chips in enumerate(scene["pots"])]
+    table = [scene["street"], " ".join(scene["board"]), ", ".join(pots)]
+    lines.append("   ".join(part for part in table if part))
+    ring = list(enumerate(view["players"]))
+    for i, place in [*ring[1:], ring[0]]:
+        won = view["result"]["won"][i] if is_over else None
+        lines.append(_format_seat(place, scene, won))
+    if view["table"]["hand_name"] and not is_over:
+        lines.append(f"Your hand: {view['table']['hand_name']}")
+    if is_over:
+        lines += _format_outcome(view, session)
+    else:
+        lines.append(_format_moves(view))
+    return "\n".join(line for line in lines if line)
+
+
+def _format_seat(place: Mapping[str, Any], scene: Mapping[str, Any], won: int | None) -> str:
+    if place["seat"] is None:
+        return f"  {place['name']}   not dealt in"
+    seat = scene["seats"][place["seat"]]
+    hidden = seat["hidden_card_count"]
+    parts = [
+        " ".join(seat["cards"]) or f"{hidden} hidden card{'s' * (hidden != 1)}",
+        "" if seat["stack"] is None else f"stack {seat['stack']}",
+        f"bet {seat['bet']}" if seat["bet"] else "",
+        ", ".join(["folded"] * seat["folded"] + list(seat["notes"])),
+        f"{won:+}" if won else "",
+    ]
+    marker = "*" if place["seat"] == scene["to_act"] else " "
+    return f"{marker} {place['name']:<16} {'   '.join(part for part in parts if part)}"
+
+
+def _format_moves(view: Mapping[str, Any]) -> str:
+    """Return a line with the legal moves and what to type for each of them."""
+    bets = [move for move in view["moves"] if move["raise_to"] is not None]
+    simple = [move for move in view["moves"] if not move["cards"] and move not in bets]
+    items = [f"{move['label']} ({move['key']})" for move in simple]
+    if len(bets) == 1 and not view["amounts"]:
+        items.append(f"{bets[0]['label']} (r)")
+    elif bets:
+        sizes = [f"{m['size_name'] or m['label']} {m['raise_to']} ({m['key']})" for m in bets]
+        amounts = view["amounts"]
+        interval = f" from {amounts['low']} to {amounts['high']}" if amounts else ""
+        items.append(
+            f"{_title(bets[0]['action_type'])} to CHIPS{interval} (r CHIPS), or {', '.join(sizes)}"
+        )
+    if play_count := sum(bool(move["cards"]) for move in view["moves"]):
+        items.append(f"{play_count} plays (type the cards; h lists the best)")
+    return ", ".join(items)
+
+
+def _format_outcome(view: Mapping[str, Any], session: Session) -> list[str]:
+    """Return what the player won in a finished hand, and the grades of the player's moves."""
+    won = view["result"]["won"][0]
+    verb = "win" if won > 0 else "lose"
+    lines = [f"You {verb} {_count_chips(abs(won), view)}" if won else "You come out even"]
+    steps = session.review_hand(view["hand"])["steps"]
+    own = [step for step in steps if step["grade"] and step["choices"] > 1]
+    lines += [f"{step['label']}: {_format_grade(step['grade'], view)}" for step in own]
+    return [*lines, "Enter: next hand, v: review, s: statistics, ?: help, q: quit"]
+
+
+def format_hint(hint: Mapping[str, Any], view: Mapping[str, Any]) -> str:
+    """Return the adviser's probabilities of the likeliest moves, and its expected payoff."""
+    lines = [f"{hint['adviser']} would", *_format_probs(hint["probs"])]
+    if hint["value"] is not None:
+        unit = view["stats"]["unit"].partition("/")[0]
+        lines.append(f"Its expected payoff of the whole hand: {hint['value']:+.3g} {unit}")
+    return "\n".join(lines)
+
+
+def _format_probs(probs: list[dict[str, Any]], chosen: str | None = None) -> list[str]:
+    ranked = sorted(probs, key=lambda one: -one["prob"])
+    shown = [one for i, one in enumerate(ranked) if i < MAX_LISTED_PROBS or one["label"] == chosen]
+    return [
+        f"{'>' if one['label'] == chosen else ' '} {100 * one['prob']:5.1f} %  {one['label']}"
+        for one in shown
+    ]
+
+
+def _format_grade(grade: Mapping[str, Any], view: Mapping[str, Any]) -> str:
+    facts = (
+        [] if grade["prob"] is None else [f"the adviser's probability {100 * grade['prob']:.1f} %"]
+    )
+    if grade["loss"] is not None:
+        unit = view["stats"]["unit"].partition("/")[0]
+        loss = f"{format_number(grade['loss'])} {unit}"
+        loss = "nothing" if grade["loss"] < NEGLIGIBLE_LOSS else loss
+        facts.append(f"costs {'' if grade['equilibrium'] else 'about '}{loss}")
+    return ", ".join(["mistake" if grade["mistake"] else "fine", *facts])
+
+
+def format_review(session: Session, view: Mapping[str, Any]) -> str:
+    """Return every decision of the finished hand as text, with all cards face up."""
+    lines = []
+    for step in session.review_hand(view["hand"])["steps"]:
+        scene = step["table"]
+        cards = " ".join(scene["seats"][step["seat"]]["cards"])
+        board = " ".join([scene["street"], *scene["board"]]).strip()
+        name = view["players"][step["player_index"]]["name"]
+        lines.append(f"{name} with {cards}{f' on {board}' if board else ''}: {step['label']}")
+        if step["probs"] is not None:
+            lines += _format_probs(step["probs"], step["label"])
+        if step["grade"]:
+            lines.append(f"  {_format_grade(step['grade'], view)}")
+            if step["grade"]["equilibrium"]:
+                lines += [
+                    "  equilibrium",
+                    *_format_probs(step["grade"]["equilibrium"], step["label"]),
+                ]
+    return "\n".join(lines)
+
+
+def format_statistics(view: Mapping[str, Any]) -> str:
+    """Return the statistics of the session, one per line."""
+    stats = view["stats"]
+    rows = [(f"{_title(view['session']['hand_noun'])}s", str(stats["hands"]))]
+    rows.append(("Won", f"{'+' * (stats['won'] > 0)}{_count_chips(stats['won'], view)}"))
+    rows.append((stats["unit"], _format_mean(stats)))
+    if stats["bb_per_100"] is not None:
+        rows.append(("bb/100", _format_mean(stats["bb_per_100"])))
+    if stats["ev_adjusted"]:
+        rows.append((f"EV-adjusted, {stats['unit']}", _format_mean(stats["ev_adjusted"])))
+    for name, key in (("VPIP", "vpip"), ("PFR", "pfr")) if stats["style"] else ():
+        rows.append((name, f"{100 * stats['style'][key]:.0f} %"))
+    if stats["style"] and stats["style"]["aggression"] is not None:
+        rows.append(("Aggression", format_number(stats["style"]["aggression"])))
+    if stats["places"]:
+        rows.append((f"Places 1 to {len(stats['places'])}", ", ".join(map(str, stats["places"]))))
+    if len(stats["opponents"]) > 1:
+        rows += [(one["name"], _format_mean(one)) for one in stats["opponents"]]
+    return "\n".join(f"{name:<24} {value}" for name, value in rows)
+
+
+def _format_mean(result: Mapping[str, Any]) -> str:
+    return f"{'+' * (result['mean'] > 0)}{format_number(result['mean'], result['half_width'])}"
+
+
+def _count_chips(chips: int, view: Mapping[str, Any]) -> str:
+    unit = "point" if view["session"]["unit"].startswith("point") else "chip"
+    return f"{chips} {unit}{'s' * (abs(chips) != 1)}"
+
+
+def _name_of_seat(view: Mapping[str, Any], seat: int) -> str:
+    return str(next(place["name"] for place in view["players"] if place["seat"] == seat))
+
+
+def _title(text: str) -> str:
+    return text[:1].upper() + text[1:]

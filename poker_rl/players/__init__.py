@@ -1,22 +1,21 @@
-"""Who can sit down at a table: networks, tables of probabilities and bots, asked in one way.
+"""Players: networks, tables of probabilities and bots behind one interface.
 
-Imports config, games, nets and storage.
+Of the other packages of `poker_rl` this one imports only `config`, `games`, `nets` and `storage`.
 """
 
-from poker_rl.players.bots import Bot
-from poker_rl.players.load import load_player
-from poker_rl.players.network import NetworkPlayer
-from poker_rl.players.player import Player, Unvalued, policy_at
-from poker_rl.players.sampling import draw
-from poker_rl.players.table import TablePlayer
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.player_loader import load_player
+from poker_rl.players.tabular_player import TabularPlayer
 
 __all__ = [
     "Bot",
     "NetworkPlayer",
     "Player",
-    "TablePlayer",
-    "Unvalued",
-    "draw",
+    "TabularPlayer",
+    "compute_checked_probs",
     "load_player",
-    "policy_at",
+    "sample_from_probs",
 ]

@@ -1,8 +1,8 @@
-"""Who can sit down at a table: networks, tables of probabilities and bots alike.
+"""The interface of players: networks, tables of probabilities and bots.
 
-A player's `state()` is what a snapshot keeps of it: `_target_`, the dotted path of its class, the
-settings and weights, as tensors and plain values. The class reads it back with
-`from_state(state, game, device)`.
+`to_dict()` returns the state of a player, which a snapshot stores: `_target_`, the dotted path of
+its class, and its settings and weights as plain values and tensors. `from_dict(state, game,
+device)` builds the player again.
 """
 
 from __future__ import annotations
@@ -12,135 +12,131 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from poker_rl.config.settings import Refused
-from poker_rl.games.game import Game, rule
-from poker_rl.games.tables import tables_of
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game, jit
+from poker_rl.games.tables import tables_from_records
 
-ROUNDING = 1e-4  # more than sums of probabilities in 32 bits are wrong by
+PROB_TOLERANCE = 1e-4  # larger than the rounding error of a sum of 32-bit probabilities
 
 
 class Player(Protocol):
-    """A policy: given rows of tables, the probability of each action."""
+    """Player with a policy, the probability of each action; the defaults suit a bot."""
 
     @property
     def instances(self) -> int:
-        """1, or the number of independent copies trained side by side."""
+        """Number of instances, which are independent copies that were trained side by side."""
+        return 1
 
     @property
-    def blind_to_suits(self) -> bool:
-        """Whether it plays all tables alike that differ in the names of suits alone.
+    def is_suit_invariant(self) -> bool:
+        """True if tables that differ only in the names of suits get the same probabilities.
 
-        What is known of one of them then holds for all. False is always right.
+        Evaluation is then cheaper; False is always correct.
+        """
+        return False
+
+    def select_instance(self, k: int) -> Player:
+        """Return instance `k` as a player of its own, see `instances`."""
+        return self
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action of the seat to act at tables [B], [B, A] float64.
+
+        Rows sum to 1 and are 0 for illegal actions.
         """
 
-    def instance(self, k: int) -> Player:
-        """One of the copies, alone."""
+    def state_values(self, records: np.ndarray) -> np.ndarray | None:
+        """Return the payoff that each seat to act expects from the whole hand, [B] float64 chips.
 
-    def probabilities(self, records: np.ndarray) -> np.ndarray:
-        """Tables [B], each at its seat to act -> float64 [B, A], rows sum to 1, 0 where illegal."""
-
-    def values(self, records: np.ndarray) -> np.ndarray | None:
-        """What the seat to act at each table can expect to win in the whole hand, float64 [B].
-
-        In chips, net of those that it puts in before and after: a critic's estimate, from what
-        that seat sees, for the policy in training among those that it was trained with. None if
-        the player has no such critic.
+        A critic estimates it from the seat's information set. It holds if all seats play as they
+        did in training. Returns None if there is no critic.
         """
+        return None
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """The same if the seat takes each action now, float64 [B, A], NaN where illegal.
+        """Return the expected payoff after each action, [B, A] float64 chips, NaN if illegal.
 
-        None if the player has no critic that values actions.
+        Returns None if there is no critic that estimates values of actions.
         """
+        return None
 
-    def state(self) -> dict[str, Any]:
-        """What a snapshot keeps: `_target_`, settings and weights."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the player's state: `_target_`, settings and weights."""
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """The player whose `state()` this was; `device` is where its networks go."""
+    def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """Return the player of a state from `to_dict`, with its networks on `device`."""
 
 
-class NotNumbers(Refused):
-    """A network has diverged: nothing that is measured of it means a thing."""
+class NonFiniteProbsError(ConfigError):
+    """Error for probabilities that are not finite, as from a network that diverged."""
 
-    def __init__(self, who: str = "a player") -> None:
-        told = "probabilities that are not numbers: the weights of a network may be far too large"
-        super().__init__(f"{who} gives {told}")
+    def __init__(self, player_name: str = "a player") -> None:
+        problem = (
+            "probabilities that are not numbers: the weights of a network may be far too large"
+        )
+        super().__init__(f"{player_name} gives {problem}")
 
 
-def policy_at(
-    game: Game, player: Player, records: np.ndarray, legal: np.ndarray | None = None
+def compute_checked_probs(
+    game: Game, player: Player, records: np.ndarray, legal_mask: np.ndarray | None = None
 ) -> np.ndarray:
-    """What a player does at tables [B], each at its seat to act, if it is a policy.
+    """Return a player's probabilities at tables [B] after a check that they are valid.
 
-    Whoever is not sure of a player's class asks it through here: a bot with a mistake in it would
-    be measured all the same, and look better or worse than it is.
+    Without the check a faulty bot would be measured all the same, with wrong results.
 
     Args:
-        player: is asked once, for all the tables.
-        legal: which actions are legal at them, [B, A] bool, for who knows it already.
+        legal_mask: the action masks of the tables, [B, A] bool; None to compute them here.
 
     Returns:
-        float [B, A]: of each action; rows come to 1, with 0 where illegal.
+        probabilities [B, A]; rows sum to 1 and are 0 for illegal actions.
 
     Raises:
-        NotNumbers: if they are no numbers.
-        Refused: if they are anything else; says the player's class.
+        NonFiniteProbsError: if a probability is not finite.
+        ConfigError: if they are invalid in another way; the message names the player's class.
     """
-    chances = player.probabilities(records)
-    if legal is None:
-        legal = tables_of(game, records).legal()
-    kind = type(player)
-    who = f"the player {kind.__module__}.{kind.__qualname__}"
-    if chances.shape != legal.shape:
-        shapes = f"an array of shape {chances.shape} where {legal.shape} was asked for"
-        raise Refused(f"{who} gives {shapes}: tables by actions")
-    row = _no_policy(chances, legal)
+    probs = player.action_probs(records)
+    if legal_mask is None:
+        legal_mask = tables_from_records(game, records).legal_mask()
+    player_class = type(player)
+    player_name = f"the player {player_class.__module__}.{player_class.__qualname__}"
+    if probs.shape != legal_mask.shape:
+        shape_text = f"an array of shape {probs.shape} instead of {legal_mask.shape}"
+        raise ConfigError(f"{player_name} gives {shape_text}: tables by actions")
+    row = _find_invalid_row(probs, legal_mask)
     if row < 0:
-        return chances
-    told = chances[row]
-    if not np.isfinite(told).all():
-        raise NotNumbers(who)
-    if told.min() < -ROUNDING:
-        raise Refused(f"{who} gives an action the probability {told.min():.4g}; at least 0")
-    where = game.infoset_name(records[row])
-    illegal = np.flatnonzero((told != 0) & ~legal[row])
+        return probs
+    bad_row = probs[row]
+    if not np.isfinite(bad_row).all():
+        raise NonFiniteProbsError(player_name)
+    if bad_row.min() < -PROB_TOLERANCE:
+        problem = f"an action the probability {bad_row.min():.4g}; at least 0"
+        raise ConfigError(f"{player_name} gives {problem}")
+    illegal = np.flatnonzero((bad_row != 0) & ~legal_mask[row])
+    problem = f"probabilities with the sum {bad_row.sum():.4g}, not 1"
     if len(illegal):
-        share = f"{game.action_name(int(illegal[0]))} the probability {told[illegal[0]]:.4g}"
-        raise Refused(f"{who} gives {share} where it is illegal: {where}")
-    raise Refused(f"{who} gives probabilities that come to {told.sum():.4g}, not to 1: {where}")
+        action_name = game.action_name(int(illegal[0]))
+        problem = f"{action_name} the probability {bad_row[illegal[0]]:.4g} where it is illegal"
+    raise ConfigError(f"{player_name} gives {problem}: {game.infoset_name(records[row])}")
 
 
-@rule
-def _no_policy(chances, legal):  # type: ignore[no-untyped-def]
-    """The first row that is no policy, -1 if all are."""
-    for row in range(len(chances)):
-        left = 1.0
-        for action in range(chances.shape[1]):
-            chance = chances[row, action]
-            if chance != 0.0:
-                left -= chance
-                if chance < -ROUNDING or not legal[row, action]:
+@jit
+def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
+    """Return the first row that is no probability distribution over legal actions, or -1."""
+    for row in range(len(probs)):
+        missing_mass = 1.0
+        for action in range(probs.shape[1]):
+            prob = probs[row, action]
+            if prob != 0.0:
+                missing_mass -= prob
+                if prob < -PROB_TOLERANCE or not legal_mask[row, action]:
                     return row
-        if not abs(left) <= ROUNDING:
+        if not abs(missing_mass) <= PROB_TOLERANCE:
             return row
     return -1
 
 
-def first_places(players: Sequence[Player]) -> np.ndarray:
-    """For each place the first one of the same player, so that each player is asked once, [P]."""
+def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
+    """Return for each player the first index at which the same object occurs, [P]."""
     ids = [id(player) for player in players]
-    return np.array([ids.index(one) for one in ids])
-
-
-class Unvalued:
-    """The part of `Player` that a player without a critic has."""
-
-    def values(self, records: np.ndarray) -> np.ndarray | None:
-        """None: it has no critic."""
-        return None
-
-    def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """None: it has no critic."""
-        return None
+    return np.array([ids.index(player_id) for player_id in ids])

@@ -1,5 +1,4 @@
-"""Tables, figures and files for people and other programs: evaluations, tournaments, comparisons,
-reports, hands and policies.
+"""Tables, figures and files of evaluations, tournaments, comparisons, runs, hands and policies.
 
 Imports config, evaluation, games, players, storage and training.
 """

@@ -1,4 +1,4 @@
-"""What `poker-rl evaluate` does once settings are read."""
+"""`poker-rl evaluate`: its settings, and the players that they select."""
 
 from __future__ import annotations
 
@@ -9,44 +9,60 @@ from typing import Any, Literal
 
 import torch
 
-from poker_rl.config.build import build_as, convert_fields
-from poker_rl.config.settings import Count, Natural, Refused, Seed, about
-from poker_rl.evaluation import kept
-from poker_rl.evaluation.evaluate import Wanted, evaluate_players, evaluate_run
-from poker_rl.evaluation.evaluate_seats import evaluate_seats
-from poker_rl.evaluation.evaluation import Evaluation
-from poker_rl.evaluation.matches import Deals
-from poker_rl.evaluation.reduction import Reduce
+from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, Seed, error_prefix
+from poker_rl.evaluation.matches.duplicate_match import DealCount
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceReductionMethod
 from poker_rl.games.game import Game
-from poker_rl.players.load import full_spec
-from poker_rl.players.opponents import Opponents
-from poker_rl.storage.disk import demand_own, say
+from poker_rl.players.opponent_copies import OpponentCopies
+from poker_rl.players.player_loader import (
+    PLAYER_PATTERN,
+    list_earlier_snapshots,
+    load_players,
+    parse_spec,
+    resolve_spec,
+)
+from poker_rl.reports.evaluate_players import (
+    EvaluationRequest,
+    evaluate_mixed_table,
+    evaluate_players,
+    select_evenly,
+)
+from poker_rl.reports.evaluation_report import (
+    EVALUATIONS_FOLDER,
+    EvaluationReport,
+    format_report_list,
+)
+from poker_rl.storage.disk import check_no_special_files, print_line
+from poker_rl.storage.run_folder import METRICS_FILE
 from poker_rl.training.device import prepare_device
-from poker_rl.training.opponents import player_loader
+from poker_rl.training.opponents import create_player_loader
 from poker_rl.training.run_config import read_config
 from poker_rl.training.signals import interrupt_at_once
 
-OF_PLAYERS = (  # settings that seats go without
-    *("player", "against", "earlier", "figures", "exact", "lbr", "best_responses"),
-    *("reduce", "control"),
+SETTINGS_WITHOUT_SEATS = (  # settings that can't be used with `seats`
+    *("player", "against", "earlier_snapshots", "figures", "exact", "lbr", "best_responses"),
+    *("variance_reduction", "control_player"),
 )
-OWN = "self"  # among the seats: the player of the run
-NOT_KEPT = "\nnothing was written; out=FOLDER keeps it as JSON and CSV"
+RUN_PLAYER = "self"  # stands in `seats` for the headline player of the run
+NOT_SAVED = "\nnothing was written; out=FOLDER saves it as JSON and CSV"
+DEFAULT_EARLIER_SNAPSHOTS = 5  # for the figures of a game too large to enumerate
 
 
 @dataclass(kw_only=True, frozen=True)
-class Evaluate:
-    """The settings of `poker-rl evaluate`."""
+class EvaluateConfig:
+    """Settings of `poker-rl evaluate`."""
 
     run: str | None
-    checkpoint: Natural | None
+    checkpoint: NonNegativeInt | None
     player: str | None
     against: list[str]
     seats: list[str]
-    earlier: Natural | None
-    deals: Deals | None
-    reduce: Reduce | None
-    control: str | None
+    earlier_snapshots: NonNegativeInt | None
+    deals: DealCount | None
+    variance_reduction: VarianceReductionMethod | None
+    control_player: str | None
     figures: bool
     exact: bool
     lbr: bool
@@ -55,141 +71,205 @@ class Evaluate:
     show: bool
     seed: Seed
     device: Literal["auto", "cpu", "cuda"]
-    threads: Count
+    threads: PositiveInt
 
 
 def evaluate(
-    settings: dict[str, Any], chosen: Mapping[str, Any] | None, conf: Sequence[Path]
+    settings: dict[str, Any], group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
-    """Measure the players of a run folder, or a player of a chosen game.
+    """Measure the players of a run folder, a player of any game, or a mixed table.
 
     Args:
-        chosen: the settings of `game` and `evaluation`, None if they are those of a run.
-        conf: the folders of the options.
+        group_config: settings of `game` and `evaluation`; None if they are those of a run.
+        option_dirs: the folders of option files.
 
     Raises:
-        Refused: if any setting can't be accepted.
+        ConfigError: if a setting is not allowed.
     """
-    asked = Evaluate(**convert_fields(Evaluate, settings, "", {}))
-    if asked.run is not None and chosen is not None:
-        raise Refused(
+    config = EvaluateConfig(**convert_fields(EvaluateConfig, settings, "", {}))
+    if config.run is not None and group_config is not None:
+        raise ConfigError(
             "game, evaluation: a run has its own; leave them out, or give game=NAME without run"
         )
-    if asked.show:
-        show(asked)
+    if config.show:
+        print_reports(config)
         return
-    if asked.run is None and chosen is None:
-        raise Refused("run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]")
-    device = prepare_device(asked.device, asked.threads, asked.seed)
-    wanted = _wanted(asked, chosen, conf, device)
-    if asked.run is not None and asked.out is None:  # then it is written into
-        with about("run"):
-            demand_own(Path(asked.run))
-    if asked.run is None and asked.checkpoint is not None:
-        raise Refused("checkpoint: is of a run; here it is FOLDER@DECISIONS")
-    if asked.seats:
-        evaluate_table(asked, wanted)
-    elif asked.run is not None:
+    if config.run is None and group_config is None:
+        raise ConfigError(
+            "run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]"
+        )
+    device = prepare_device(config.device, config.threads, config.seed)
+    request = create_request(config, group_config, option_dirs, device)
+    if config.run is not None and config.out is None:  # the report goes into the run folder
+        with error_prefix("run"):
+            check_no_special_files(Path(config.run))
+    if config.run is None and config.checkpoint is not None:
+        raise ConfigError("checkpoint: needs run=FOLDER; a player is named as FOLDER@DECISIONS")
+    if config.seats:
+        evaluate_seats(config, request)
+    elif config.run is not None:
         with interrupt_at_once():
             evaluate_run(
-                Path(asked.run),
-                wanted,
+                Path(config.run),
+                request,
                 device=device,
-                checkpoint=asked.checkpoint,
-                player=asked.player,
-                earlier=asked.earlier,
+                checkpoint=config.checkpoint,
+                player=config.player,
+                earlier_count=config.earlier_snapshots,
             )
     else:
-        evaluate_player(asked, wanted)
+        evaluate_single_player(config, request)
 
 
-def _wanted(
-    asked: Evaluate,
-    chosen: Mapping[str, Any] | None,
-    conf: Sequence[Path],
+def create_request(
+    config: EvaluateConfig,
+    group_config: Mapping[str, Any] | None,
+    option_dirs: Sequence[Path],
     device: torch.device,
-) -> Wanted:
-    """What is to be measured, in the game of the run or in the one that was chosen."""
-    run = None if asked.run is None else Path(asked.run)
-    cfg = chosen if run is None else read_config(run, "run")
-    assert cfg is not None
-    own = {"deals": asked.deals, "reduce": asked.reduce, "control": asked.control}
-    measured = cfg["evaluation"] | {key: value for key, value in own.items() if value is not None}
-    game: Game = build_as(Game, cfg["game"], "game")
-    opponents = None if run is None else Opponents(run)
-    evaluation: Evaluation = build_as(
-        Evaluation,
-        measured,
+) -> EvaluationRequest:
+    """Build the request, with game and evaluator of the run or of the command line."""
+    run = None if config.run is None else Path(config.run)
+    game_config = group_config if run is None else read_config(run, "run")
+    assert game_config is not None
+    changes = {
+        "deals": config.deals,
+        "variance_reduction": config.variance_reduction,
+        "control_player": config.control_player,
+    }
+    evaluator_config = game_config["evaluation"] | {
+        key: value for key, value in changes.items() if value is not None
+    }
+    game: Game = build_instance_of(Game, game_config["game"], "game")
+    opponent_copies = None if run is None else OpponentCopies(run)
+    evaluator: PlayerEvaluator = build_instance_of(
+        PlayerEvaluator,
+        evaluator_config,
         "evaluation",
         game=game,
-        load=player_loader(game, device, conf, opponents),
-        seed=asked.seed,
+        load=create_player_loader(game, device, option_dirs, opponent_copies),
+        seed=config.seed,
     )
-    return Wanted(
+    return EvaluationRequest(
         game=game,
-        evaluation=evaluation,
-        load=player_loader(game, device, conf),
-        deals=evaluation.deals,
-        seed=asked.seed,
-        against=asked.against,
-        exact=asked.exact,
-        lbr=asked.lbr,
-        best_responses=asked.best_responses,
-        figures=asked.figures,
-        out=None if asked.out is None else Path(asked.out),
+        evaluator=evaluator,
+        load_player=create_player_loader(game, device, option_dirs),
+        deals=evaluator.deals,
+        seed=config.seed,
+        opponents=config.against,
+        exact=config.exact,
+        lbr=config.lbr,
+        best_responses=config.best_responses,
+        figures=config.figures,
+        output_folder=None if config.out is None else Path(config.out),
     )
 
 
-def evaluate_player(asked: Evaluate, wanted: Wanted) -> None:
-    """Measure one player that is of no run, or named by its folder.
+def evaluate_run(
+    run_folder: Path,
+    request: EvaluationRequest,
+    *,
+    device: torch.device,
+    checkpoint: int | None = None,
+    player: str | None = None,
+    earlier_count: int | None = None,
+) -> EvaluationReport:
+    """Measure the players of a run folder, print the report and save it.
+
+    Args:
+        request: uses the run's game; without an output folder the run's `evaluations` is used.
+        checkpoint: decisions of the snapshot to evaluate; None for the newest.
+        player: a player of the snapshot, such as `average`, or an instance of it, such as
+            `average.7`; None for all players.
+        earlier_count: number of earlier snapshots, evenly spaced, that each player plays against;
+            None for `DEFAULT_EARLIER_SNAPSHOTS` if figures of matches are drawn, else for 0.
 
     Raises:
-        Refused: if it is missing, or anything is asked for that only a run has.
+        ConfigError: if the run has no such snapshot, or a player can't be loaded.
     """
-    if asked.earlier:
-        raise Refused("earlier: snapshots are of a run, give run=FOLDER")
-    if asked.figures and asked.out is None:
-        raise Refused("figures: without a run give out=FOLDER for them")
-    if asked.player is None:
-        raise Refused("player: missing; give player=NAME or player=FOLDER")
-    with about("player"):
-        players = {full_spec(asked.player): wanted.load(asked.player)}
+    if player is not None and not PLAYER_PATTERN.fullmatch(player):
+        raise ConfigError(
+            f"player: {player} is not a name, as in current, current.2 or current:greedy"
+        )
+    snapshot_spec = str(run_folder) if checkpoint is None else f"{run_folder}@{checkpoint}"
+    with error_prefix("checkpoint"):
+        snapshot, player_name, instance, is_greedy = parse_spec(
+            snapshot_spec if player is None else f"{snapshot_spec}:{player}"
+        )
+    with error_prefix("run" if player is None else "player"):
+        if player is None or (instance is None and not is_greedy):
+            players = load_players(snapshot, request.game, device, player_name)
+        else:
+            players = {player: request.load_player(f"{snapshot}:{player}")}
+    if earlier_count is None:
+        draws_matches = request.figures and request.evaluator.tree is None
+        has_single_instances = all(one.instances == 1 for one in players.values())
+        earlier_count = DEFAULT_EARLIER_SNAPSHOTS if draws_matches and has_single_instances else 0
+    if request.output_folder is None:
+        request = replace(request, output_folder=run_folder / EVALUATIONS_FOLDER)
+    earlier_snapshots = list_earlier_snapshots(run_folder, int(snapshot.stem))
+    return evaluate_players(
+        players,
+        request,
+        earlier_snapshots=select_evenly(earlier_snapshots, earlier_count),
+        snapshot=snapshot,
+        metrics_path=run_folder / METRICS_FILE,
+    )
+
+
+def evaluate_single_player(config: EvaluateConfig, request: EvaluationRequest) -> None:
+    """Measure the player of the setting `player` when `run` is not set.
+
+    Raises:
+        ConfigError: if `player` is missing, or a setting needs `run`.
+    """
+    if config.earlier_snapshots:
+        raise ConfigError("earlier_snapshots: needs run=FOLDER")
+    if config.figures and config.out is None:
+        raise ConfigError("figures: needs out=FOLDER, or run=FOLDER")
+    if config.player is None:
+        raise ConfigError("player: missing; give player=NAME or player=FOLDER")
+    with error_prefix("player"):
+        players = {resolve_spec(config.player): request.load_player(config.player)}
     with interrupt_at_once():
-        evaluate_players(players, wanted)
-    if asked.out is None:
-        say(NOT_KEPT)
+        evaluate_players(players, request)
+    if config.out is None:
+        print_line(NOT_SAVED)
 
 
-def evaluate_table(asked: Evaluate, wanted: Wanted) -> None:
-    """Measure the players of a mixed table, among them perhaps that of the run.
+def evaluate_seats(config: EvaluateConfig, request: EvaluationRequest) -> None:
+    """Measure the players of a mixed table.
 
     Raises:
-        Refused: if anything is asked for that such a table has not.
+        ConfigError: if a setting can't be used with mixed tables.
     """
-    for key in OF_PLAYERS:
-        if getattr(asked, key):
-            raise Refused(f"{key}: goes without seats, which name the player of every seat")
-    order, out = asked.seats, wanted.out
-    if asked.run is not None:
-        own = asked.run if asked.checkpoint is None else f"{asked.run}@{asked.checkpoint}"
-        order = [own if spec == OWN else spec for spec in order]
-        out = Path(asked.run) / kept.EVALUATIONS if out is None else out
+    for key in SETTINGS_WITHOUT_SEATS:
+        if getattr(config, key):
+            raise ConfigError(
+                f"{key}: can't be used with seats, which name the player of every seat"
+            )
+    seats, output_folder = config.seats, request.output_folder
+    if config.run is not None:
+        run = config.run if config.checkpoint is None else f"{config.run}@{config.checkpoint}"
+        seats = [run if spec == RUN_PLAYER else spec for spec in seats]
+        output_folder = output_folder or Path(config.run) / EVALUATIONS_FOLDER
     with interrupt_at_once():
-        evaluate_seats(order, replace(wanted, out=out))
-    if out is None:
-        say(NOT_KEPT)
+        evaluate_mixed_table(seats, replace(request, output_folder=output_folder))
+    if output_folder is None:
+        print_line(NOT_SAVED)
 
 
-def show(asked: Evaluate) -> None:
-    """Print a table of all evaluations of a run, or in the folder `out`.
+def print_reports(config: EvaluateConfig) -> None:
+    """Print a table of all reports of a run, or of those in the folder `out`.
 
     Raises:
-        Refused: if there are none.
+        ConfigError: if there are no reports.
     """
-    if asked.out is not None:
-        say(kept.table(Path(asked.out)))
-    elif asked.run is not None:
-        read_config(Path(asked.run), "run")
-        say(kept.table(Path(asked.run) / kept.EVALUATIONS))
+    if config.out is None and config.run is None:
+        raise ConfigError("show: give run=FOLDER or out=FOLDER")
+    if config.out is not None:
+        folder = Path(config.out)
     else:
-        raise Refused("show: of which folder? give run=FOLDER or out=FOLDER")
+        folder = Path(str(config.run)) / EVALUATIONS_FOLDER
+        read_config(Path(str(config.run)), "run")
+    with error_prefix("show"):
+        print_line(format_report_list(folder))

@@ -1,4 +1,6 @@
-"""What a run leaves on the disk: its folder, its checkpoints and the snapshots of its players.
+"""Files of a run: its folder, its checkpoints and the snapshots of its players.
 
-Imports config.
+This package imports config.
+
+Damaged or wrong files raise a `ConfigError`, failures of the machine an OSError with a file name.
 """

@@ -1,7 +1,7 @@
-"""Files, folders and output of this machine, all of which may fail.
+"""Operations on files and output that may fail.
 
-What the machine fails to do (the disk is full, a folder is gone) is an OSError that names its path;
-`cli.main` tells it in a line, with exit code 1. What is there but of the wrong kind is refused.
+A failure of the machine (a full disk, a missing folder) is an OSError with a file name, which the
+command line prints in one line with exit code 1. A path of the wrong kind is a ConfigError.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO
 
-from poker_rl.config.messages import printable
-from poker_rl.config.settings import Refused
+from poker_rl.config.error_hints import escape_control_characters
+from poker_rl.config.validation import ConfigError
 
-PART = ".part"  # ends the name of a file that takes another one's place when it is whole
+PARTIAL_SUFFIX = ".part"  # ending of the name of an incomplete file
 
 
 @contextmanager
-def at(path: Path | str) -> Iterator[None]:
-    """What fails in this context and names no path is said to have failed at this one."""
+def naming_path(path: Path | str) -> Iterator[None]:
+    """Add a file name to an OSError that is raised in this context without one."""
     try:
         yield
     except OSError as error:
@@ -34,56 +34,58 @@ def at(path: Path | str) -> Iterator[None]:
         raise
 
 
-def error_line(error: OSError) -> str:
-    """A failure in a line: the path and what the system says of it."""
-    what = error.strerror or str(error)
-    return what if error.filename is None else f"{error.filename}: {what}"
+def format_os_error(error: OSError) -> str:
+    """Return the path and the reason of a failure in one line."""
+    reason = error.strerror or str(error)
+    return reason if error.filename is None else f"{error.filename}: {reason}"
 
 
-def say(text: str, painted: bool = False) -> None:
-    """Print at once, so that a failure is noticed here.
+def print_line(text: str, is_escaped: bool = False) -> None:
+    """Print and flush text, so that this call raises the error if standard output fails.
 
     Args:
-        painted: it has colours of ours, and what a stranger wrote in it is `printable` already.
+        text: one or more lines.
+        is_escaped: if True, print control characters (colors); untrusted parts are escaped already.
     """
-    with at("standard output"):
-        print(text if painted else printable(text), flush=True)
+    with naming_path("standard output"):
+        print(text if is_escaped else escape_control_characters(text), flush=True)
 
 
-def tell(what: str) -> None:
-    """Print a message to the user on standard error, which may be gone."""
-    with suppress(OSError):  # a terminal that was closed, or an error log that is full
-        print(f"poker-rl: {printable(what)}", file=sys.stderr, flush=True)
+def print_error(message: str) -> None:
+    """Print a message to the user on standard error, if that can be written."""
+    with suppress(OSError):
+        print(f"poker-rl: {escape_control_characters(message)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def replaced(path: Path, mode: int = 0o666) -> Iterator[Path]:
-    """A file beside this one to write to; in the end it takes its place, flushed to the disk.
+def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """Yield the path of a new file, which replaces `path` at the end, flushed to the disk.
 
-    Whatever happens, there is the whole old file or the whole new one; after a failure the old one,
-    and nothing beside it. Of several processes that replace the same file the last one wins.
+    At any moment `path` is the whole old file or the whole new one. After a failure it is the old
+    one, and the new file is removed.
 
     Args:
-        mode: permissions of the new file, less what the user's umask takes away.
+        path: the file to replace.
+        mode: permissions of the new file, less the user's umask.
     """
-    # Under a fixed name a stranger's link could lie there, and lead to a file of the user's.
-    beside = path.with_name(f"{path.name}.{token_hex(4)}{PART}")
+    # The name is random, so that nobody can place a link there that leads to another file.
+    new_path = path.with_name(f"{path.name}.{token_hex(4)}{PARTIAL_SUFFIX}")
     try:
-        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, mode))
-        yield beside
-        sync(beside)
-        os.replace(beside, path)
-        sync(path.parent)  # a rename is only then safe from a power cut
+        os.close(os.open(new_path, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, mode))
+        yield new_path
+        fsync_path(new_path)
+        os.replace(new_path, path)
+        fsync_path(path.parent)  # until then a power cut can undo the renaming
     except BaseException as error:
         with suppress(OSError):
-            beside.unlink()
+            new_path.unlink()
         if isinstance(error, OSError):
             error.filename = str(path)
         raise
 
 
-def sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
+def fsync_path(path: Path) -> None:
+    """Flush the content of a file, or the list of names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -91,112 +93,106 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def demand_file(path: Path) -> None:
-    """Refuse a folder, a pipe or a device in the place of a file: reading it might never end."""
+def check_is_file(path: Path) -> None:
+    """Raise ConfigError if a folder, a pipe or a device has this path."""
     if path.exists() and not path.is_file():
-        raise Refused(f"{path} is not a file")
+        raise ConfigError(f"{path} is not a file")
 
 
-def demand_folder(path: Path) -> None:
-    """Refuse a file, or a link that leads nowhere, in the place of a folder or of one above it."""
+def check_is_folder(path: Path) -> None:
+    """Raise ConfigError if this path or a parent of it exists and is not a folder."""
     for folder in (*reversed(path.parents), path):
         if os.path.lexists(folder) and not folder.is_dir():
-            raise Refused(f"{folder} is not a folder")
+            raise ConfigError(f"{folder} is not a folder")
 
 
-def demand_own(folder: Path) -> None:
-    """Refuse a folder in which something is neither a file nor a folder, before it is written to.
+def check_no_special_files(folder: Path) -> None:
+    """Raise ConfigError if there is a link, a pipe or a device in a folder to be written to.
 
-    What is written through a link lands outside, and a pipe may never take it.
-
-    Raises:
-        Refused: naming the first.
+    Writing through a link changes a file elsewhere, and writing to a pipe can wait forever.
     """
     for path in folder.rglob("*"):
-        kind = stat.S_IFMT(path.lstat().st_mode)
-        if kind not in (stat.S_IFREG, stat.S_IFDIR):
-            what = "a link" if kind == stat.S_IFLNK else "not a file"
-            raise Refused(f"{path} is {what}; {folder} is only written to if it has files alone")
+        file_type = stat.S_IFMT(path.lstat().st_mode)
+        if file_type not in (stat.S_IFREG, stat.S_IFDIR):
+            kind = "a link" if file_type == stat.S_IFLNK else "not a file"
+            raise ConfigError(
+                f"{path} is {kind}; {folder} is only written to if it has files alone"
+            )
 
 
-def names_in(folder: Path) -> set[str]:
-    """Names of all that is in a folder, but for files that a process left half written."""
-    return {path.name for path in folder.iterdir() if path.suffix != PART}
+def list_complete_names(folder: Path) -> set[str]:
+    """Return the names in a folder, except those of incomplete files."""
+    return {path.name for path in folder.iterdir() if path.suffix != PARTIAL_SUFFIX}
 
 
-def remove_parts(folder: Path) -> None:
-    """Remove what processes left half written in a folder that no other one writes to now."""
-    for path in folder.rglob(f"*{PART}"):
+def remove_partial_files(folder: Path) -> None:
+    """Remove the incomplete files in a folder that no other process writes to now."""
+    for path in folder.rglob(f"*{PARTIAL_SUFFIX}"):
         if path.is_file():
             path.unlink()
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder in which something can be written, if it is not there.
+def create_writable_folder(path: Path) -> None:
+    """Create a folder if it does not exist.
 
     Raises:
-        Refused: if something else is in its place.
-        OSError: if nothing can be written into it.
+        ConfigError: if something else has its path.
+        OSError: if it can't be written to.
     """
-    demand_folder(path)
+    check_is_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(path))
 
 
 def check_reaches(file: IO[bytes], path: Path) -> None:
-    """Check that what was written to an open file is to be found at its path.
-
-    Raises:
-        OSError: if the file was removed, replaced or cut.
-    """
-    there = path.stat()
-    if not os.path.samestat(there, os.fstat(file.fileno())) or there.st_size < file.tell():
+    """Raise OSError if an open file was removed, replaced or truncated, so that bytes are lost."""
+    status = path.stat()
+    if not os.path.samestat(status, os.fstat(file.fileno())) or status.st_size < file.tell():
         raise OSError(errno.ESTALE, "was changed by another program while written", str(path))
 
 
 @contextmanager
-def alone(folder: Path, doing: str | None = None) -> Iterator[None]:
-    """Only one process at a time is in this context of a folder.
+def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
+    """Let one process at a time enter this context for a folder.
 
     Args:
-        doing: what another process is doing there, if it is not waited for.
-
-    Raises:
-        Refused: if another one is in it and is not waited for.
+        folder: the folder to lock.
+        activity: None to wait for the lock; else what another process does with the folder, for
+            the ConfigError that is raised at once if the lock is taken.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if doing else 0))
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (fcntl.LOCK_NB if activity else 0))
         except BlockingIOError:
-            raise Refused(f"{folder} is in use: another process is {doing}") from None
+            raise ConfigError(f"{folder} is in use: another process is {activity}") from None
         yield
     finally:
         os.close(descriptor)
 
 
-def lacking(path: Path) -> Path | None:
-    """The highest folder of a path that is not there; None if all are."""
-    return next((one for one in (*reversed(path.parents), path) if not one.exists()), None)
+def find_first_missing_folder(path: Path) -> Path | None:
+    """Return the topmost folder of a path that does not exist; None if all exist."""
+    return next((folder for folder in (*reversed(path.parents), path) if not folder.exists()), None)
 
 
-def remove_made(folder: Path, made: Path) -> None:
-    """Remove a folder that is empty, and those above it, up to the highest one that was made."""
-    for one in (folder, *folder.parents):
-        if one.is_relative_to(made):
-            with suppress(OSError):  # something else is in it
-                one.rmdir()
+def remove_created_folders(folder: Path, first_created: Path) -> None:
+    """Remove a folder and its parents up to `first_created`, as long as they are empty."""
+    for created_folder in (folder, *folder.parents):
+        if created_folder.is_relative_to(first_created):
+            with suppress(OSError):  # it is not empty
+                created_folder.rmdir()
 
 
-def make_room(path: Path, overwrite: bool) -> None:
-    """Make the folder of a file that is to be written, before what it holds is computed.
+def prepare_output_file(path: Path, overwrite: bool) -> None:
+    """Create the folder of an output file, before its content is computed.
 
     Raises:
-        Refused: if the file is there and may not be replaced, or something else is in its place.
-        OSError: if nothing can be written into the folder.
+        ConfigError: if the file exists and `overwrite` is False, or a folder has its path.
+        OSError: if the folder can't be written to.
     """
-    demand_file(path)
+    check_is_file(path)
     if path.exists() and not overwrite:
-        raise Refused(f"{path} is there already; give another name, or overwrite=true")
-    make_folder(path.parent)
+        raise ConfigError(f"{path} is there already; give another name, or overwrite=true")
+    create_writable_folder(path.parent)

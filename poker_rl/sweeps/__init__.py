@@ -1,4 +1,4 @@
-"""Many runs: the jobs of a sweep, their summary, and searches for settings.
+"""Sweeps of many runs: their jobs and summary, and studies that search for good settings.
 
 Imports algos, config, games, players, storage and training.
 """

@@ -1,4 +1,4 @@
-"""What a study searches: the values that settings are tried with."""
+"""The search space of a study: the settings to search and the values to try."""
 
 from __future__ import annotations
 
@@ -16,86 +16,81 @@ from optuna.distributions import (
 from optuna.trial import Trial
 
 from poker_rl.config.build import convert_fields
-from poker_rl.config.messages import shown
-from poker_rl.config.settings import Refused
+from poker_rl.config.error_hints import format_value
+from poker_rl.config.validation import ConfigError
 
-Space = dict[str, BaseDistribution]
+SearchSpace = dict[str, BaseDistribution]
 Value = bool | int | float | str | None
 
 
 @dataclass(kw_only=True, frozen=True)
 class Interval:
-    """The values from `low` to `high`, both among them."""
+    """Interval of values from `low` to `high`, both included."""
 
     low: float
     high: float
-    log: bool  # drawn evenly on a logarithmic scale
-
-    def __post_init__(self) -> None:
-        for end in ("low", "high"):
-            if not isfinite(getattr(self, end)):
-                raise Refused(f"{end}: is not finite")
-        if not self.low < self.high:
-            raise Refused(f"low: {self.low:g} is not below high, {self.high:g}")
-        if self.log and not self.low > 0:
-            raise Refused(f"low: {self.low:g} has no logarithm; give one above 0, or log: false")
-
-    def distribution(self, whole: bool) -> BaseDistribution:
-        """The same for Optuna, perhaps of whole numbers only."""
-        if whole:
-            return IntDistribution(int(self.low), int(self.high), log=self.log)
-        return FloatDistribution(self.low, self.high, log=self.log)
+    log: bool  # sample uniformly on a logarithmic scale
 
 
-def space_of(node: object) -> Space:
-    """What YAML says of the values to try, by the setting's dotted key.
+def parse_search_space(config: object) -> SearchSpace:
+    """Return Optuna's distribution for each dotted key of the setting `search_space`.
 
     Raises:
-        Refused: if it names nothing, or not values.
+        ConfigError: if the setting is empty, or a value is neither an interval nor a list.
     """
-    if not isinstance(node, Mapping) or not node:
+    if not isinstance(config, Mapping) or not config:
         example = "{algo.lr.start: {low: 1e-4, high: 1e-2, log: true}}"
-        raise Refused(f"space: names nothing to search; give keys and their values, as {example}")
-    for key in node:
-        within = [other for other in node if str(other).startswith(f"{key}.")]
-        if within:
-            raise Refused(f"space.{key}: holds {within[0]}, which is searched too; give one")
-    return {str(key): _values(one, f"space.{key}") for key, one in node.items()}
+        raise ConfigError(f"search_space: is empty; give keys and their values, as {example}")
+    for key in config:
+        nested = [other for other in config if str(other).startswith(f"{key}.")]
+        if nested:
+            raise ConfigError(
+                f"search_space.{key}: contains {nested[0]}, which is searched too; give one"
+            )
+    return {
+        str(key): _parse_distribution(value, f"search_space.{key}") for key, value in config.items()
+    }
 
 
-def _values(node: object, key: str) -> BaseDistribution:
-    if isinstance(node, Mapping) and node.keys() == {"choices"}:
-        choices = node["choices"]
+def _parse_distribution(config: object, key: str) -> BaseDistribution:
+    if isinstance(config, Mapping) and config.keys() == {"choices"}:
+        choices = config["choices"]
         if not isinstance(choices, list) or not choices:
-            raise Refused(f"{key}.choices: {shown(choices)} is not a list of values")
-        for one in choices:
-            if not isinstance(one, Value):
-                raise Refused(f"{key}.choices: {shown(one)} is no single value; write it as text")
-            if [type(other) for other in choices if other == one].count(type(one)) > 1:
-                raise Refused(f"{key}.choices: {shown(choices)} has one twice")
+            raise ConfigError(f"{key}.choices: {format_value(choices)} is not a list of values")
+        for choice in choices:
+            if not isinstance(choice, Value):
+                raise ConfigError(
+                    f"{key}.choices: {format_value(choice)} is no single value; write it as text"
+                )
+            if [type(other) for other in choices if other == choice].count(type(choice)) > 1:
+                raise ConfigError(f"{key}.choices: {format_value(choices)} has one twice")
         return CategoricalDistribution(choices)
-    if not isinstance(node, Mapping) or "choices" in node:
-        what = "{low: 1e-4, high: 1e-2, log: true} or {choices: [a, b]}"
-        raise Refused(f"{key}: {shown(node)} is neither; allowed: {what}")
+    if not isinstance(config, Mapping) or "choices" in config:
+        allowed = "{low: 1e-4, high: 1e-2, log: true} or {choices: [a, b]}"
+        raise ConfigError(f"{key}: {format_value(config)} is neither; allowed: {allowed}")
+    interval = Interval(**convert_fields(Interval, config, key, {}))
+    if not (isfinite(interval.low) and isfinite(interval.high)):
+        raise ConfigError(f"{key}: low and high must be finite")
     try:
-        interval = Interval(**convert_fields(Interval, node, key, {}))
-    except Refused as error:
-        raise Refused(str(error) if str(error).startswith(key) else f"{key}.{error}") from None
-    return interval.distribution(whole=all(isinstance(node[end], int) for end in ("low", "high")))
+        if all(isinstance(config[bound], int) for bound in ("low", "high")):
+            return IntDistribution(int(interval.low), int(interval.high), log=interval.log)
+        return FloatDistribution(interval.low, interval.high, log=interval.log)
+    except ValueError as error:
+        raise ConfigError(f"{key}: {error}") from None
 
 
-def override(key: str, value: Value) -> str:
-    """A setting as the command line takes it, a number with all its digits."""
+def format_override(key: str, value: Value) -> str:
+    """Return a setting as an override key=value, with all digits of a number."""
     text = str(value)
     if value is None or isinstance(value, bool):
         text = "null" if value is None else text.lower()
     return f"{key}={text}"
 
 
-def drawn(space: Space, trial: Trial) -> dict[str, Value]:
-    """The settings that a trial is given."""
+def suggest_settings(search_space: SearchSpace, trial: Trial) -> dict[str, Value]:
+    """Return the value that Optuna suggests for each key of the search space in a trial."""
     values: dict[str, Value] = {}
-    for key, one in space.items():
+    for key, one in search_space.items():
         if isinstance(one, CategoricalDistribution):
             values[key] = trial.suggest_categorical(key, one.choices)
         elif isinstance(one, IntDistribution):
@@ -105,13 +100,14 @@ def drawn(space: Space, trial: Trial) -> dict[str, Value]:
     return values
 
 
-def samples(space: Space) -> Iterator[dict[str, Any]]:
-    """Settings in which every bound and every choice comes at least once, in few combinations."""
-    ends: dict[str, tuple[Any, ...]] = {}
-    for key, one in space.items():
-        if isinstance(one, CategoricalDistribution):
-            ends[key] = tuple(one.choices)
-        elif isinstance(one, IntDistribution | FloatDistribution):
-            ends[key] = (one.low, one.high)
-    for number in range(max(map(len, ends.values()))):
-        yield {key: values[number % len(values)] for key, values in ends.items()}
+def iterate_extreme_settings(search_space: SearchSpace) -> Iterator[dict[str, Any]]:
+    """Yield the fewest combinations of settings that together have every bound and every choice."""
+    values = [
+        one.choices if isinstance(one, CategoricalDistribution) else (one.low, one.high)  # type: ignore[attr-defined]
+        for one in search_space.values()
+    ]
+    for number in range(max(map(len, values))):
+        yield {
+            key: choices[number % len(choices)]
+            for key, choices in zip(search_space, values, strict=True)
+        }

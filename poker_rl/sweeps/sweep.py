@@ -1,4 +1,4 @@
-"""`poker-rl train -m`: every job of a sweep that is not finished, run by a Hydra launcher."""
+"""`poker-rl train -m`: run all unfinished jobs of a sweep by a Hydra launcher."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from poker_rl.config.compose import compose, place
-from poker_rl.config.files import read_text
-from poker_rl.config.options import option_files
-from poker_rl.config.settings import Refused, about
-from poker_rl.config.sweeps import demand_installed, launch
-from poker_rl.storage.disk import error_line, lacking, remove_made, say, tell
-from poker_rl.storage.folder import PLACE, label_of
-from poker_rl.sweeps.job import digest_of, run_job
-from poker_rl.sweeps.stop_sweep import halt, halted_by, halting
-from poker_rl.sweeps.summary import Summary, count_jobs, create_sweep
-from poker_rl.training.launch_workers import torchrun_count
+from poker_rl.config.compose import compose_config, resolve_run_path
+from poker_rl.config.option_files import list_option_files
+from poker_rl.config.sweep_launcher import check_launcher_installed, launch_jobs
+from poker_rl.config.untrusted_files import read_yaml_text
+from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.storage.disk import (
+    find_first_missing_folder,
+    format_os_error,
+    print_error,
+    print_line,
+    remove_created_folders,
+)
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, create_label
+from poker_rl.sweeps.sweep_job import compute_digest, run_job
+from poker_rl.sweeps.sweep_signals import handle_sweep_signals, read_stop_signal, stop_sweep
+from poker_rl.sweeps.sweep_summary import RUNNING, Summary, create_sweep, format_job_count
+from poker_rl.training.launch_workers import count_torchrun_processes
 
 
 def run_sweep(
@@ -31,98 +37,95 @@ def run_sweep(
     """Run every job of a sweep that is not finished; return the exit code.
 
     Args:
-        overrides: as the user gave them, which name the sweep.
-        jobs: the overrides of each job, the first of which composes.
+        overrides: the user's overrides, which name the sweep.
+        jobs: the overrides of each job; those of the first job have been composed without errors.
         launcher: the overrides of Hydra's launcher.
         option_dirs: the folders of the options.
 
     Raises:
-        Refused: if the sweep can't be started.
+        ConfigError: if the sweep can't be started.
     """
-    if torchrun_count() > 1:
-        raise Refused("-m: torchrun starts the processes of one run; in a sweep give workers=K")
-    demand_installed(launcher, option_dirs)
-    outputs, name, _ = place(compose(jobs[0]))
+    if count_torchrun_processes() > 1:
+        raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")
+    check_launcher_installed(launcher, option_dirs)
+    outputs, name, _ = resolve_run_path(compose_config(jobs[0]))
     if name is not None:
         check_names(jobs)
-    label = label_of([one for one in overrides if one not in launcher], PLACE)
-    # Where an option file was edited, the same words ask for something else.
-    files = [path for folder in option_dirs for path in option_files(folder)]
-    digest = digest_of([jobs, [read_text(path, errors="replace") for path in files]])
+    label = create_label([one for one in overrides if one not in launcher], LOCATION_SETTINGS)
+    # If an option file was edited, the same overrides mean other settings, and thus another sweep.
+    files = [path for folder in option_dirs for path in list_option_files(folder)]
+    digest = compute_digest(
+        [jobs, [read_yaml_text(path, decode_errors="replace") for path in files]]
+    )
     sweep = Path(outputs, "sweeps", f"{label}_{digest}".lstrip("_"))
-    created = lacking(sweep)
-    with about("outputs"):
+    created = find_first_missing_folder(sweep)
+    with error_prefix("outputs"):
         create_sweep(sweep, jobs)
-    summary = Summary(sweep)
-    left = [n for n, job in enumerate(summary.jobs) if job.status != "finished"]
-    finished = len(jobs) - len(left)
-    already = f", of which {finished:,} finished already" if finished else ""
-    say(f"{count_jobs(len(jobs))}{already}\nhow far they are: poker-rl sweep {sweep}")
-    with TemporaryDirectory(prefix="poker-rl-") as scratch:
-        stop_folder = Path(scratch)
+    unfinished = [n for n, job in enumerate(Summary(sweep).jobs) if job.status != "finished"]
+    finished = len(jobs) - len(unfinished)
+    finished_text = f", of which {finished:,} finished already" if finished else ""
+    print_line(f"{format_job_count(len(jobs))}{finished_text}\nprogress: poker-rl sweep {sweep}")
+    with TemporaryDirectory(prefix="poker-rl-") as temporary_folder:
+        stop_folder = Path(temporary_folder)
         task = partial(run_job, Path.cwd(), sweep, stop_folder, option_dirs)
-        with halting(stop_folder):
+        with handle_sweep_signals(stop_folder):
             try:
-                if left:
-                    launch(left, task, launcher, sweep)
+                if unfinished:
+                    launch_jobs(unfinished, task, launcher, sweep)
             except (KeyboardInterrupt, BrokenPipeError):
-                halt(stop_folder, signal.SIGINT)
+                stop_sweep(stop_folder, signal.SIGINT)
             except OSError as error:
-                tell(error_line(error))
-            except Exception as error:  # a process that was lost, a queue that takes no jobs
-                if halted_by(stop_folder) is None:
-                    what = str(error).strip().partition("\n")[0]
-                    tell(f"hydra/launcher: has ended: {type(error).__name__}: {what}")
-        stopped_by = halted_by(stop_folder)
-    return report(sweep, stopped_by, created)
+                print_error(format_os_error(error))
+            except Exception as error:  # such as a killed process, or a queue that accepts no jobs
+                if read_stop_signal(stop_folder) is None:
+                    reason = str(error).strip().partition("\n")[0]
+                    print_error(f"hydra/launcher: failed: {type(error).__name__}: {reason}")
+        stopped_by = read_stop_signal(stop_folder)
+    return report_results(sweep, stopped_by, created)
 
 
 def check_names(jobs: Sequence[list[str]]) -> None:
-    """Check that no two jobs have the same run folder.
-
-    Raises:
-        Refused: naming the folder.
-    """
-    seen: set[Path] = set()
+    """Check that no two jobs have the same run folder, or raise a ConfigError naming the folder."""
+    folders: set[Path] = set()
     for job in jobs:
         try:
-            _, name, folder = place(compose(job))
-        except Refused:  # reported when its turn comes
+            _, name, folder = resolve_run_path(compose_config(job))
+        except ConfigError:  # the job itself will report it
             continue
         if name is None:
             continue
-        if folder in seen:
-            hint = f"tell them apart by what differs, as 'name={name}_${{seed}}' does"
-            raise Refused(f"name: several jobs would be {folder}; {hint}")
-        seen.add(folder)
+        if folder in folders:
+            hint = f"name them by a setting that differs, as in 'name={name}_${{seed}}'"
+            raise ConfigError(f"name: several jobs would be {folder}; {hint}")
+        folders.add(folder)
 
 
-def report(sweep: Path, stopped_by: int | None, created: Path | None) -> int:
-    """Print how the jobs ended and write the summary; return the exit code.
+def report_results(sweep: Path, stopped_by: int | None, created: Path | None) -> int:
+    """Print the outcomes of the jobs and write the summary; return the exit code.
 
-    A new sweep in which no run could start leaves nothing behind.
+    A new sweep that started no run is removed.
 
     Args:
         stopped_by: the number of the signal that stopped the sweep.
-        created: the highest folder that was created for the sweep; None if it existed before.
+        created: the topmost folder that was created for the sweep; None if all existed before.
     """
     summary = Summary(sweep)
     if summary.has_runs:
-        say(f"\n{summary.table()}\n")
+        print_line(f"\n{summary.format_table()}\n")
     codes = []
     for overrides, job in zip(summary.overrides, summary.jobs, strict=True):
         code = job.exit_code
-        if not code and job.status in ("not run", "running or killed"):
+        if not code and job.status in ("not run", RUNNING):
             code = 1 if stopped_by is None else 128 + stopped_by
         codes.append(code)
         if code:
-            what = f"{job.status}: {job.message}" if job.message else job.status
-            tell(f"{' '.join(overrides)}: {what}")
+            text = f"{job.status}: {job.message}" if job.message else job.status
+            print_error(f"{' '.join(overrides)}: {text}")
     is_refused = all(job.status == "refused" for job in summary.jobs)
     if summary.has_runs or (is_refused and created is None):
         summary.write_csv()
     elif is_refused and created is not None:
-        shutil.rmtree(sweep, ignore_errors=True)  # another process may use it too
-        remove_made(sweep.parent, created)
-    # The most severe: a signal, then a failure of the machine or a bug, then a refusal.
+        shutil.rmtree(sweep, ignore_errors=True)  # another process may be using it
+        remove_created_folders(sweep.parent, created)
+    # The most severe code is that of a signal, then of a failure or a bug, then of bad input.
     return max(codes, key=lambda code: (code > 2, code == 1, code))

@@ -1,8 +1,8 @@
-"""What `poker-rl tune` does once settings are read: trials of a study until there are enough.
+"""`poker-rl tune`: run trials of a study, a search for good settings, until enough have ended.
 
 outputs/tune/<name>/
-    tune.yaml                     what is searched: a study that goes on is asked for the same
-    study.db                      Optuna's study, shared by all processes that take trials of it
+    tune.yaml                     search space and metric; they must not change in a resumed study
+    study.db                      Optuna's study, shared by all processes that run its trials
     <game>/<algo>/trial-N_seed-S  the run folders
     history.png, importances.png, slices.png
 """
@@ -14,9 +14,9 @@ import shutil
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import optuna
 import torch
@@ -24,251 +24,247 @@ import yaml  # type: ignore[import-untyped]
 from optuna.exceptions import ExperimentalWarning, OptunaError, StorageInternalError
 from optuna.storages import fail_stale_trials
 
-from poker_rl.algos.load import build_algorithm
-from poker_rl.config.build import build_as, convert_fields
-from poker_rl.config.horizons import resolved
-from poker_rl.config.messages import shown
-from poker_rl.config.options import demand_once, key_of, of_the_user, option, plain, read
-from poker_rl.config.root import Root
-from poker_rl.config.settings import Count, Natural, Probability, Range, Refused, Seed, about
-from poker_rl.games.game import Game
-from poker_rl.storage.checkpoint import MISFITS
-from poker_rl.storage.disk import (
-    alone,
-    demand_own,
-    lacking,
-    make_folder,
-    names_in,
-    remove_made,
-    say,
+from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.compose import compose_config, initialize_hydra
+from poker_rl.config.error_hints import format_value
+from poker_rl.config.option_files import (
+    check_keys_given_once,
+    list_user_option_dirs,
+    load_option,
+    parse_override_key,
+    read_plain_yaml,
+    to_plain_dict,
 )
-from poker_rl.storage.folder import PLACE, write_text
-from poker_rl.sweeps.search_space import Space, override, samples, space_of
-from poker_rl.sweeps.study import check_study, draw, open_study, pruner_of, search
-from poker_rl.sweeps.trials import DATABASE, Trials, database
-from poker_rl.training.launch_workers import torchrun_count
-from poker_rl.training.run_config import first_difference
-from poker_rl.training.train import root_settings
+from poker_rl.config.root_config import RootConfig
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.games.game import Game
+from poker_rl.storage.checkpoint import LOAD_STATE_ERRORS
+from poker_rl.storage.disk import (
+    check_no_special_files,
+    create_writable_folder,
+    exclusive_lock,
+    find_first_missing_folder,
+    list_complete_names,
+    print_line,
+    remove_created_folders,
+)
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
+from poker_rl.sweeps.optuna_study import check_study, open_study, run_trials, save_figures
+from poker_rl.sweeps.search_space import (
+    SearchSpace,
+    format_override,
+    iterate_extreme_settings,
+    parse_search_space,
+)
+from poker_rl.sweeps.study_trials import DATABASE, Trials, name_database_in_errors
+from poker_rl.sweeps.tune_config import TuneConfig
+from poker_rl.training.launch_workers import count_torchrun_processes
+from poker_rl.training.run_config import find_difference
+from poker_rl.training.train import build_root_config
 
-PLAN = "tune.yaml"
-DECIDING = ("train", "seeds", "metric", "direction")  # beside the space: what a study is
-OURS = {"seed", *PLACE}  # settings of a run that a study gives itself
-ALIKE = {"budget", "budget_unit", "evaluate_every"}  # and of those that trials are compared by
-
-
-@dataclass(kw_only=True, frozen=True)
-class Tune:
-    """The settings of `poker-rl tune`, the space aside."""
-
-    tune: str | None
-    train: list[str]
-    seeds: list[Seed]
-    metric: str
-    direction: Literal["minimize", "maximize"]
-    trials: Count
-    startup: Natural
-    pruner: Literal["median", "hyperband", "none"]
-    warmup: Probability
-    heartbeat: Annotated[int, Range(1, 3600)]
-    out: str | None
-
-    def __post_init__(self) -> None:
-        if not self.seeds:
-            raise Refused("seeds: names none; give at least one, as [0]")
-        if len(set(self.seeds)) < len(self.seeds):
-            raise Refused(f"seeds: {self.seeds} has one twice, whose runs would be the same")
+PLAN_FILE = "tune.yaml"
+PLAN_KEYS = ("train_overrides", "seeds", "metric", "direction")  # kept in tune.yaml, never changed
+STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of a run that the study chooses
+SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # must be equal in all trials
 
 
-def tune(given: Mapping[str, Any], named: Collection[str], conf: Sequence[Path]) -> int:
-    """Search until the study has all its trials, and tell the best; the exit code.
+def tune(
+    settings: Mapping[str, Any], given_keys: Collection[str], option_dirs: Sequence[Path]
+) -> int:
+    """Run trials until enough have ended, print the best one and return the exit code.
 
     Args:
-        given: the settings, those of `conf/tune.yaml` and what the user gave.
-        named: the keys that the user gave.
-        conf: the folders of the options.
+        settings: settings of `conf/tune.yaml`, changed by those on the command line.
+        given_keys: keys of the settings on the command line.
+        option_dirs: the folders of the options.
 
     Raises:
-        Refused: if anything can't be accepted; of a study that was begun here and that no other
-            process has joined, nothing is left behind.
+        ConfigError: if a setting is not allowed; a new study is then removed.
         OSError: if the machine fails.
     """
-    if torchrun_count() > 1:
-        raise Refused("tune: torchrun starts the processes of one run; start tune twice instead")
-    for key in named:
-        whole, dot, _ = key.partition(".")
+    if count_torchrun_processes() > 1:
+        raise ConfigError(
+            "tune: torchrun starts the processes of one run; start tune twice instead"
+        )
+    for key in given_keys:
+        parent, dot, _ = key.partition(".")
         if dot:
-            raise Refused(f"{key}: can't be given by itself; allowed: all of {whole}, {whole}=…")
-    settings = dict(given)
-    if settings["tune"] is not None:
-        with about("tune"):
-            own = option("tune", str(settings["tune"]), conf)
-        settings |= {key: value for key, value in own.items() if key not in named}
-    node = settings.pop("space")
-    asked = Tune(**convert_fields(Tune, settings, "", {}))
-    folder = folder_of(asked)
-    space = space_of(node)
-    root = demand_trainable(asked.train, space, conf)
-    plan = {"space": node} | {key: getattr(asked, key) for key in DECIDING}
-    new = lacking(folder)
-    begun = begin(folder, plan)
-    pruner = pruner_of(
-        asked.pruner,
-        startup=asked.startup,
-        warmup=round(asked.warmup * root.budget),
-        every=root.evaluate_every,
-        steps=root.budget * len(asked.seeds),
-    )
-    with warnings.catch_warnings(), database(folder):
-        warnings.simplefilter("ignore", ExperimentalWarning)  # heartbeats and figures of Optuna's
-        trials = Trials(folder, asked.train, space, asked.seeds, asked.metric, root, conf)
-        with reading(folder):
-            study, storage = open_study(
-                folder, asked.direction, asked.startup, pruner, asked.heartbeat
+            raise ConfigError(
+                f"{key}: can't be given by itself; allowed: all of {parent}, {parent}=…"
             )
-            check_study(study, trials, asked.direction)
+    settings = dict(settings)
+    if settings["tune"] is not None:
+        with error_prefix("tune"):
+            option = load_option("tune", str(settings["tune"]), option_dirs)
+        settings |= {key: value for key, value in option.items() if key not in given_keys}
+    search_space_config = settings.pop("search_space")
+    config = TuneConfig(**convert_fields(TuneConfig, settings, "", {}))
+    folder = resolve_study_folder(config)
+    search_space = parse_search_space(search_space_config)
+    root = check_trainable(config.train_overrides, search_space, option_dirs)
+    plan = {"search_space": search_space_config}
+    plan |= {key: getattr(config, key) for key in PLAN_KEYS}
+    first_created = find_first_missing_folder(folder)
+    is_new = create_study_folder(folder, plan)
+    with warnings.catch_warnings(), name_database_in_errors(folder):
+        warnings.simplefilter("ignore", ExperimentalWarning)  # Optuna's heartbeats and figures
+        trials = Trials(folder, config, search_space, root, option_dirs)
+        with database_errors_as_config_errors(folder):
+            study, storage = open_study(trials)
+            check_study(study, trials)
             fail_stale_trials(study)
         try:
-            code = search(study, trials, asked.trials, asked.heartbeat, storage)
-        except Refused:
-            if begun:
-                take_back(study, trials, new)
+            code = run_trials(study, trials, storage)
+        except ConfigError:
+            if is_new:
+                remove_new_study(study, trials, first_created)
             raise
-        conclude(study, asked, folder, conf)
-        draw(study, folder, asked.metric)
+        print_best(study, trials)
+        save_figures(study, trials)
     return code
 
 
 @contextmanager
-def reading(folder: Path) -> Iterator[None]:
-    """Turn errors of a damaged database in this context into one-line refusals.
-
-    Raises:
-        Refused: in its place.
-    """
+def database_errors_as_config_errors(folder: Path) -> Iterator[None]:
+    """Convert the errors of a damaged database to a ConfigError of one line."""
     try:
         yield
-    except (*MISFITS, AssertionError, OptunaError) as error:
+    except (*LOAD_STATE_ERRORS, AssertionError, OptunaError) as error:
         if isinstance(error, StorageInternalError):
-            raise  # the database itself, which `database` tells
-        why = str(error).partition("\n")[0] or type(error).__name__
-        raise Refused(f"{folder / DATABASE} is damaged or no study of poker-rl: {why}") from error
+            raise  # reading or writing failed, which `name_database_in_errors` handles
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise ConfigError(
+            f"{folder / DATABASE} is damaged or no study of poker-rl: {reason}"
+        ) from error
 
 
-def folder_of(asked: Tune) -> Path:
-    """Where the study is kept.
+def resolve_study_folder(config: TuneConfig) -> Path:
+    """Return the folder of the study.
 
     Raises:
-        Refused: if that can't be said, or Optuna could not address a file there.
+        ConfigError: if the settings name none, or Optuna could not open a database there.
     """
-    if asked.out is None and asked.tune is None:
-        raise Refused("tune: missing; give tune=NAME, or out=FOLDER space={…} train=[…]")
-    folder = Path("outputs", "tune", str(asked.tune)) if asked.out is None else Path(asked.out)
+    if config.out is None and config.tune is None:
+        raise ConfigError(
+            "tune: missing; give tune=NAME, or out=FOLDER search_space={…} train_overrides=[…]"
+        )
+    folder = Path("outputs", "tune", str(config.tune)) if config.out is None else Path(config.out)
     if set("?{}") & set(str(folder.resolve())):
-        raise Refused(f"out: {folder} can't hold a study; give a folder without ? {{ and }}")
+        raise ConfigError(f"out: {folder} can't hold a study; give a folder without ? {{ and }}")
     return folder
 
 
-def begin(folder: Path, plan: Mapping[str, Any]) -> bool:
-    """Make the study's folder, or find the same study in it; whether it was begun here.
+def create_study_folder(folder: Path, plan: Mapping[str, Any]) -> bool:
+    """Create the study's folder, or check that it holds the same study; return whether it is new.
 
     Raises:
-        Refused: if it holds another study, or something else.
+        ConfigError: if the folder contains another study, or something else.
         OSError: if nothing can be written there.
     """
-    with about("out"):
-        make_folder(folder)
-        with alone(folder):  # another process may begin the same study at this moment
-            demand_own(folder)
-            if (folder / PLAN).exists():
-                before = read(folder / PLAN)
-                if differs := first_difference(plan, before):
-                    space = before.get("space")
-                    known = shown(list(space) if isinstance(space, Mapping) else space)
-                    raise Refused(
-                        f"{folder} holds a study with another {differs} (its space: {known});"
+    with error_prefix("out"):
+        create_writable_folder(folder)
+        with exclusive_lock(folder):  # another process may create the same study at this moment
+            check_no_special_files(folder)
+            if (folder / PLAN_FILE).exists():
+                old_plan = read_plain_yaml(folder / PLAN_FILE)
+                if key := find_difference(plan, old_plan):
+                    space = old_plan.get("search_space")
+                    known = format_value(list(space) if isinstance(space, Mapping) else space)
+                    raise ConfigError(
+                        f"{folder} holds a study with another {key} (its search space: {known});"
                         " give a new folder, out=FOLDER"
                     )
                 return False
-            if names_in(folder):
-                raise Refused(f"{folder} is no study's folder, there is no {PLAN}; give a new one")
+            if list_complete_names(folder):
+                raise ConfigError(
+                    f"{folder} is no study's folder, there is no {PLAN_FILE}; give a new one"
+                )
             text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
-            write_text(folder / PLAN, text)
+            write_text_atomically(folder / PLAN_FILE, text)
             return True
 
 
-def take_back(study: optuna.Study, trials: Trials, new: Path | None) -> None:
-    """Remove a study that was begun here, if nothing is in it but the trial that was refused.
+def remove_new_study(study: optuna.Study, trials: Trials, first_created: Path | None) -> None:
+    """Remove a new study if it contains only this process's trial, whose settings are not allowed.
 
     Args:
-        new: the highest of its folders that was not there before; None if all were.
+        first_created: the topmost folder that was created for it; None if all existed before.
     """
     folder = trials.folder
-    with alone(folder):
+    with exclusive_lock(folder):
         numbers = {trial.number for trial in study.get_trials(deepcopy=False)}
-        own = set(folder.glob(f"*/*/trial-{trials.number}_seed-*"))
-        if numbers - {trials.number} or set(folder.glob("*/*/*")) - own:
-            return  # another process has joined in
-        for run in own:
+        own_runs = set(folder.glob(f"*/*/trial-{trials.number}_seed-*"))
+        if numbers - {trials.number} or set(folder.glob("*/*/*")) - own_runs:
+            return  # another process runs trials of the study
+        for run in own_runs:
             shutil.rmtree(run)
         (folder / DATABASE).unlink()
-        (folder / PLAN).unlink()
-        for one in (*folder.glob("*/*"), *folder.glob("*")):
-            with suppress(OSError):  # something else is in it
-                one.rmdir()
-        if new is not None:
-            remove_made(folder, new)
+        (folder / PLAN_FILE).unlink()
+        for path in (*folder.glob("*/*"), *folder.glob("*")):
+            with suppress(OSError):  # not empty
+                path.rmdir()
+        if first_created is not None:
+            remove_created_folders(folder, first_created)
 
 
-def demand_trainable(train: Sequence[str], space: Space, conf: Sequence[Path]) -> Root:
-    """Build what the space leads to, each bound and each choice once; the root settings.
+def check_trainable(
+    train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
+) -> RootConfig:
+    """Check all keys by building the algorithm with each bound and choice; return root settings.
 
     Raises:
-        Refused: if a key or a value is not accepted.
+        ConfigError: if a key or a value is not allowed.
     """
-    from poker_rl.config.compose import compose, opened  # late: they import hydra
-
-    with about("train"):
-        demand_once(train)
-    for word in (*train, *space):
-        if (key := key_of(word)) in OURS:
-            raise Refused(f"{key}: a study sets it itself; leave it out of train and space")
-    for key in space:
-        if key in ALIKE:
-            raise Refused(f"{key}: has to be the same in all trials; give it in train")
-    first: Root | None = None
-    with opened(conf):
-        for values in samples(space):
-            words = [override(key, value) for key, value in values.items()]
-            settings = plain(compose([*train, *words]).settings)
-            root = root_settings(settings)
-            game: Game = build_as(Game, settings["game"], "game")
-            build_algorithm(resolved(settings | asdict(root)), game, torch.device("cpu"), root.seed)
+    with error_prefix("train_overrides"):
+        check_keys_given_once(train_overrides)
+    for word in (*train_overrides, *search_space):
+        if (key := parse_override_key(word)) in STUDY_SETTINGS:
+            raise ConfigError(
+                f"{key}: the study sets it; leave it out of train_overrides and search_space"
+            )
+    hint = "must be the same in all trials; give it in train_overrides"
+    for key in search_space:
+        if key in SHARED_SETTINGS:
+            raise ConfigError(f"{key}: {hint}")
+    first: RootConfig | None = None
+    with initialize_hydra(option_dirs):
+        for values in iterate_extreme_settings(search_space):
+            words = [format_override(key, value) for key, value in values.items()]
+            settings = to_plain_dict(compose_config([*train_overrides, *words]).config)
+            root = build_root_config(settings)
+            game: Game = build_instance_of(Game, settings["game"], "game")
+            build_algorithm(
+                resolve_horizons(settings | asdict(root)), game, torch.device("cpu"), root.seed
+            )
             first = first or root
-            for key in sorted(ALIKE):
+            for key in sorted(SHARED_SETTINGS):
                 if (one := getattr(first, key)) != (other := getattr(root, key)):
-                    same = "has to be the same in all trials; give it in train"
-                    raise Refused(f"{key}: {one} in some trials and {other} in others: it {same}")
+                    raise ConfigError(f"{key}: {one} in some trials and {other} in others: {hint}")
     return root
 
 
-def conclude(study: optuna.Study, asked: Tune, folder: Path, conf: Sequence[Path]) -> None:
-    """Tell what has come of the study, and the command that trains with the best settings."""
+def print_best(study: optuna.Study, trials: Trials) -> None:
+    """Print the best trial and the command that trains with its settings."""
+    config = trials.config
     states = [trial.state.name.lower() for trial in study.get_trials(deepcopy=False)]
-    counts = [
-        f"{states.count(state)} {word}"
-        for state, word in (("complete", "to the end"), ("pruned", "ended early"))
-    ]
-    say(f"\nstudy {folder}: {', '.join(counts)}")
+    counts = f"{states.count('complete')} completed, {states.count('pruned')} ended early"
+    print_line(f"\nstudy {trials.folder}: {counts}")
     if "complete" not in states:
         return
     best = study.best_trial
-    seeds = ",".join(map(str, asked.seeds))
-    whose = f"the mean of seeds {seeds}" if len(asked.seeds) > 1 else f"seed {seeds}"
-    runs = [best.user_attrs[f"run of seed {seed}"] for seed in asked.seeds]
-    say(f"best: trial {best.number}, {asked.metric} {best.value:.4g}, {whose}: {', '.join(runs)}")
-    words = [override(key, value) for key, value in best.params.items()]
-    flags = [f"--config-dir={one}" for one in of_the_user(conf)]
-    sweep = ["-m"] if len(asked.seeds) > 1 else []
-    # Of what is searched `train` may name a value too, which a trial does not take.
-    fixed = [one for one in asked.train if one.partition("=")[0].lstrip("+") not in best.params]
-    say(shlex.join(["poker-rl", "train", *sweep, *fixed, *words, f"seed={seeds}", *flags]))
+    seeds = ",".join(map(str, config.seeds))
+    seeds_text = f"the mean of seeds {seeds}" if len(config.seeds) > 1 else f"seed {seeds}"
+    runs = ", ".join(best.user_attrs[f"run of seed {seed}"] for seed in config.seeds)
+    print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
+    words = [format_override(key, value) for key, value in best.params.items()]
+    flags = [f"--config-dir={one}" for one in list_user_option_dirs(trials.option_dirs)]
+    sweep = ["-m"] if len(config.seeds) > 1 else []
+    # A searched key may be in train_overrides too; the best value replaces that one.
+    fixed = [
+        one
+        for one in config.train_overrides
+        if one.partition("=")[0].lstrip("+") not in best.params
+    ]
+    print_line(shlex.join(["poker-rl", "train", *sweep, *fixed, *words, f"seed={seeds}", *flags]))

@@ -1,4 +1,5 @@
-"""Training one run: building it, the loop, its record, checkpoints, processes and signals.
+"""Training of one run: build its parts, train, log, save checkpoints and handle signals.
 
-Imports algos, config, evaluation, games, learning, players and storage.
+A row is a line of metrics.jsonl. The headline player of a run is the one whose measurements come
+first in a row. Imports algos, config, evaluation, games, learning, players and storage.
 """

@@ -1,4 +1,4 @@
-"""The processes of a run: started by torchrun, or by rank 0 itself on this machine."""
+"""Start and connect the processes of a run, which torchrun or rank 0 starts."""
 
 from __future__ import annotations
 
@@ -19,33 +19,38 @@ from torch import distributed as dist
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]  # its __all__ lacks them
 from torch.distributed.rendezvous import rendezvous
 
-from poker_rl.config.settings import Refused
-from poker_rl.learning.nearby import Nearby
-from poker_rl.learning.processes import LOST, Lost, reaching_others, sharing
-from poker_rl.storage.disk import at
-from poker_rl.training.cores import count_cores
-from poker_rl.training.outcome import Outcome
+from poker_rl.config.threads import count_cores
+from poker_rl.config.validation import ConfigError
+from poker_rl.learning.distributed.collectives import (
+    PROCESS_LOST_MESSAGE,
+    ProcessLostError,
+    convert_connection_errors,
+    use_shm_all_reduce,
+)
+from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
+from poker_rl.storage.disk import naming_path
+from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.worker_pool import describe_exit, exit_with_parent
 
-# Workers wait while rank 0 evaluates, however long that takes. The end of a process is noticed by
-# its closed connections, not by this time limit.
+# Workers wait while rank 0 evaluates, which may take hours. A killed process is detected by its
+# closed connections, not by this time limit.
 COLLECTIVE_TIMEOUT = timedelta(days=7)
-GRACE_S = 15.0  # in which rank 0 may notice for itself that a worker has ended
+GRACE_S = 15.0  # for rank 0 to detect by itself that a worker has ended
 
-RunWorker = Callable[[], Outcome]
-"""What a process other than rank 0 does: train, by the environment that torchrun sets."""
+RunWorker = Callable[[], RunOutcome]
+"""Function of a process other than rank 0: train, with the environment that torchrun sets."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """Which process of a run this one is.
+    """Rank of this process among the processes of a run.
 
     Attributes:
-        count: processes of the run.
-        rank: index of this one.
-        local_count: processes of the run on this machine.
-        local_rank: index of this one among those.
-        is_started: whether all processes were started already, by torchrun or by rank 0.
+        count: number of processes of the run.
+        rank: index of this process.
+        local_count: number of processes on this machine.
+        local_rank: index of this process on its machine.
+        is_started: whether torchrun or rank 0 has already started all processes.
     """
 
     count: int
@@ -55,34 +60,36 @@ class Worker:
     is_started: bool = False
 
 
-ALONE = Worker(1)
+SINGLE_PROCESS = Worker(1)
 
 
-def this_worker(count: int) -> Worker:
-    """Return which process this one is in a run with so many.
+def identify_worker(count: int) -> Worker:
+    """Return the rank of this process in a run with `count` processes.
 
     Raises:
-        Refused: if torchrun started another number of processes.
+        ConfigError: if torchrun started another number of processes.
     """
-    started = torchrun_count()
+    started = count_torchrun_processes()
     if started == 1:
         return Worker(count, local_count=count)
     if started != count:
-        raise Refused(f"workers: {count}, but torchrun has started {started} processes")
-    rank = _from_environment("RANK", 0)
-    local_count = _from_environment("LOCAL_WORLD_SIZE", started)
-    return Worker(count, rank, local_count, _from_environment("LOCAL_RANK", rank), True)
+        raise ConfigError(f"workers: {count}, but torchrun has started {started} processes")
+    rank = _read_environment("RANK", 0)
+    local_count = _read_environment("LOCAL_WORLD_SIZE", started)
+    return Worker(count, rank, local_count, _read_environment("LOCAL_RANK", rank), True)
 
 
-def torchrun_count() -> int:
-    """Return how many processes torchrun has started for this run; 1 without torchrun."""
-    return _from_environment("WORLD_SIZE", 1)
+def count_torchrun_processes() -> int:
+    """Return the number of processes that torchrun has started for this run; 1 without it."""
+    return _read_environment("WORLD_SIZE", 1)
 
 
-def _from_environment(name: str, default: int) -> int:
+def _read_environment(name: str, default: int) -> int:
     value = os.environ.get(name, str(default))
     if not value.isdecimal():
-        raise Refused(f"{name}: {value} is no whole number, as torchrun sets in the environment")
+        raise ConfigError(
+            f"{name}: {value} is no whole number; torchrun sets this environment variable"
+        )
     return int(value)
 
 
@@ -91,16 +98,16 @@ def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Ite
     """Connect the processes of a run for the duration of this context.
 
     Args:
-        device: that the networks are on.
-        run: called in each other process, if they are not started yet.
+        device: the device of the networks.
+        run: function that the other processes run; they are started here unless torchrun did so.
 
     Raises:
-        Refused, OSError: what ended another process.
+        ConfigError, OSError: the error that ended another process.
     """
     if worker.count == 1:
         yield
     elif worker.is_started:
-        with process_group(worker, device, torchrun_store()):
+        with process_group(worker, device, open_torchrun_store()):
             yield
     else:
         children = ChildWorkers(worker.count, run)
@@ -109,10 +116,10 @@ def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Ite
             store = children.wait_until_ready()
             with (
                 process_group(worker, device, store),
-                sharing(children.nearby, 0, children.check),
+                use_shm_all_reduce(children.shm_all_reduce, 0, children.check),
             ):
                 yield
-        except Lost:
+        except ProcessLostError:
             children.raise_cause()
             raise
         finally:
@@ -121,9 +128,9 @@ def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Ite
 
 @contextmanager
 def process_group(worker: Worker, device: torch.device, store: Store) -> Iterator[None]:
-    """Initialise `torch.distributed` for the duration of this context."""
+    """Initialize `torch.distributed` for the duration of this context."""
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    with reaching_others():
+    with convert_connection_errors():
         dist.init_process_group(
             backend,
             store=store,
@@ -137,41 +144,41 @@ def process_group(worker: Worker, device: torch.device, store: Store) -> Iterato
         dist.destroy_process_group()
 
 
-def torchrun_store() -> Store:
-    """Return the store at which torchrun's environment says that the processes meet.
+def open_torchrun_store() -> Store:
+    """Connect to the key-value store whose address torchrun has put into the environment.
 
     Raises:
-        Refused: if it can't be reached.
+        ConfigError: if it can't be reached.
     """
     address = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
     try:
         store, rank, _ = next(rendezvous("env://", timeout=timedelta(minutes=5)))
     except (RuntimeError, ValueError) as error:
-        why = "it is in use" if "EADDRINUSE" in str(error) else "no process can be reached there"
-        raise Refused(f"MASTER_ADDR, MASTER_PORT: {address}: {why}") from error
+        reason = "it is in use" if "EADDRINUSE" in str(error) else "no process can be reached there"
+        raise ConfigError(f"MASTER_ADDR, MASTER_PORT: {address}: {reason}") from error
     store.set(f"here/{rank}", "")
-    whole: Store = store
-    return whole
+    connected: Store = store
+    return connected
 
 
 class ChildWorkers:
-    """The other processes of a run, started by rank 0 on its machine; they end with it."""
+    """Processes with ranks above 0, which rank 0 starts on its machine; they end when it ends."""
 
     def __init__(self, count: int, run: RunWorker) -> None:
         self.store = TCPStore("127.0.0.1", 0, count, True, wait_for_workers=False)
         context = multiprocessing.get_context("spawn")
         has_core_each = count * torch.get_num_threads() <= count_cores()
-        with at("/dev/shm"):  # a semaphore that can't be made there names no path
-            self.nearby = Nearby(count, has_core_each, context)
+        with naming_path("/dev/shm"):  # an error of a semaphore contains no path
+            self.shm_all_reduce = ShmAllReduce(count, has_core_each, context)
         self.processes: dict[int, tuple[SpawnProcess, Connection]] = {}
         self._ended = threading.Event()
         for rank in range(1, count):
-            numbers = {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
-            numbers |= {"RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": self.store.port}
-            environment = {name: str(value) for name, value in numbers.items()}
-            environment |= {"MASTER_ADDR": "127.0.0.1"}
+            variables = {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
+            variables |= {"RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": self.store.port}
+            environment = {name: str(value) for name, value in variables.items()}
+            environment["MASTER_ADDR"] = "127.0.0.1"
             receiver, sender = context.Pipe(duplex=False)
-            arguments = [sender, run, environment, self.nearby, rank]
+            arguments = [sender, run, environment, self.shm_all_reduce, rank]
             process = context.Process(target=_run_child, args=arguments, daemon=True)
             # Blocked signals are inherited; `_run_child` unblocks SIGINT.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -179,40 +186,36 @@ class ChildWorkers:
                 process.start()
             finally:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-            sender.close()  # so that only the process itself holds it open
+            sender.close()  # only the child may hold it open, so that its end is noticed
             self.processes[rank] = process, receiver
 
     def wait_until_ready(self) -> Store:
-        """Return the store at which the processes meet, once all are there.
+        """Wait until all processes have connected to the store, and return the store.
 
         Raises:
-            Refused, OSError: what ended one of them before.
+            ConfigError, OSError: the error that ended one of them before it connected.
         """
         while not all(self.store.check([f"here/{rank}"]) for rank in self.processes):
             for process, receiver in self.processes.values():
                 if receiver.poll():
-                    raise _cause(process, receiver)
+                    raise _read_error(process, receiver)
             time.sleep(0.02)
         return self.store
 
     def check(self) -> None:
-        """Check that all processes are alive.
-
-        Raises:
-            Lost: if one is not.
-        """
+        """Check that all processes are alive, or raise a ProcessLostError."""
         if not all(process.is_alive() for process, _ in self.processes.values()):
-            raise Lost(LOST)
+            raise ProcessLostError(PROCESS_LOST_MESSAGE)
 
     def watch(self) -> None:
-        """End this process too when a worker is killed, in case it does not notice itself."""
+        """Exit when a worker is killed, in case the training does not detect it."""
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
         running = [process for process, _ in self.processes.values()]
         while running:
             wait([process.sentinel for process in running])
-            # Read once: a process closes its sentinel a little before it has an exit code.
+            # Each exit code is read once, because it is set shortly after the sentinel closes.
             codes = [process.exitcode for process in running]
             killed = [code for code in codes if code is not None and code < 0]
             if killed and not self._ended.wait(GRACE_S):
@@ -222,44 +225,49 @@ class ChildWorkers:
             running = [one for one, code in zip(running, codes, strict=True) if code is None]
 
     def raise_cause(self) -> None:
-        """Raise why another process has ended, after this one has noticed that.
+        """Raise the error that ended another process, if it sent one.
 
         Raises:
-            Refused, OSError: what ended it.
+            ConfigError, OSError: that error.
         """
         self._ended.set()
         wait([receiver for _, receiver in self.processes.values()], GRACE_S)
-        causes = [_cause(*one) for one in self.processes.values() if one[1].poll()]
-        for error in sorted(causes, key=lambda one: isinstance(one, Lost)):
+        causes = [_read_error(*one) for one in self.processes.values() if one[1].poll()]
+        for error in sorted(causes, key=lambda one: isinstance(one, ProcessLostError)):
             raise error from None
 
     def kill(self) -> None:
-        """Kill every process: each has saved its part, or nobody waits for it."""
+        """Kill these processes; each has saved its part of a checkpoint, or the run has failed."""
         self._ended.set()
         for process, _ in self.processes.values():
             process.kill()
             process.join()
 
 
-def _cause(process: SpawnProcess, receiver: Connection) -> Exception:
-    """Return what ended a process that this one needs."""
+def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
+    """Return the error that ended a process."""
     try:
-        outcome: Outcome = receiver.recv()
+        outcome: RunOutcome = receiver.recv()
     except (EOFError, ConnectionError):
         process.join()
         return ChildProcessError(describe_exit(process.exitcode or 0))
     if outcome.exit_code == 2:
-        return Refused(outcome.message)
-    return Lost(LOST) if outcome.message == LOST else ChildProcessError(outcome.message)
+        return ConfigError(outcome.message)
+    is_lost = outcome.message == PROCESS_LOST_MESSAGE  # it reports the end of yet another process
+    return (ProcessLostError if is_lost else ChildProcessError)(outcome.message)
 
 
 def _run_child(
-    sender: Connection, run: RunWorker, environment: Mapping[str, str], nearby: Nearby, rank: int
+    sender: Connection,
+    run: RunWorker,
+    environment: Mapping[str, str],
+    shm_all_reduce: ShmAllReduce,
+    rank: int,
 ) -> None:
-    """Run as one of the other processes. Ctrl-C reaches it too, and counts once it trains."""
+    """Run a process with a rank above 0; Ctrl-C is ignored until the training handles it."""
     threading.Thread(target=exit_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     os.environ.update(environment)
-    with sharing(nearby, rank, lambda: None):  # rank 0 kills this process when it ends
+    with use_shm_all_reduce(shm_all_reduce, rank, lambda: None):  # rank 0 checks the processes
         sender.send(run())

@@ -1,4 +1,4 @@
-"""The players that a run meets, and their copies in its folder."""
+"""Opponents of a run in training and evaluation; their files are copied into the run folder."""
 
 from __future__ import annotations
 
@@ -9,37 +9,36 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.options import of_the_user, option_files
-from poker_rl.config.settings import about
+from poker_rl.config.option_files import list_option_files, list_user_option_dirs
+from poker_rl.config.validation import error_prefix
 from poker_rl.games.game import Game
-from poker_rl.players.load import load_player
-from poker_rl.players.opponents import Opponents
+from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.players.player import Player
+from poker_rl.players.player_loader import load_player
 from poker_rl.training.run_config import get_value, set_value
 
-KEYS = ("opponent", "evaluation.others", "evaluation.opponents")  # settings that name players
+OPPONENT_KEYS = ("opponent", "evaluation.other_seats_player", "evaluation.opponents")
 
 
 def bundle_opponents(
-    given: Mapping[str, Any], opponents: Opponents, option_dirs: Sequence[Path]
+    config: Mapping[str, Any], opponents: OpponentCopies, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with each player that is a file named as a copy in the run's folder.
+    """Return the settings with each player from a file replaced by its copy in the run folder.
 
-    The other run may go on, move or be deleted, and option files may change; this run has to meet
-    the players that it began with.
+    A resumed run meets the same players, even if the original files have changed since.
     """
-    settings: dict[str, Any] = deepcopy(dict(given))
-    bots = user_bots(option_dirs)
+    settings: dict[str, Any] = deepcopy(dict(config))
+    user_bots = list_user_bots(option_dirs)
 
     def bundle(spec: Any) -> Any:
         if not isinstance(spec, str):
             return spec
-        name, colon, rest = spec.partition(":")  # `mine`, `mine:greedy`
-        return opponents.take(f"{bots.get(name, name)}{colon}{rest}")
+        name, colon, suffix = spec.partition(":")  # `mine` or `mine:greedy`
+        return opponents.bundle(f"{user_bots.get(name, name)}{colon}{suffix}")
 
-    for key in KEYS:
+    for key in OPPONENT_KEYS:
         value = get_value(settings, key)
-        with about(key):
+        with error_prefix(key):
             if isinstance(value, list):
                 set_value(settings, key, [bundle(one) for one in value])
             elif isinstance(value, str):
@@ -47,36 +46,36 @@ def bundle_opponents(
     return settings
 
 
-def user_bots(option_dirs: Sequence[Path]) -> dict[str, str]:
-    """Return the files of the bots in the user's option folders, by name."""
+def list_user_bots(option_dirs: Sequence[Path]) -> dict[str, str]:
+    """Return the file of each bot in the user's option folders, by the bot's name."""
     return {
         path.stem: str(path)
-        for folder in of_the_user(option_dirs)
-        for path in option_files(folder, "player")
+        for folder in list_user_option_dirs(option_dirs)
+        for path in list_option_files(folder, "player")
     }
 
 
-def opponent_names(settings: Mapping[str, Any]) -> list[str]:
-    """Return the players that a run with these settings meets, as the settings name them."""
-    values = [get_value(settings, key) for key in KEYS]
+def list_opponents(settings: Mapping[str, Any]) -> list[str]:
+    """Return the opponents in the settings of a run, as they are written there."""
+    values = [get_value(settings, key) for key in OPPONENT_KEYS]
     names = [one for value in values for one in (value if isinstance(value, list) else [value])]
     return [one for one in names if isinstance(one, str)]
 
 
-def player_loader(
+def create_player_loader(
     game: Game,
     device: torch.device,
     option_dirs: Sequence[Path],
-    opponents: Opponents | None = None,
+    opponents: OpponentCopies | None = None,
 ) -> Callable[[str], Player]:
     """Return a function that loads a player: a name in conf/player, a file or a run folder.
 
     Args:
-        opponents: the copies that a run has in its folder.
+        opponents: copies of players in a run folder, which replace the original files.
     """
 
     def load(spec: str) -> Player:
-        path = spec if opponents is None else opponents.locate(spec)
+        path = spec if opponents is None else opponents.resolve_spec(spec)
         return load_player(path, game, device, option_dirs)
 
     return load

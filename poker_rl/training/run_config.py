@@ -1,4 +1,4 @@
-"""The config of a run: read from its folder, and what a resumed run may change of it."""
+"""Config of a run: read it from the run folder, and decide what a resumed run may change."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from poker_rl.config.horizons import resolved
-from poker_rl.config.options import key_of, plain
-from poker_rl.config.settings import Refused
-from poker_rl.storage.folder import CONFIG, PLACE, read_folder
+from poker_rl.config.option_files import parse_override_key, to_plain_dict
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage.run_folder import CONFIG_FILE, LOCATION_SETTINGS, read_run_folder
 
 if TYPE_CHECKING:
-    from poker_rl.config.compose import Composed
+    from poker_rl.config.compose import ComposedConfig
 
 GROUPS = ("game", "algo", "evaluation")
-REQUIRED = (*GROUPS, "logger", "names")  # `names` holds the options that were chosen
+REQUIRED_PARTS = (*GROUPS, "logger", "names")  # `names` holds the chosen option of each group
 MISSING = object()
 
-# What a resumed run may change: how long it trains, what is measured on the way, drawn at the end
-# and logged where, what it computes on, with how many threads and in which precision.
-CHANGEABLE = {
+# Settings that a resumed run may change, because they change what is learned only by the length of
+# the training and by rounding.
+CHANGEABLE_SETTINGS = {
     "budget",
     "evaluate_every",
     "checkpoint_every",
@@ -32,98 +32,101 @@ CHANGEABLE = {
     "threads",
     "precision",
 }
-RESUME_RULE = f"a resumed run keeps its settings, only {', '.join(sorted(CHANGEABLE))} may change"
+RESUME_RULE = (
+    f"a resumed run keeps its settings, only {', '.join(sorted(CHANGEABLE_SETTINGS))} may change"
+)
 
 
-def fixed_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that stay what they were when the run began."""
-    return {key: value for key, value in config.items() if key not in CHANGEABLE | PLACE}
+def select_fixed_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a resumed run may not change."""
+    return {
+        key: value
+        for key, value in config.items()
+        if key not in CHANGEABLE_SETTINGS | LOCATION_SETTINGS
+    }
 
 
 def read_config(folder: Path, key: str) -> dict[str, Any]:
-    """Return the config of a run folder that the user gave as setting `key`.
+    """Return the config of a run folder, which the user gave as the setting `key`.
 
     Raises:
-        Refused: if it is no run folder.
+        ConfigError: if it is no run folder.
     """
     try:
-        config, _ = read_folder(folder)
-    except Refused as error:
-        run = re.split("[@:]", str(folder))[0]  # of RUN@300000:current
+        config, _ = read_run_folder(folder)
+    except ConfigError as error:
+        run = re.split("[@:]", str(folder))[0]  # RUN, if the user gave RUN@300000:current
         is_player = run != str(folder) and Path(run).is_dir()
         hint = f"; {key} takes a folder alone, such as {run}" if is_player else ""
-        raise Refused(f"{key}: {error}{hint}") from None
-    for part in REQUIRED:
+        raise ConfigError(f"{key}: {error}{hint}") from None
+    for part in REQUIRED_PARTS:
         if not isinstance(config.get(part), dict):
-            raise Refused(f"{key}: {folder / CONFIG} has no {part}")
+            raise ConfigError(f"{key}: {folder / CONFIG_FILE} has no {part}")
     return config
 
 
-def resumed_config(
+def compose_resumed_config(
     folder: Path, settings: Mapping[str, Any], overrides: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the config of a run folder with the overrides of those settings that may change.
+    """Return the config of a run folder with the changeable settings that are overridden.
 
     Args:
-        settings: composed of the command line, for the values of the overrides.
+        settings: settings composed from the command line, with the values of the overrides.
 
     Raises:
-        Refused: if it is no run folder, or an override has another value than the run's and may
-            not change.
+        ConfigError: if it is no run folder, or an override would change a fixed setting.
     """
     config = read_config(folder, "resume") | {"resume": settings["resume"]}
-    unit = "budget_unit"  # checked first: horizons that follow the budget depend on it
-    if unit in map(key_of, overrides) and get_value(settings, unit) != get_value(config, unit):
-        raise Refused(f"{unit}: {RESUME_RULE}")
-    _, manifest = read_folder(folder)
+    unit = "budget_unit"  # checked first, as horizons that follow the budget depend on it
+    if unit in map(parse_override_key, overrides) and get_value(settings, unit) != get_value(
+        config, unit
+    ):
+        raise ConfigError(f"{unit}: {RESUME_RULE}")
+    _, manifest = read_run_folder(folder)
     first_budget = manifest.get("budget", config.get("budget"))
-    requested = resolved({**settings, "budget": first_budget})
+    requested = resolve_horizons({**settings, "budget": first_budget})
     for override in overrides:
-        key = key_of(override)
+        key = parse_override_key(override)
         key = "names.experiment" if key == "experiment" else key
         value = get_value(settings, key)
-        if key.partition(".")[0] in CHANGEABLE:
+        if key.partition(".")[0] in CHANGEABLE_SETTINGS:
             if value is MISSING:
-                raise Refused(f"{key}: missing; give {key}=…")
+                raise ConfigError(f"{key}: missing; give {key}=…")
             set_value(config, key, value)
         elif value is MISSING or get_value(requested, key) != get_value(config, key):
-            raise Refused(f"{key.removeprefix('names.')}: {RESUME_RULE}")
+            raise ConfigError(f"{key.removeprefix('names.')}: {RESUME_RULE}")
     return config
 
 
-def resumed_evaluation(request: Composed) -> Any:
-    """Return the requested evaluation, which may refer to settings of the resumed run.
-
-    Raises:
-        Refused: if that can't be read.
-    """
-    config = read_config(Path(str(request.settings["resume"])), "resume")
-    given = set(map(key_of, request.overrides))
-    root = {key for key, value in config.items() if not isinstance(value, dict)} - given
-    return plain(request.settings | {key: config[key] for key in root})["evaluation"]
+def compose_resumed_evaluation(request: ComposedConfig) -> Any:
+    """Return the requested settings `evaluation`; references `${…}` refer to the resumed run."""
+    config = read_config(Path(str(request.config["resume"])), "resume")
+    overridden = set(map(parse_override_key, request.overrides))
+    root = {key for key, value in config.items() if not isinstance(value, dict)} - overridden
+    return to_plain_dict(request.config | {key: config[key] for key in root})["evaluation"]
 
 
-def first_difference(one: Any, other: Any, key: str = "") -> str | None:
-    """Return the dotted path of the first setting that differs; None if all are the same."""
+def find_difference(one: Any, other: Any, key: str = "") -> str | None:
+    """Return the dotted key of the first setting that differs; None if all are equal."""
     if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
         return None if one == other else key
     for name in sorted(one.keys() | other.keys(), key=str):
         path = f"{key}.{name}" if key else str(name)
-        if found := first_difference(one.get(name), other.get(name), path):
+        if found := find_difference(one.get(name), other.get(name), path):
             return found
     return None
 
 
 def get_value(tree: Any, key: str) -> Any:
-    """Return the value of a dotted key, MISSING if there is none."""
+    """Return the value at a dotted key of nested dictionaries; MISSING if there is none."""
     for part in key.split("."):
         tree = tree.get(part, MISSING) if isinstance(tree, dict) else MISSING
     return tree
 
 
 def set_value(tree: dict[str, Any], key: str, value: Any) -> None:
-    """Set the value of a dotted key."""
-    *above, last = key.split(".")
-    for part in above:
-        tree = tree.setdefault(part, {})
+    """Set the value at a dotted key of nested dictionaries."""
+    *parents, last = key.split(".")
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
     tree[last] = value

@@ -1,4 +1,4 @@
-"""Signals that ask a run to stop: Ctrl-C, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2."""
+"""Stop signals of a run: SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from time import monotonic, perf_counter
 from types import FrameType
 from typing import Any, Self
 
-from poker_rl.learning import processes
+from poker_rl.learning.distributed import collectives
 
-# Signals within this time are one: a terminal and a parent process may each send it.
+# Signals within this time count as one, because a terminal and a parent process may both send one.
 SAME_SIGNAL_S = 1.0
-GRACE_S = 0.5  # that a second signal waits for compiled code to return to Python
+GRACE_S = 0.5  # time for compiled code to return to Python after a second signal
 
-STOPPING = b"\nstopping once this step of learning or evaluation is done (once more: at once)\n"
-ENDED = b"\nended in the middle of a step; what was saved last is kept\n"
+STOPPING_MESSAGE = (
+    b"\nstopping after this step of learning or evaluation (a second signal: at once)\n"
+)
+ENDED_MESSAGE = b"\nended in the middle of a step; the last checkpoint is kept\n"
 
 
-def stop_signals() -> list[signal.Signals]:
-    """Return the signals that ask for a stop: SIGHUP of a closing terminal, unless under nohup.
+def list_stop_signals() -> list[signal.Signals]:
+    """Return the signals that stop a run; under nohup without SIGHUP, which is ignored there.
 
     Clusters send SIGUSR1 or SIGUSR2 some time before they end a job.
     """
@@ -32,8 +34,8 @@ def stop_signals() -> list[signal.Signals]:
     return numbers
 
 
-class Interrupted(Exception):
-    """A signal has stopped the run after a checkpoint; the message says how to resume."""
+class RunInterruptedError(Exception):
+    """Error raised at a stop signal, after a checkpoint; the message says how to resume the run."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
@@ -41,10 +43,9 @@ class Interrupted(Exception):
 
 
 def forward_signal(number: int) -> None:
-    """Raise a signal again that a run has handled, for the handler from before the run.
+    """Raise a signal again after a run has handled it, for the handler that was set before the run.
 
-    That is the handler of the sweep that the run is a job of, or of a launcher that puts the job
-    back into its queue.
+    That handler belongs to the sweep of the run, or to a launcher that queues the job again.
     """
     handler = signal.getsignal(number)
     if callable(handler) and handler is not signal.default_int_handler:
@@ -55,11 +56,11 @@ def forward_signal(number: int) -> None:
 def interrupt_at_once() -> Iterator[None]:
     """Let Ctrl-C end the process at once in this context, with nothing saved.
 
-    Python would raise KeyboardInterrupt only when compiled code returns, which may take minutes.
+    Python's own handler runs only when compiled code has returned, which may take minutes.
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
-    if is_main and before is signal.default_int_handler:  # a job in the background ignores it
+    if is_main and before is signal.default_int_handler:  # a background job ignores SIGINT
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -69,21 +70,25 @@ def interrupt_at_once() -> Iterator[None]:
 
 
 class StopSignals:
-    """Handler of stop signals: the first asks for a stop at the next step, a second acts at once.
+    """Handler of stop signals: the first stops the run after the current step, the second at once.
 
-    Python calls a signal's handler only between two of its own instructions, which compiled code
-    may delay for minutes. So a thread listens too: it prints that the first signal has arrived, and
-    ends the process as kill -9 would if the second one is not handled soon.
+    Python runs a signal handler only between two of its own instructions, which compiled code may
+    delay for minutes. So a thread reads the signals too: it prints a message after the first one,
+    and exits like kill -9 if the second one is not handled soon.
+
+    Attributes:
+        number: number of the first signal; 0 before it.
+        time: `monotonic()` at the first signal, in seconds.
     """
 
-    number = 0  # of the signal that came; 0: none
+    number = 0
     time = 0.0
 
-    def stop_requested(self) -> bool:
-        """Return whether a signal has come to any process of the run; all have to call this."""
-        number = processes.most(self.number)
+    def is_stop_requested(self) -> bool:
+        """Return whether any process of the run got a signal; all processes must call this."""
+        number = collectives.max_over_processes(self.number)
         if number and not self.number:
-            self.number, self.time = number, monotonic()  # the same signal may yet come here
+            self.number, self.time = number, monotonic()  # this process may get the signal later
         return number > 0
 
     def __enter__(self) -> Self:
@@ -95,7 +100,7 @@ class StopSignals:
             self._fd_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
             self._listener = threading.Thread(target=self._listen, args=[reader], daemon=True)
             self._listener.start()
-            for number in stop_signals():
+            for number in list_stop_signals():
                 self.before[number] = signal.signal(number, self.handle)
         return self
 
@@ -109,6 +114,7 @@ class StopSignals:
             self._listener.join()
 
     def handle(self, number: int, frame: FrameType | None) -> None:
+        """Record the first signal; at a second one, restore the old handlers and raise it again."""
         if self.number:
             if monotonic() > self.time + SAME_SIGNAL_S:
                 self.__exit__()
@@ -124,11 +130,11 @@ class StopSignals:
                 continue
             if first is None:
                 first = perf_counter()
-                if processes.first():
-                    with suppress(OSError):  # print() may be half way through a line of its own
-                        os.write(2, STOPPING)
+                if collectives.is_main_process():
+                    with suppress(OSError):  # print() may be in the middle of a line
+                        os.write(2, STOPPING_MESSAGE)
             elif perf_counter() > first + SAME_SIGNAL_S and not self._closed.wait(GRACE_S):
                 with suppress(OSError):
-                    os.write(2, ENDED)
+                    os.write(2, ENDED_MESSAGE)
                 os._exit(128 + number[0])
         os.close(reader)

@@ -1,4 +1,7 @@
-"""`poker-rl train`: build everything that a run needs, and only then train."""
+"""`poker-rl train`: build all parts of a run from its settings, then train.
+
+The path of a run is `train` -> `build_and_train` -> `train_in_folder` -> `Trainer.run`.
+"""
 
 from __future__ import annotations
 
@@ -17,128 +20,135 @@ import torch
 from numba.core.event import install_listener
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.algos.load import build_algorithm
-from poker_rl.config.build import build_as, convert_fields
-from poker_rl.config.horizons import resolved
-from poker_rl.config.options import key_of, of_the_user, plain
-from poker_rl.config.root import Root
-from poker_rl.config.settings import Refused, about, ran_out
-from poker_rl.evaluation.measurement import Evaluator, first_of_each
+from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.option_files import list_user_option_dirs, parse_override_key, to_plain_dict
+from poker_rl.config.root_config import RootConfig
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
+from poker_rl.evaluation.result import Evaluator, first_of_each
 from poker_rl.games.game import Game
-from poker_rl.learning import processes
-from poker_rl.learning.arithmetic import compute_in
-from poker_rl.players.opponents import Opponents
-from poker_rl.storage.checkpoint import STATE
-from poker_rl.storage.disk import error_line, say
-from poker_rl.storage.folder import Taken
-from poker_rl.storage.progress import CompilationNotice
-from poker_rl.training.checkpoints import Checkpoints, DivergedError
+from poker_rl.learning.distributed import collectives
+from poker_rl.learning.matmul_precision import set_matmul_precision
+from poker_rl.players.opponent_copies import OpponentCopies
+from poker_rl.storage.checkpoint import STATE_FILE
+from poker_rl.storage.disk import format_os_error, print_line
+from poker_rl.storage.run_folder import RunExistsError
+from poker_rl.storage.terminal_progress import CompilationNotice
 from poker_rl.training.device import prepare_device
-from poker_rl.training.launch_workers import connect_workers, this_worker, torchrun_count
+from poker_rl.training.launch_workers import (
+    connect_workers,
+    count_torchrun_processes,
+    identify_worker,
+)
 from poker_rl.training.loggers import Logger
-from poker_rl.training.opponents import bundle_opponents, opponent_names, player_loader
-from poker_rl.training.outcome import Outcome
-from poker_rl.training.record import RunInUseError, RunRecord
+from poker_rl.training.open_run import create_run, resume_run, warn_of_early_ends
+from poker_rl.training.opponents import bundle_opponents, create_player_loader, list_opponents
+from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
 from poker_rl.training.run_config import (
     GROUPS,
-    REQUIRED,
+    REQUIRED_PARTS,
+    compose_resumed_config,
+    compose_resumed_evaluation,
     read_config,
-    resumed_config,
-    resumed_evaluation,
 )
-from poker_rl.training.run_folder import create_run, resume_run, warn_of_early_ends
-from poker_rl.training.signals import Interrupted
+from poker_rl.training.run_outcome import RunOutcome
+from poker_rl.training.run_record import RunInUseError, RunRecord
+from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.trainer import Trainer
-from poker_rl.training.warm_start import begin_with
+from poker_rl.training.warm_start import warm_start_from_run
 
 if TYPE_CHECKING:
-    from poker_rl.config.compose import Composed
+    from poker_rl.config.compose import ComposedConfig
 
-NAMED_GROUPS = ("game", "algo", "net", "experiment")  # whose option a run is known by
-PARTS = (*REQUIRED, "net")  # all that is no root setting
+NAMED_GROUPS = ("game", "algo", "net", "experiment")  # groups whose options the config records
+NON_ROOT_KEYS = (*REQUIRED_PARTS, "net")
 
 
 def train(
-    request: Composed, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
-) -> Outcome:
-    """Train one run and return how it ended; only KeyboardInterrupt and its kind are raised.
+    request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger] = ()
+) -> RunOutcome:
+    """Train one run and return its outcome; raise only KeyboardInterrupt and BrokenPipeError.
 
     Args:
+        request: the composed settings and the overrides that led to them.
         option_dirs: the folders of the options.
-        loggers: in addition to those of the config; the run ends early by what they raise.
+        loggers: loggers besides those of the config; an error that they raise ends the run.
     """
-    sys.argv = shlex.split(command_of(request, option_dirs))
-    folder = str(request.settings["resume"] or "")
+    sys.argv = shlex.split(format_command(request, option_dirs))
+    folder = str(request.config["resume"] or "")
 
-    def ended(status: str, code: int, message: str) -> Outcome:
-        return Outcome(status=status, exit_code=code, message=message, folder=folder)
+    def fail(status: str, code: int, message: str) -> RunOutcome:
+        return RunOutcome(status=status, exit_code=code, message=message, folder=folder)
 
     try:
         with install_listener("numba:compile", CompilationNotice()):
             record = build_and_train(request, option_dirs, loggers)
         if record is None:
-            return Outcome(status="finished")
+            return RunOutcome(status="finished")
         units = {tag: one["unit"] for tag, one in record.manifest["measurements"].items()}
-        return Outcome(
+        return RunOutcome(
             status="finished", folder=str(record.folder), metrics=record.last_row, units=units
         )
-    except Taken as error:
-        if "name" in map(key_of, request.overrides):
-            return ended("refused", 2, str(error))
+    except RunExistsError as error:
+        if "name" in map(parse_override_key, request.overrides):
+            return fail("refused", 2, str(error))
         folder = str(error.folder)
-        return ended("in use", 2, f"{folder} is in use: another process has just begun it")
-    except Refused as error:
+        return fail("in use", 2, f"{folder} is in use: another process has just created it")
+    except ConfigError as error:
         statuses = {DivergedError: "diverged", RunInUseError: "in use"}
-        message = f"{error}{_experiment_hint(error, request)}"
-        return ended(statuses.get(type(error), "refused"), 2, message)
-    except Interrupted as error:
-        return ended("interrupted", error.exit_code, str(error))
+        message = f"{error}{_format_experiment_hint(error, request)}"
+        return fail(statuses.get(type(error), "refused"), 2, message)
+    except RunInterruptedError as error:
+        return fail("interrupted", error.exit_code, str(error))
     except BrokenPipeError:
-        raise  # the reader of our output has gone
+        raise  # the reader of the output has ended
     except OSError as error:
-        return ended("failed", 1, error_line(error))
+        return fail("failed", 1, format_os_error(error))
     except Exception as error:
-        if ran_out(error):
+        if is_out_of_memory(error):
             message = "out of memory while training; less at once (tables, hands, batch) needs less"
-            return ended("failed", 1, message)
+            return fail("failed", 1, message)
         traceback.print_exc()
-        return ended("failed", 1, f"{type(error).__name__}: {error}")
+        return fail("failed", 1, f"{type(error).__name__}: {error}")
 
 
 def build_and_train(
-    request: Composed, option_dirs: Sequence[Path], loggers: Sequence[Logger]
+    request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger]
 ) -> RunRecord | None:
     """Build everything and train; return the run's record on rank 0, None in other processes.
 
     Raises:
-        Refused: if any setting can't be accepted.
+        ConfigError: if any setting is not allowed.
     """
     settings, resume, opponents = collect_settings(request, option_dirs)
-    root = root_settings(settings)
-    config = resolved(settings | asdict(root))
-    worker = this_worker(root.workers)
+    root = build_root_config(settings)
+    config = resolve_horizons(settings | asdict(root))
+    worker = identify_worker(root.workers)
     device = prepare_device(root.device, root.threads, root.seed, worker)
-    compute_in(root.precision, device)
-    game: Game = build_as(Game, config["game"], "game")
-    load = player_loader(game, device, option_dirs, opponents)
-    with about("opponent"):
+    set_matmul_precision(root.precision, device)
+    game: Game = build_instance_of(Game, config["game"], "game")
+    load = create_player_loader(game, device, option_dirs, opponents)
+    with error_prefix("opponent"):
         opponent = None if root.opponent is None else load(root.opponent)
-    evaluator: Evaluator = build_as(
+    evaluator: Evaluator = build_instance_of(
         Evaluator, config["evaluation"], "evaluation", game=game, load=load, seed=root.seed
     )
-    built = [build_as(Logger, node, f"logger.{name}") for name, node in config["logger"].items()]
+    own_loggers = [
+        build_instance_of(Logger, node, f"logger.{name}") for name, node in config["logger"].items()
+    ]
     algorithm = build_algorithm(
         config, game, device, root.seed, opponent, worker.count, worker.rank
     )
-    # A resumed run has weights of its own, unless it was killed before its first checkpoint.
-    if root.warm_start is not None and (resume is None or not (resume / STATE).exists()):
-        with about("warm_start"):
-            config["warm_start"] = begin_with(root.warm_start, config, algorithm, game)
+    # A resumed run has its own weights, unless it was killed before its first checkpoint.
+    if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
+        with error_prefix("warm_start"):
+            config["warm_start"] = warm_start_from_run(root.warm_start, config, algorithm, game)
     if evaluator.exact_every is not None:
-        with about("evaluation.exact_every"):
-            costs = evaluator.exact_costs(algorithm.players())
+        with error_prefix("evaluation.exact_every"):
+            costs = evaluator.describe_exact_costs(algorithm.players())
         for cost in costs if worker.rank == 0 else ():
-            say(cost)
+            print_line(cost)
     with connect_workers(worker, device, partial(train, request, option_dirs)):
         return train_in_folder(
             config,
@@ -146,9 +156,9 @@ def build_and_train(
             game,
             evaluator,
             device,
-            [*built, *loggers],
+            [*own_loggers, *loggers],
             resume=resume,
-            files=opponents.files,
+            files=opponents.files_to_copy,
             overrides=request.overrides,
         )
 
@@ -164,28 +174,28 @@ def train_in_folder(
     files: Mapping[str, Path] = MappingProxyType({}),
     overrides: Sequence[str] = (),
 ) -> RunRecord | None:
-    """Train in a new run folder, or resume in an old one.
+    """Train in a new run folder, or resume the run of an existing one.
 
     Args:
-        config: the resolved settings, whose "names" hold the options of game and algorithm.
+        config: the resolved settings; "names" holds the options of game and algorithm.
         resume: the run folder to resume.
-        files: copied into the run folder: path in it, and where the file is now.
-        overrides: what the user set, which names a new folder.
+        files: files to copy into the run folder, by their path in it.
+        overrides: the user's overrides, which name a new folder.
 
     Returns:
-        the run's record on rank 0, None in other processes of the run.
+        The run's record on rank 0, None in other processes of the run.
 
     Raises:
         OSError: if the machine fails, or another process of the run has ended.
-        Refused: if there is nothing to resume, or the run can't be resumed.
+        ConfigError: if the run can't be created or resumed.
         DivergedError: if a metric or a weight is not finite.
-        Interrupted: at a signal to stop, after a checkpoint.
+        RunInterruptedError: at a stop signal, after a checkpoint.
     """
     config = {**config, "resume": None}
     checkpoints = Checkpoints(Path(), config, game, algorithm)
     record = None
-    if not processes.first():
-        checkpoints.join()
+    if not collectives.is_main_process():
+        checkpoints.synchronize()
     elif resume is None:
         record = create_run(config, checkpoints, device, loggers, files, overrides)
     else:
@@ -194,75 +204,80 @@ def train_in_folder(
     try:
         with record or nullcontext():
             if record is not None:
-                say(f"run folder: {record.folder}")
+                print_line(f"run folder: {record.folder}")
                 if resume is None:
                     warn_of_early_ends(checkpoints, config)
             trainer.run()
-    except Interrupted as error:
-        if trainer.signals.number:  # whatever else ended it
-            raise Interrupted(trainer.signals.number, str(error)) from None
+    except RunInterruptedError as error:
+        if trainer.signals.number:  # a logger may have interrupted the run before this signal
+            raise RunInterruptedError(trainer.signals.number, str(error)) from None
         raise
     if record is not None:
-        for index, (tag, one) in enumerate(first_of_each(record.measurements).items()):
-            say(f"{tag}{' (headline player)' if index == 0 else ''}: {one.under(tag)}")
+        for index, result in enumerate(first_of_each(record.results)):
+            headline = " (headline player)" if index == 0 else ""
+            print_line(f"{result.tag}{headline}: {result.format_beside_tag()}")
         if number := trainer.signals.number:
-            raise Interrupted(number, f"stopped; {record.folder} was finished all the same")
+            raise RunInterruptedError(number, f"{record.folder} had finished before the stop")
     return record
 
 
 def collect_settings(
-    request: Composed, option_dirs: Sequence[Path]
-) -> tuple[dict[str, Any], Path | None, Opponents]:
-    """Return all settings of the run, the folder to resume and the players it keeps copies of.
+    request: ComposedConfig, option_dirs: Sequence[Path]
+) -> tuple[dict[str, Any], Path | None, OpponentCopies]:
+    """Return all settings of the run, the folder to resume and the opponents to copy.
 
     Raises:
-        Refused: if a group is missing or a setting may not change.
+        ConfigError: if a group is missing, or a resumed run would change a fixed setting.
     """
-    names = {group: request.choices[group] for group in NAMED_GROUPS if request.choices.get(group)}
+    names = {
+        group: request.option_by_group[group]
+        for group in NAMED_GROUPS
+        if request.option_by_group.get(group)
+    }
     for part in GROUPS:
-        if part not in request.settings:
-            raise Refused(f"{part}: missing; give {part}=…")
+        if part not in request.config:
+            raise ConfigError(f"{part}: missing; give {part}=…")
     for group in ("game", "algo"):
         if group not in names:
-            raise Refused(f"{group}: give the name of one option")
-    if "names" in request.settings:
-        raise Refused("names: no such setting; a run makes it of its options")
-    settings = {"logger": {}} | plain(request.settings) | {"names": names}
+            raise ConfigError(f"{group}: give the name of one option")
+    if "names" in request.config:
+        raise ConfigError("names: no such setting; a run derives it from its options")
+    settings = {"logger": {}} | to_plain_dict(request.config) | {"names": names}
     if settings["resume"] is None:
         if settings.get("workers") == 1:
-            settings["workers"] = torchrun_count()
-        opponents = Opponents()
-        return bundle_opponents(settings, opponents, option_dirs), None, opponents
-    if "evaluation" in settings:
-        settings["evaluation"] = resumed_evaluation(request)
-    folder = Path(str(settings["resume"]))
-    opponents = Opponents(folder, opponent_names(read_config(folder, "resume")))
-    settings = resumed_config(folder, settings, request.overrides)
+            settings["workers"] = count_torchrun_processes()
+        folder, opponents = None, OpponentCopies()
+    else:
+        if "evaluation" in settings:
+            settings["evaluation"] = compose_resumed_evaluation(request)
+        folder = Path(str(settings["resume"]))
+        opponents = OpponentCopies(folder, list_opponents(read_config(folder, "resume")))
+        settings = compose_resumed_config(folder, settings, request.overrides)
     return bundle_opponents(settings, opponents, option_dirs), folder, opponents
 
 
-def root_settings(settings: Mapping[str, Any]) -> Root:
-    """Return the root settings among all of them.
+def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
+    """Return the root settings, which are those that belong to no group.
 
     Raises:
-        Refused: if one is missing or can't be accepted.
+        ConfigError: if one is missing or not allowed.
     """
-    root = {key: value for key, value in settings.items() if key not in PARTS}
-    return Root(**convert_fields(Root, root, "", {}))
+    root = {key: value for key, value in settings.items() if key not in NON_ROOT_KEYS}
+    return RootConfig(**convert_fields(RootConfig, root, "", {}))
 
 
-def command_of(request: Composed, option_dirs: Sequence[Path]) -> str:
-    """Return the command for this run alone, be it a job of a sweep."""
-    flags = [f"--config-dir={folder}" for folder in of_the_user(option_dirs)]
+def format_command(request: ComposedConfig, option_dirs: Sequence[Path]) -> str:
+    """Return the command that trains this run alone, even if the run is a job of a sweep."""
+    flags = [f"--config-dir={folder}" for folder in list_user_option_dirs(option_dirs)]
     return shlex.join(["poker-rl", "train", *request.overrides, *flags])
 
 
-def _experiment_hint(error: Refused, request: Composed) -> str:
-    """Return a hint where the wrong setting may belong to an experiment's own algorithm."""
-    given = dict(word.split("=", 1) for word in request.overrides if "=" in word)
-    if not str(error).startswith("algo.") or not {"algo", "experiment"} <= given.keys():
+def _format_experiment_hint(error: ConfigError, request: ComposedConfig) -> str:
+    """Return a hint if the wrong setting may come from an experiment for another algorithm."""
+    options = dict(word.split("=", 1) for word in request.overrides if "=" in word)
+    if not str(error).startswith("algo.") or not {"algo", "experiment"} <= options.keys():
         return ""
     return (
-        f"; experiment={given['experiment']} brings settings of its own algo,"
-        f" which algo={given['algo']} may not have"
+        f"; experiment={options['experiment']} brings settings of its own algo,"
+        f" which algo={options['algo']} may not have"
     )

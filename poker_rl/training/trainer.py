@@ -1,8 +1,8 @@
-"""The training loop: learn, evaluate, log, checkpoint.
+"""Training loop: learn, evaluate, log and save checkpoints.
 
-A run that is killed at any moment and resumed repeats, to the bit, what it would have done: a
-checkpoint holds the algorithm's state, the length of metrics.jsonl and the sums of the row in
-progress, and neither evaluation nor checkpoints leave a trace in the algorithm.
+A run that is killed at any moment and resumed equals the uninterrupted run to the bit. A checkpoint
+contains the algorithm's state, the length of metrics.jsonl and the sums for the next row. Neither
+evaluation nor checkpoints change the state of the algorithm.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from time import perf_counter
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.measurement import Evaluator, flatten
-from poker_rl.players.player import NotNumbers
-from poker_rl.storage.disk import say
-from poker_rl.storage.folder import METRICS
-from poker_rl.training.checkpoints import Checkpoints
-from poker_rl.training.record import RunRecord
-from poker_rl.training.signals import Interrupted, StopSignals
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.result import Evaluator, flatten
+from poker_rl.players.player import NonFiniteProbsError
+from poker_rl.storage.disk import print_line
+from poker_rl.storage.run_folder import METRICS_FILE
+from poker_rl.training.run_checkpoints import Checkpoints
+from poker_rl.training.run_record import RunRecord
+from poker_rl.training.signals import RunInterruptedError, StopSignals
 
-MAX_IDLE_CALLS = 10_000  # of learn() without a step towards the budget: it will never be reached
+MAX_IDLE_CALLS = 10_000  # calls of learn() without progress, after which an error is raised
 
 
 class Trainer:
-    """Train an algorithm until its budget is spent or a signal asks to stop.
+    """Train an algorithm until its budget is spent or a stop signal arrives.
 
-    All processes of a distributed run execute this loop. Rank 0 alone has a record, so it alone
-    evaluates and logs; at a checkpoint every process saves what is its own.
+    All processes of a distributed run execute this loop. Only rank 0 has a record, so only rank 0
+    evaluates and logs. Every process saves its own part of a checkpoint.
 
     Args:
         config: the resolved settings of the run.
-        record: what rank 0 writes; None in every other process.
+        record: the record of rank 0; None in other processes.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Trainer:
 
     @property
     def step(self) -> int:
-        """Progress in the unit of the budget."""
+        """Progress so far, in the unit of the budget."""
         return int(getattr(self.algorithm.progress, self.unit))
 
     def run(self) -> None:
@@ -63,43 +63,39 @@ class Trainer:
 
         Raises:
             DivergedError: if a metric or a weight is not finite.
-            Interrupted: at a signal to stop, after a checkpoint.
+            RunInterruptedError: at a stop signal, after a checkpoint.
         """
         with self.signals:
-            is_new = self.checkpoints.saved is None
+            is_new = self.checkpoints.last_progress is None
             if self.record is not None:
-                if is_new:  # which may take most of a minute, while the bar stands still
-                    say("measuring the players before they learn")
+                if is_new:  # this may take most of a minute, and the bar does not move meanwhile
+                    print_line("measuring the players before training")
                 self.record.start(self.step)
             if is_new:
                 self.evaluate()
-                self.checkpoints.save(self.record, regular=True)
+                self.checkpoints.save(self.record, is_regular=True)
             idle_calls = 0
-            while self.step < self.budget and not self.signals.stop_requested():
+            while self.step < self.budget and not self.signals.is_stop_requested():
                 start = self.step
                 self.learn()
-                exact = is_due(self.evaluator.exact_every, start, self.step)
-                if exact or is_due(self.evaluate_every, start, self.step):
-                    self.evaluate(exact)
+                is_exact = is_due(self.evaluator.exact_every, start, self.step)
+                if is_exact or is_due(self.evaluate_every, start, self.step):
+                    self.evaluate(is_exact)
                 if is_due(self.checkpoint_every, start, self.step):
-                    self.checkpoints.save(self.record, regular=True)
+                    self.checkpoints.save(self.record, is_regular=True)
                 idle_calls = idle_calls + 1 if self.step == start else 0
                 if idle_calls == MAX_IDLE_CALLS:
                     algo = self.config["names"]["algo"]
-                    raise Refused(f"budget_unit: {algo} does not count {self.unit}")
+                    raise ConfigError(f"budget_unit: {algo} does not count {self.unit}")
             if self.step < self.budget:
                 self.checkpoints.save(self.record)
-                raise Interrupted(self.signals.number, self.stop_message)
+                command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
+                message = "" if self.record is None else f"stopped; to resume: {command}"
+                raise RunInterruptedError(self.signals.number, message)
             self.finish()
 
-    @property
-    def stop_message(self) -> str:
-        """How to resume, said by rank 0 alone."""
-        command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
-        return "" if self.record is None else f"stopped; to resume: {command}"
-
     def learn(self) -> None:
-        """Call the algorithm once and add its metrics to the row in progress."""
+        """Call the algorithm's `learn` once and add its metrics to the next row."""
         start = perf_counter()
         with self.detect_divergence():
             metrics = self.algorithm.learn()
@@ -107,47 +103,51 @@ class Trainer:
         if self.record is not None:
             self.record.add(metrics, perf_counter() - start, self.step)
 
-    def evaluate(self, exact: bool = False) -> None:
-        """Evaluate the players and log a row, on rank 0."""
+    def evaluate(self, is_exact: bool = False) -> None:
+        """Evaluate the players and log a row; ranks above 0 do nothing."""
         if self.record is None:
             return
         start, progress = perf_counter(), self.algorithm.progress
-        half = self.checkpoints.snapshot_before(progress.decisions // 2)
+        half_snapshot = self.checkpoints.find_snapshot_before(progress.decisions // 2)
         with self.detect_divergence():
-            measurements = self.evaluator.evaluate(dict(self.algorithm.players()), half, exact)
-        self.check_finite(flatten(measurements))
-        self.record.write_row(progress, measurements, perf_counter() - start)
+            players = dict(self.algorithm.players())
+            results = self.evaluator.evaluate(players, half_snapshot, is_exact)
+        self.check_finite(flatten(results))
+        self.record.write_row(progress, results, perf_counter() - start)
         self.checkpoints.check_files(self.record)
 
     def finish(self) -> None:
-        """Log the last row, save the last checkpoint and draw the figures if the config says so."""
+        """Log the last row, save the last checkpoint and the figures."""
         if self.record is None:
             self.checkpoints.save(None)
             return
-        # A longer run has no row here unless evaluation is due, so the checkpoint ignores this one.
+        # The last row is written even if no evaluation is due. A run with a larger budget would not
+        # have it, so the checkpoint, from which this run may be resumed, has the record before it.
         state = self.record.state_dict()
         if self.record.last_step != self.step:
             self.evaluate()
         self.checkpoints.save(self.record, state)
         if self.config["figures"]:
-            players, metrics = dict(self.algorithm.players()), self.checkpoints.folder / METRICS
-            self.record.save_figures(self.evaluator.figures(players, metrics))
+            metrics = self.checkpoints.folder / METRICS_FILE
+            players = dict(self.algorithm.players())
+            self.record.save_figures(self.evaluator.build_figures(players, metrics))
         self.checkpoints.check_files(self.record)
 
     def check_finite(self, values: Mapping[str, float]) -> None:
+        """Raise a DivergedError if a value is not finite."""
         for tag, value in values.items():
             if not isfinite(value):
-                raise self.checkpoints.diverged(f"{tag} is {float(value)}")
+                raise self.checkpoints.create_diverged_error(f"{tag} is {float(value)}")
 
     @contextmanager
     def detect_divergence(self) -> Iterator[None]:
         """Turn probabilities that are not finite into a DivergedError."""
         try:
             yield
-        except NotNumbers as error:
-            raise self.checkpoints.diverged(str(error)) from error
+        except NonFiniteProbsError as error:
+            raise self.checkpoints.create_diverged_error(str(error)) from error
 
 
-def is_due(every: int | None, start: int, end: int) -> bool:
-    """Return whether a multiple of `every` lies in (start, end]."""
-    return every is not None and end // every > start // every
+def is_due(interval: int | None, start: int, end: int) -> bool:
+    """Return whether a multiple of the interval lies in (start, end]."""
+    return interval is not None and end // interval > start // interval

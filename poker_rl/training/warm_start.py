@@ -1,7 +1,7 @@
-"""A new run that begins with what another one has learnt: its networks and its averages.
+"""Warm start: a new run starts with the networks and average networks of another run.
 
-It meets the earlier selves of that run again, where both have some. Everything else begins afresh:
-the optimiser, the counters, the schedules, the tables and what is drawn by chance.
+The new run also gets the opponent pool of the other run, if both have one. Its optimizer, counters,
+schedules, tables and random generators start fresh.
 """
 
 from __future__ import annotations
@@ -11,81 +11,88 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
-from poker_rl.config.classes import class_of
-from poker_rl.config.settings import Refused
+from poker_rl.config.class_lookup import load_class
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.storage import checkpoint
-from poker_rl.storage.folder import read_folder
+from poker_rl.storage.run_folder import read_run_folder
 
-# Settings of an algorithm: whom networks play for and which layers they have in common, in what
-# they tell values, and how much an iteration weighs in the means that sd_cfr keeps.
-NETWORKS = ("members", "instances", "shared")
-VALUES = ("reward", "reward_power", "reward_scale", "reward_unit")
-ALIKE = (*NETWORKS, *VALUES, "power")
+# Settings of the algorithm that must be equal in both runs: the structure of the networks, the unit
+# of their values, and the weight of an iteration in the averages of sd_cfr.
+EQUAL_ALGO_SETTINGS = (
+    *("network_sharing", "instances", "shared_layers"),
+    *("reward_type", "reward_power", "reward_scale", "reward_unit"),
+    "iteration_weight_power",
+)
 
 
-def begin_with(place: str, cfg: Mapping[str, Any], algorithm: Algorithm, game: Game) -> str:
-    """Let a learner begin with what the run in a folder has learnt.
+def warm_start_from_run(
+    spec: str, config: Mapping[str, Any], algorithm: Algorithm, game: Game
+) -> str:
+    """Load the networks and averages of another run into an algorithm.
 
     Args:
-        place: a run folder, perhaps with `@` and the decisions that its checkpoint was taken at.
-        cfg: the settings of the run that begins.
+        spec: a run folder, or a run folder, `@` and the number of decisions of its checkpoint.
+        config: the settings of the new run.
 
     Returns:
-        The place, with the decisions.
+        The run folder, `@` and the number of decisions of its checkpoint.
 
     Raises:
-        Refused: if the algorithm has no networks, or those of the folder do not fit.
+        ConfigError: if the algorithm has no networks, or those of the other run do not fit.
     """
     if not isinstance(algorithm, NetworkLearner):
-        raise Refused(f"{cfg['names']['algo']} has no networks that could be taken over")
-    folder, at = Path(place), ""
-    if not folder.exists() and "@" in place:
-        parent, _, at = place.rpartition("@")
-        folder = Path(parent)
-    theirs, _ = read_folder(folder)
-    state = checkpoint.load(folder / checkpoint.STATE)
+        raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")
+    folder, expected = Path(spec), ""
+    if not folder.exists() and "@" in spec:
+        path, _, expected = spec.rpartition("@")
+        folder = Path(path)
+    old, _ = read_run_folder(folder)
+    state = checkpoint.load_checked(folder / checkpoint.STATE_FILE)
     try:
-        reached = str(state["progress"]["decisions"])
-        if at not in ("", reached):
-            raise Refused(
-                f"{folder} now stands at {reached} decisions, not at {at}, and only its latest"
-                " checkpoint holds all there is to begin with"
+        decisions = str(state["progress"]["decisions"])
+        if expected not in ("", decisions):
+            raise ConfigError(
+                f"{folder} is now at {decisions} decisions, not at {expected}, and only its latest"
+                " checkpoint can be used for a warm start"
             )
         for part in ("algo", "net"):
-            names = theirs[part]["_target_"], cfg[part]["_target_"]
-            alike = class_of(names[0]) is class_of(names[1])
-            if not alike and names[0] not in algorithm.begins_with:
-                demand_equal(folder, f"{part}._target_", *names)
-        for name in state["game"] | game.state():
-            demand_equal(folder, f"game.{name}", state["game"].get(name), game.state().get(name))
-        for name in (theirs["net"] | cfg["net"]).keys() - {"_target_"}:
-            demand_equal(folder, f"net.{name}", theirs["net"].get(name), cfg["net"].get(name))
-        for key in (one for one in ALIKE if one in cfg["algo"]):
-            demand_equal(folder, f"algo.{key}", theirs["algo"].get(key), cfg["algo"][key])
-        if cfg["algo"].get("average_exact") is not None:
-            raise Refused("an exact average is of a whole run; algo.average_exact: null")
+            names = old[part]["_target_"], config[part]["_target_"]
+            is_same_class = load_class(names[0]) is load_class(names[1])
+            if not is_same_class and names[0] not in algorithm.warm_start_sources:
+                check_equal(folder, f"{part}._target_", *names)
+        for name in state["game"] | game.to_dict():
+            check_equal(folder, f"game.{name}", state["game"].get(name), game.to_dict().get(name))
+        for name in (old["net"] | config["net"]).keys() - {"_target_"}:
+            check_equal(folder, f"net.{name}", old["net"].get(name), config["net"].get(name))
+        for key in (one for one in EQUAL_ALGO_SETTINGS if one in config["algo"]):
+            check_equal(folder, f"algo.{key}", old["algo"].get(key), config["algo"][key])
+        if config["algo"].get("exact_average_interval") is not None:
+            raise ConfigError(
+                "an exact average is of a whole run; give algo.exact_average_interval=null"
+            )
         try:
-            algorithm.take_over(state["algorithm"])
+            algorithm.warm_start(state["algorithm"])
         except RuntimeError as error:
-            what = f"{folder} has networks of other shapes{differing(theirs, cfg)}"
-            raise Refused(what) from error
-        except Refused as error:
-            raise Refused(f"{folder} does not fit this run: algo.{error}") from None
-    except checkpoint.MISFITS as error:
-        raise Refused(f"{folder} does not hold what a run leaves: {error}") from error
-    return f"{folder}@{reached}"
+            differences = list_differences(old["algo"], config["algo"])
+            raise ConfigError(f"{folder} has networks of other shapes{differences}") from error
+        except ConfigError as error:
+            raise ConfigError(f"{folder} does not fit this run: algo.{error}") from None
+    except checkpoint.LOAD_STATE_ERRORS as error:
+        raise ConfigError(f"{folder} does not contain a complete run: {error}") from error
+    return f"{folder}@{decisions}"
 
 
-def demand_equal(folder: Path, key: str, theirs: object, ours: object) -> None:
-    if theirs != ours:
-        raise Refused(f"{folder} has {key} {theirs}, and this run {ours}")
+def check_equal(folder: Path, key: str, old: object, new: object) -> None:
+    """Raise a ConfigError if a setting has another value in the other run than in this one."""
+    if old != new:
+        raise ConfigError(f"{folder} has {key} {old}, and this run {new}")
 
 
-def differing(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """The settings of the algorithm that differ, schedules and other parts left out."""
+def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return the end of a message that lists which scalar settings of the algorithm differ."""
     return "".join(
-        f"; algo.{name}: {theirs['algo'].get(name)} there, {value} here"
-        for name, value in ours["algo"].items()
-        if not isinstance(value, dict) and value != theirs["algo"].get(name)
+        f"; algo.{name}: {old.get(name)} there, {value} here"
+        for name, value in new.items()
+        if not isinstance(value, dict) and value != old.get(name)
     )

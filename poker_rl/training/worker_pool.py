@@ -1,4 +1,4 @@
-"""Tasks shared out over processes of their own, which end together with this one."""
+"""Worker processes that run numbered tasks."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
 from poker_rl.training.signals import interrupt_at_once
 
-Begin = Callable[[], Callable[[int], None]]
-"""Called once in each process: what does a task there, given its number."""
+CreateRunTask = Callable[[], Callable[[int], None]]
+"""Called once in each worker process; returns the function that runs a task by its number."""
 
 
-def share_out(begin: Begin, tasks: Sequence[int], workers: int) -> Iterator[int]:
-    """Do tasks in so many processes at once; the number of each as it is done.
+def run_tasks(create_run_task: CreateRunTask, tasks: Sequence[int], workers: int) -> Iterator[int]:
+    """Run tasks in worker processes and yield the number of each when it is done.
 
-    The processes are fresh interpreters (spawn), so threads of this one do them no harm. They end
-    when this one does, whatever ends it.
+    The workers are spawned, not forked, because this process has threads. They end when it ends,
+    even if it is killed.
 
     Raises:
-        Refused, OSError: what a task raised.
-        ChildProcessError: if a process ended otherwise.
+        ConfigError, OSError: the error that a task raised.
+        ChildProcessError: if a worker ended in another way.
     """
-    left = iter(tasks)
+    waiting = iter(tasks)
     context = multiprocessing.get_context("spawn")
     busy = {}
     for _ in range(min(workers, len(tasks))):
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=[theirs, begin], daemon=True)
+        connection, worker_connection = context.Pipe()
+        arguments = [worker_connection, create_run_task]
+        process = context.Process(target=_run_worker, args=arguments, daemon=True)
         process.start()
-        theirs.close()  # so that only the process itself holds it open
-        busy[ours] = process
-        ours.send(next(left))
+        worker_connection.close()  # only the worker may hold it open, so that its end is noticed
+        busy[connection] = process
+        connection.send(next(waiting))
     while busy:
         for ready in wait(list(busy)):
             assert isinstance(ready, Connection)
@@ -44,7 +45,7 @@ def share_out(begin: Begin, tasks: Sequence[int], workers: int) -> Iterator[int]
             try:
                 answer, task = ready.recv(), None
                 if not isinstance(answer, Exception):
-                    task = next(left, None)
+                    task = next(waiting, None)
                     ready.send(task)
             except (EOFError, ConnectionError):
                 process.join()
@@ -57,28 +58,28 @@ def share_out(begin: Begin, tasks: Sequence[int], workers: int) -> Iterator[int]
 
 
 def describe_exit(code: int) -> str:
-    """How a process ended, by its exit code."""
+    """Return the message about a worker process that ended with this exit code."""
     how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-    why = ", as by lack of memory" if code == -signal.SIGKILL else ""
-    return f"a worker process was ended {how}{why}"
+    cause = ", as by lack of memory" if code == -signal.SIGKILL else ""
+    return f"a worker process was ended {how}{cause}"
 
 
-def _serve(connection: Connection, begin: Begin) -> None:
-    """Do one task after another in a process of its own."""
+def _run_worker(connection: Connection, create_run_task: CreateRunTask) -> None:
+    """Receive and run task numbers until None arrives; send back each number when it is done."""
     threading.Thread(target=exit_with_parent, daemon=True).start()
     with interrupt_at_once():
         try:
-            work = begin()
+            run_task = create_run_task()
             while (task := connection.recv()) is not None:
-                work(task)
+                run_task(task)
                 connection.send(task)
-        except (Refused, OSError) as error:
-            with suppress(OSError):  # nobody is left to be told
+        except (ConfigError, OSError) as error:
+            with suppress(OSError):  # the parent process may have ended
                 connection.send(error)
 
 
 def exit_with_parent() -> None:
-    """End this process at once when the one that started it has ended."""
+    """Exit at once when the parent process has ended."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

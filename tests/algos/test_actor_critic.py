@@ -6,79 +6,80 @@ from typing import Any
 
 import numpy as np
 import pytest
-from averages import average
-from givens import given
-from idle_hands import demand_unharmed
-from resuming import demand_resumes_to_the_bit
+from average_settings import average_settings
+from empty_iterations import check_iterations_without_decisions
+from learner_contexts import cpu_context
+from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.actor_critic import ActorCritic
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.config.schedules import Constant, Linear, Log
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.tree import tree_of
-from poker_rl.learning.advantages import doubly_robust
-from poker_rl.learning.rollout import ENDED, Batch
-from poker_rl.nets.dense import MLP
+from poker_rl.config.option_files import load_option
+from poker_rl.config.schedules import Constant, Linear, LogLinear
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import exploitability
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.learning.advantages import compute_doubly_robust
+from poker_rl.learning.rollout import HAND_ENDED, RolloutBatch
+from poker_rl.nets.dense import MLPConfig
 
 
-def game_of(name: str) -> Poker:
-    game: Poker = build(option("game", name), "game")
+def game_of(name: str) -> FixedLimitPoker:
+    game: FixedLimitPoker = build(load_option("game", name), "game")
     return game
 
 
-def learner(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> ActorCritic:
+def learner(
+    game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any
+) -> ActorCritic:
     settings: dict[str, Any] = {
-        "hands": 144,
-        "every_deal": True,
+        "hands_per_iteration": 144,
+        "enumerate_deals": True,
         "exploration": 0.2,
-        "critic": "perfect_information",
-        "trace": 0.9,
-        "alpha": Constant(start=0.2),
+        "critic_view": "perfect_information",
+        "retrace_lambda": 0.9,
+        "kl_uniform_coef": Constant(start=0.2),
         "actor_lr": Constant(start=3e-3),
         "critic_lr": Constant(start=5e-3),
         "minibatches": 2,
-        "gradient_norm": 1.0,
+        "max_grad_norm": 1.0,
         "reward_scale": 2.0,
-        "least_probability": 0.02,
-        "last_scale": 0.01,
-        "weight_average": 0.9,
-        "average": None,
-        "average_exact": None,
-        "members": "shared",
+        "output_init_scale": 0.01,
+        "ema_decay": 0.9,
+        "average_policy": None,
+        "exact_average_interval": None,
+        "network_sharing": "shared",
         "instances": 1,
         "seating": "fixed",
     }
-    net = MLP(hidden=[16], activation="relu", init="torch", features="observation")
-    return ActorCritic(**settings | changed, given=given(game, net, seed, opponent))
+    net = MLPConfig(hidden_sizes=[16], activation="relu", init="torch", features="observation")
+    return ActorCritic(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
-def two_decisions(behaviour: list[float], reward: float) -> Batch:
+def two_decisions(behavior_prob: list[float], reward: float) -> RolloutBatch:
     """One hand in which an agent decides twice between two legal actions of three."""
     blank = np.zeros(2, np.int64)
-    return Batch(
+    return RolloutBatch(
         observation=np.zeros((2, 1), np.uint8),
-        hidden=np.zeros((2, 0), np.uint8),
+        hidden_cards=np.zeros((2, 0), np.uint8),
         mask=np.array([[False, True, True], [True, True, False]]),
         action=np.array([2, 0]),
-        log_prob=np.log(behaviour, dtype=np.float32),
+        log_prob=np.log(behavior_prob, dtype=np.float32),
         table=blank,
         seat=blank,
         agent=blank,
-        copy=blank,
-        next=np.array([1, ENDED]),
+        replica=blank,
+        next_row=np.array([1, HAND_ENDED]),
         reward=np.array([0, reward], np.float32),
     )
 
 
 def test_estimates_agree_with_hand_calculation() -> None:
-    batch = two_decisions(behaviour=[0.5, 0.8], reward=6)
+    batch = two_decisions(behavior_prob=[0.5, 0.8], reward=6)
     policy = np.array([[0, 0.75, 0.25], [0.4, 0.6, 0]], np.float32)
     values = np.array([[9, 1, 2], [0.5, -1, 9]], np.float32)
-    target, advantage = doubly_robust(
-        batch, policy, values, trace=0.9, least_probability=0.02, reward_scale=2
+    target, advantage = compute_doubly_robust(
+        batch, policy, values, retrace_lambda=0.9, min_behavior_prob=0.02, reward_scale=2
     )
 
     last = 6 / 2
@@ -97,23 +98,23 @@ def test_estimates_agree_with_hand_calculation() -> None:
 def test_a_trace_never_grows() -> None:
     """An action three times as likely as it was chosen counts once, not three times."""
     policy = np.array([[0, 0.75, 0.25], [0.9, 0.1, 0]], np.float32)
-    batch, nothing = two_decisions(behaviour=[0.5, 0.3], reward=6), np.zeros((2, 3), np.float32)
-    target, _ = doubly_robust(batch, policy, nothing, 0.9, 0.02, reward_scale=2)
+    batch, nothing = two_decisions(behavior_prob=[0.5, 0.3], reward=6), np.zeros((2, 3), np.float32)
+    target, _ = compute_doubly_robust(batch, policy, nothing, 0.9, 0.02, reward_scale=2)
     assert target == pytest.approx([0.9 * 6 / 2, 6 / 2])
 
 
 def test_advantages_average_to_zero_under_the_policy() -> None:
-    batch = two_decisions(behaviour=[0.5, 0.8], reward=-4)
+    batch = two_decisions(behavior_prob=[0.5, 0.8], reward=-4)
     policy = np.array([[0, 0.3, 0.7], [0.9, 0.1, 0]], np.float32)
     values = np.array([[0, 1, -2], [3, 5, 0]], np.float32)
-    _, advantage = doubly_robust(batch, policy, values, 0.5, 0.02, 1)
+    _, advantage = compute_doubly_robust(batch, policy, values, 0.5, 0.02, 1)
     assert (policy * advantage).sum(1) == pytest.approx([0, 0], abs=1e-5)
 
 
 def test_small_probabilities_do_not_blow_up_the_correction() -> None:
-    batch = two_decisions(behaviour=[0.5, 1e-6], reward=1)
+    batch = two_decisions(behavior_prob=[0.5, 1e-6], reward=1)
     policy = np.array([[0, 0.5, 0.5], [1e-6, 1, 0]], np.float32)
-    _, advantage = doubly_robust(batch, policy, np.zeros((2, 3), np.float32), 0.9, 0.02, 1)
+    _, advantage = compute_doubly_robust(batch, policy, np.zeros((2, 3), np.float32), 0.9, 0.02, 1)
     assert advantage[1, 0] == pytest.approx(1 / 0.02, rel=1e-3)
 
 
@@ -122,41 +123,46 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
     game, steps = game_of("kuhn"), 60_000
     algorithm = learner(
         game,
-        alpha=Log(start=0.5, end=0.1, horizon=0.8 * steps),
+        kl_uniform_coef=LogLinear(start=0.5, end=0.1, horizon=0.8 * steps),
         actor_lr=Linear(start=3e-3, end=3e-4, horizon=steps),
         critic_lr=Linear(start=5e-3, end=1e-3, horizon=steps),
-        weight_average=0.97,
+        ema_decay=0.97,
     )
     while algorithm.progress.decisions < steps:
         algorithm.learn()
-    tree = tree_of(game)
+    tree = get_tree(game)
     for player in algorithm.players().values():
-        assert exploitability(tree, player.probabilities(tree.records)) < 0.22
+        assert exploitability(tree, player.action_probs(tree.infoset_records)) < 0.22
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"members": "seat"},
-        {"members": "node", "instances": 3},
-        {"members": "agent", "seating": "shuffled"},
-        {"critic": "own", "every_deal": False},
-        {"average": average(capacity=100, power=1.5), "average_exact": 2},
+        {"network_sharing": "per_seat"},
+        {"network_sharing": "per_betting_node", "instances": 3},
+        {"network_sharing": "per_agent", "seating": "shuffled"},
+        {"critic_view": "own", "enumerate_deals": False},
+        {
+            "average_policy": average_settings(capacity=100, iteration_weight_power=1.5),
+            "exact_average_interval": 2,
+        },
     ],
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
     game = game_of("kuhn_3p")
-    demand_resumes_to_the_bit(game, lambda: learner(game, seed=3, **changed))
+    check_resumes_to_the_bit(game, lambda: learner(game, seed=3, **changed))
 
 
 def test_the_traverser_alone_explores() -> None:
-    one = learner(game_of("leduc"), hands=1000, every_deal=False, exploration=0.5)
-    play, batches = one._agents.rollout.play_out, []
-    one._agents.rollout.play_out = lambda *given: batches.append(play(*given)) or batches[-1]
+    one = learner(
+        game_of("leduc"), hands_per_iteration=1000, enumerate_deals=False, exploration=0.5
+    )
+    play, batches = one.agents.rollout.play_full_hands, []
+    one.agents.rollout.play_full_hands = lambda *given: batches.append(play(*given)) or batches[-1]
     one.learn()
-    (batch,), policy = batches, np.concatenate(one._policies)
+    (batch,), policy = batches, np.concatenate(one._recorded_policies)
     chance = policy[np.arange(len(batch)), batch.action]
-    traverses = batch.agent == one._traverser[batch.table]
+    traverses = batch.agent == one._traverser_of_table[batch.table]
     chance = np.where(traverses, 0.5 * chance + 0.5 / batch.mask.sum(1), chance)
     np.testing.assert_allclose(np.exp(batch.log_prob), chance, rtol=1e-5)
     assert 0 < traverses.sum() < len(batch)
@@ -167,7 +173,7 @@ def test_chips_of_another_size_change_nothing() -> None:
     losses = []
     for size in (1, 2):
         chips = {"ante": size, "raise_sizes": [size], "unit_chips": size}
-        game = build(option("game", "kuhn") | chips, "game")
+        game = build(load_option("game", "kuhn") | chips, "game")
         losses.append(learner(game, reward_scale=2.0 * size).learn()["loss/actor"])
     assert losses[0] == pytest.approx(losses[1], rel=1e-5) != 0
 
@@ -176,11 +182,17 @@ def test_copies_learn_apart() -> None:
     """Two instances differ, and each moves as far as one that is alone does."""
     game = game_of("kuhn")
     algorithm = learner(game, instances=2)
-    start = algorithm.players()["current"].instance(0).probabilities(tree_of(game).records)
+    start = (
+        algorithm.players()["current"]
+        .select_instance(0)
+        .action_probs(get_tree(game).infoset_records)
+    )
     for _ in range(20):
         algorithm.learn()
     one, two = (
-        algorithm.players()["current"].instance(k).probabilities(tree_of(game).records)
+        algorithm.players()["current"]
+        .select_instance(k)
+        .action_probs(get_tree(game).infoset_records)
         for k in range(2)
     )
     assert abs(one - two).max() > 1e-3
@@ -189,38 +201,41 @@ def test_copies_learn_apart() -> None:
 
 def test_against_a_fixed_player_only_agent_0_learns() -> None:
     game = game_of("kuhn")
-    caller = build(option("player", "call"), "opponent", game=game)
-    algorithm = learner(game, opponent=caller, every_deal=False)
+    caller = build(load_option("player", "call"), "opponent", game=game)
+    algorithm = learner(game, opponent=caller, enumerate_deals=False)
     for _ in range(150):
         algorithm.learn()
-    tree = tree_of(game)
-    policy = algorithm.players()["current"].probabilities(tree.records)
-    king = tree.names.index("0 K")
+    tree = get_tree(game)
+    policy = algorithm.players()["current"].action_probs(tree.infoset_records)
+    king = tree.infoset_names.index("0 K")
     assert policy[king, 2] > 0.8  # a bet that is always called, with the best card
     assert algorithm.progress.decisions == algorithm.progress.hands  # one decision a hand
 
 
 def test_every_deal_is_dealt_equally_often_to_every_traverser() -> None:
-    algorithm = learner(game_of("kuhn_3p"), hands=144)
-    decks, traversers = algorithm._decks, algorithm._traverser
+    algorithm = learner(game_of("kuhn_3p"), hands_per_iteration=144)
+    decks, traversers = algorithm._decks, algorithm._traverser_of_table
     assert decks is not None
     pairs, often = np.unique(np.column_stack([decks, traversers]), axis=0, return_counts=True)
     assert len(pairs) == 3 * 24
     assert (often == 2).all()
     with pytest.raises(
-        Refused, match=r"^hands: 96; .*kuhn_3p to every traverser: a multiple of 72"
+        ConfigError,
+        match=r"^hands_per_iteration: 96; .*kuhn_3p to every traverser: a multiple of 72",
     ):
-        learner(game_of("kuhn_3p"), hands=96)
-    with pytest.raises(Refused, match=r"^hands: 960; to deal every deal of limit_holdem"):
-        learner(game_of("limit_holdem"), hands=960)
+        learner(game_of("kuhn_3p"), hands_per_iteration=96)
+    with pytest.raises(
+        ConfigError, match=r"^hands_per_iteration: 960; to deal every deal of limit_holdem"
+    ):
+        learner(game_of("limit_holdem"), hands_per_iteration=960)
 
 
 def test_updates_are_the_steps_that_were_taken() -> None:
     """Some rows can't be shared out among as many parts as were asked for."""
-    algorithm = learner(game_of("kuhn"), hands=24, minibatches=20)
+    algorithm = learner(game_of("kuhn"), hands_per_iteration=24, minibatches=20)
     taken = []
-    step = algorithm._optimiser.step
-    algorithm._optimiser.step = lambda: taken.append(step())  # type: ignore[method-assign]
+    step = algorithm._optimizer.step
+    algorithm._optimizer.step = lambda: taken.append(step())  # type: ignore[method-assign]
     algorithm.learn()
     assert algorithm.progress.updates == len(taken) < 20
 
@@ -228,8 +243,13 @@ def test_updates_are_the_steps_that_were_taken() -> None:
 def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
     """In the big blind, of an opponent who folds."""
     game = game_of("limit_holdem")
-    folds = build(option("player", "fold"), "opponent", game=game)
+    folds = build(load_option("player", "fold"), "opponent", game=game)
     algorithm = learner(
-        game, opponent=folds, hands=1, minibatches=1, every_deal=False, seating="shuffled"
+        game,
+        opponent=folds,
+        hands_per_iteration=1,
+        minibatches=1,
+        enumerate_deals=False,
+        seating="shuffled",
     )
-    demand_unharmed(algorithm, hands=20)
+    check_iterations_without_decisions(algorithm, hands=20)

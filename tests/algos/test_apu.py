@@ -9,69 +9,76 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from givens import given
-from idle_hands import demand_unharmed
+from empty_iterations import check_iterations_without_decisions
+from learner_contexts import cpu_context
 from random_games import game as game_of
 from toy_games import kuhn
 
 from poker_rl.algos.apu import APU
 from poker_rl.config.build import build
-from poker_rl.config.compose import composed
-from poker_rl.config.horizons import used_up
-from poker_rl.config.options import option
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.option_files import load_option
+from poker_rl.config.schedule_horizons import find_exhausted_step_sizes
 from poker_rl.config.schedules import Constant, Linear
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import values
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import compute_seat_values
 from poker_rl.games.cards import parse_cards
-from poker_rl.games.poker.limit import Poker
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import tree_of
-from poker_rl.learning.earlier import EarlierSettings
-from poker_rl.nets.dense import MLP
-from poker_rl.nets.history import HistoryNet
-from poker_rl.players.table import TablePlayer
+from poker_rl.learning.opponent_pool import OpponentPoolSettings
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets.history_net import HistoryNetConfig
+from poker_rl.players.tabular_player import TabularPlayer
 
 CPU = torch.device("cpu")
 WAYS = ["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
 FOLD, CALL, RAISE = 0, 1, 2
 
 
-MLP_16 = MLP(hidden=[16], activation="relu", init="torch", features="observation")
-LSTM = HistoryNet(
-    history="lstm", units=8, hidden=[16], merged=16, activation="relu", init="orthogonal"
+MLP_16 = MLPConfig(hidden_sizes=[16], activation="relu", init="torch", features="observation")
+LSTM = HistoryNetConfig(
+    history_reader="lstm",
+    reader_units=8,
+    hidden_sizes=[16],
+    merged_size=16,
+    activation="relu",
+    init="orthogonal",
 )
 
 
-def apu(game: Poker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **changed: Any) -> APU:
+def apu(
+    game: FixedLimitPoker, seed: int = 0, opponent: Any = None, net: Any = MLP_16, **changed: Any
+) -> APU:
     settings: dict[str, Any] = {
-        "update": "apu",
-        "episodes": 4,
-        "updates": 3,
+        "variant": "apu",
+        "episodes_per_iteration": 4,
+        "gradient_steps": 3,
         "training_period": 2,
-        "agent_period": 4,
-        "update_period": 12,
-        "batch": 8,
-        "replay": 500,
+        "agent_switch_period": 4,
+        "actor_copy_period": 12,
+        "batch_size": 8,
+        "replay_capacity": 500,
         "gamma": 1.0,
         "epsilon": Linear(start=0.5, end=0.1, horizon=100),
         "actor_lr": Constant(start=1e-3),
         "critic_lr": Constant(start=1e-2),
-        "entropy": Constant(start=0.0),
-        "soft_target": 0.1,
-        "last_scale": 1.0,
-        "remember": "learner",
-        "weight_average": 0.0,
-        "earlier": EarlierSettings(share=0.0, every=1, keep=1),
-        "reward": "published",
+        "entropy_coef": Constant(start=0.0),
+        "tau": 0.1,
+        "output_init_scale": 1.0,
+        "store_decisions_of": "learner",
+        "ema_decay": 0.0,
+        "opponent_pool": OpponentPoolSettings(play_prob=0.0, snapshot_interval=1, capacity=1),
+        "reward_type": "published",
         "reward_power": 2.0,
         "reward_unit": 1.0,
         "reward_scale": 1.0,
     }
-    return APU(**settings | changed, given=given(game, net, seed, opponent))
+    return APU(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
 def stored(learner: APU, copy: int = 0) -> dict[str, np.ndarray]:
-    items = learner._learners[0].memory.state_dict()["items"]
+    items = learner._learners[0].buffer.state_dict()["items"]
     return {name: parts[copy].numpy() for name, parts in items.items()}
 
 
@@ -133,33 +140,33 @@ def scripted(learner: APU) -> None:
     """Let the learner play those three hands."""
     decks = np.array([cards(HOLES + board) for board in BOARDS], np.int8)
     decks[[1, 4], :4] = cards("2s2h3c3d")  # seat 0 holds none of the board's cards
-    play = learner._agents.rollout.play_out
+    play = learner.agents.rollout.play_full_hands
 
     def act(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        learner._act(rows)
+        learner._choose_actions(rows)
         moves = rows.tables.records["moves"][rows.table]
         steps = [HANDS[table][move] for table, move in zip(rows.table, moves, strict=True)]
         assert [seat for seat, _, _ in steps] == rows.seat.tolist()
         return np.array([action for _, action, _ in steps]), np.zeros(len(steps))
 
-    learner._agents.rollout.play_out = lambda _: play(act, decks)  # type: ignore[method-assign]
+    learner.agents.rollout.play_full_hands = lambda _: play(act, decks)  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_the_published_reward_on_three_hands(scale: float) -> None:
     learner = apu(
         game_of("limit_holdem_6p"),
-        update="dual_apu_ctrl",
-        episodes=1,
+        variant="dual_apu_ctrl",
+        episodes_per_iteration=1,
         reward_scale=scale,
-        batch=100,
+        batch_size=100,
     )
     scripted(learner)
     learner.learn()
     kept = stored(learner)
     found: dict[tuple[int, int], float] = {}
-    records = learner._agents.rollout.tables.records
-    packed = learner._hands.pack(records)
+    records = learner.agents.rollout.tables.records
+    packed = learner._hand_packer.pack(records)
     for hand, moves, reward in zip(kept["hand"], kept["moves"], kept["reward"], strict=True):
         table, again = np.flatnonzero((packed == hand).all(1))
         assert again == table + 3
@@ -171,11 +178,16 @@ def test_the_published_reward_on_three_hands(scale: float) -> None:
 
 
 def test_the_next_table_is_the_one_at_ones_own_next_decision() -> None:
-    learner = apu(game_of("limit_holdem_6p"), update="dual_apu_ctrl", episodes=1, batch=100)
+    learner = apu(
+        game_of("limit_holdem_6p"),
+        variant="dual_apu_ctrl",
+        episodes_per_iteration=1,
+        batch_size=100,
+    )
     scripted(learner)
     learner.learn()
     kept = stored(learner)
-    for i, hand in enumerate(learner._hands.pack(learner._agents.rollout.tables.records)):
+    for i, hand in enumerate(learner._hand_packer.pack(learner.agents.rollout.tables.records)):
         mine = (kept["hand"] == hand).all(1)
         after = dict(zip(kept["moves"][mine].tolist(), kept["next"][mine].tolist(), strict=True))
         seats = [seat for seat, _, _ in HANDS[i]]
@@ -186,7 +198,11 @@ def test_the_next_table_is_the_one_at_ones_own_next_decision() -> None:
 
 def test_the_published_reward_counts_in_its_unit_before_the_square() -> None:
     learner = apu(
-        game_of("limit_holdem_6p"), update="dual_apu_ctrl", episodes=1, batch=100, reward_unit=4.0
+        game_of("limit_holdem_6p"),
+        variant="dual_apu_ctrl",
+        episodes_per_iteration=1,
+        batch_size=100,
+        reward_unit=4.0,
     )
     scripted(learner)
     learner.learn()
@@ -198,16 +214,16 @@ def test_the_published_reward_counts_in_its_unit_before_the_square() -> None:
 def test_a_linear_share_of_the_pot_adds_up_to_the_chips_won() -> None:
     learner = apu(
         game_of("limit_holdem_6p"),
-        update="dual_apu_ctrl",
-        episodes=1,
-        batch=100,
+        variant="dual_apu_ctrl",
+        episodes_per_iteration=1,
+        batch_size=100,
         reward_power=1.0,
     )
     scripted(learner)
     learner.learn()
     kept = stored(learner)
     assert max(kept["reward"]) == 12 - 2  # of the last hand's pot, less the last bet
-    hand = learner._hands.pack(learner._agents.rollout.tables.records)[2]
+    hand = learner._hand_packer.pack(learner.agents.rollout.tables.records)[2]
     mine = (kept["hand"] == hand).all(1)
     seats = np.array([HANDS[2][move][0] for move in kept["moves"][mine]])
     won = [kept["reward"][mine][seats == seat].sum() / 2 for seat in range(6)]  # dealt twice
@@ -217,7 +233,11 @@ def test_a_linear_share_of_the_pot_adds_up_to_the_chips_won() -> None:
 
 def test_the_other_reward_is_the_chips_won() -> None:
     learner = apu(
-        game_of("limit_holdem_6p"), update="dual_apu_ctrl", episodes=1, batch=100, reward="payoff"
+        game_of("limit_holdem_6p"),
+        variant="dual_apu_ctrl",
+        episodes_per_iteration=1,
+        batch_size=100,
+        reward_type="payoff",
     )
     scripted(learner)
     learner.learn()
@@ -240,41 +260,43 @@ def changed(learner: APU) -> list[list[bool]]:
 def test_one_agent_learns_at_a_time() -> None:
     learner = apu(kuhn(3))
     for turn in range(7):  # an iteration is a period of 4 episodes of 3 hands
-        sizes = [one.memory.added.sum() for one in learner._learners]
+        sizes = [one.buffer.items_added.sum() for one in learner._learners]
         only = [k == turn % 3 for k in range(3)]
         assert changed(learner) == [only] * 4
         grown = [
-            bool(one.memory.added.sum() > size)
+            bool(one.buffer.items_added.sum() > size)
             for one, size in zip(learner._learners, sizes, strict=True)
         ]
         assert grown == only
 
 
 def test_those_who_do_not_learn_may_remember() -> None:
-    learner = apu(kuhn(3), remember="all")
+    learner = apu(kuhn(3), store_decisions_of="all")
     for turn in range(4):
-        sizes = [one.memory.added.sum() for one in learner._learners]
+        sizes = [one.buffer.items_added.sum() for one in learner._learners]
         assert changed(learner)[0] == [k == turn % 3 for k in range(3)]
         assert all(
-            one.memory.added.sum() > size
+            one.buffer.items_added.sum() > size
             for one, size in zip(learner._learners, sizes, strict=True)
         )
-    kept = sum(int(one.memory.added.sum()) for one in learner._learners)
+    kept = sum(int(one.buffer.items_added.sum()) for one in learner._learners)
     assert kept == learner.progress.decisions
 
 
 def test_a_small_last_layer_begins_with_nearly_uniform_play_and_values_near_0() -> None:
-    learner = apu(kuhn(3), last_scale=0.0)
-    tree = tree_of(kuhn(3))
-    player = learner.players()["current"].instance(0)
-    np.testing.assert_allclose(player.probabilities(tree.records), tree.uniform(), atol=1e-6)
+    learner = apu(kuhn(3), output_init_scale=0.0)
+    tree = get_tree(kuhn(3))
+    player = learner.players()["current"].select_instance(0)
+    np.testing.assert_allclose(
+        player.action_probs(tree.infoset_records), tree.build_uniform_policy(), atol=1e-6
+    )
     for name in ("critic", "target_critic"):
         assert not learner._networks[name].layers[-1].weight.any()
 
 
 def test_the_average_of_weights_keeps_so_much_of_itself_each_iteration() -> None:
     assert list(apu(kuhn(3)).players()) == ["current"]
-    learner = apu(kuhn(3), weight_average=0.75)
+    learner = apu(kuhn(3), ema_decay=0.75)
     averaged = [weight.clone() for weight in learner._actor.parameters()]
     for _ in range(5):
         learner.learn()
@@ -282,58 +304,61 @@ def test_the_average_of_weights_keeps_so_much_of_itself_each_iteration() -> None
         averaged = [0.75 * old + 0.25 * new for old, new in zip(averaged, moved, strict=True)]
     players = learner.players()
     assert list(players) == ["weight_average", "current"]
-    tree = tree_of(kuhn(3))
+    tree = get_tree(kuhn(3))
     for k in range(3):
-        rows = {name: one.instance(k).probabilities(tree.records) for name, one in players.items()}
+        rows = {
+            name: one.select_instance(k).action_probs(tree.infoset_records)
+            for name, one in players.items()
+        }
         assert np.abs(rows["weight_average"] - rows["current"]).max() > 1e-3
-    assert learner._weight_average is not None
-    torch.testing.assert_close(list(learner._weight_average.module.parameters()), averaged)
+    assert learner._weight_ema is not None
+    torch.testing.assert_close(list(learner._weight_ema.module.parameters()), averaged)
 
 
 def test_a_period_of_several_iterations() -> None:
-    learner = apu(kuhn(3), agent_period=8)
+    learner = apu(kuhn(3), agent_switch_period=8)
     turns = [changed(learner)[0].index(True) for _ in range(8)]
     assert turns == [0, 0, 1, 1, 2, 2, 0, 0]
 
 
 def test_all_agents_learn_at_once() -> None:
-    learner = apu(kuhn(3), update="apu_ctrl")
+    learner = apu(kuhn(3), variant="apu_ctrl")
     for _ in range(4):
         assert changed(learner) == [[True] * 3] * 4
 
 
 def test_the_others_play_a_copy_made_every_so_often() -> None:
-    learner = apu(kuhn(3), update="dual_apu")  # 12 episodes of 3 hands: every 3 iterations
+    learner = apu(kuhn(3), variant="dual_apu")  # 12 episodes of 3 hands: every 3 iterations
     for turn in range(1, 8):
-        others = [weight.clone() for weight in learner._others.parameters()]
+        others = [weight.clone() for weight in learner._copied_actor.parameters()]
         learner.learn()
-        now = list(learner._others.parameters())
+        now = list(learner._copied_actor.parameters())
         actor = list(learner._actor.parameters())
         due = turn % 3 == 0
         assert all(map(torch.equal, now, actor if due else others))
         assert not all(map(torch.equal, now, others if due else actor))
 
 
-@pytest.mark.parametrize("remember", ["learner", "all"])
-def test_the_learner_learns_among_the_others(remember: str) -> None:
+@pytest.mark.parametrize("store_decisions_of", ["learner", "all"])
+def test_the_learner_learns_among_the_others(store_decisions_of: str) -> None:
     """Copies that always call: whoever raises or folds is agent 0."""
     learner = apu(
         game_of("limit_holdem_6p"),
-        update="dual_apu",
-        update_period=100,
-        episodes=10,
-        replay=20_000,
-        remember=remember,
+        variant="dual_apu",
+        actor_copy_period=100,
+        episodes_per_iteration=10,
+        replay_capacity=20_000,
+        store_decisions_of=store_decisions_of,
     )
-    answer(learner._others, [0, 50, 0])
+    answer(learner._copied_actor, [0, 50, 0])
     seats, moves, own = [], 0, 0
     for _ in range(3):
         learner.learn()
-        tables = learner._agents.rollout.tables.records
-        learner_seat = learner._agents.rollout.agent.argmin(1)
+        tables = learner.agents.rollout.tables.records
+        learner_seat = learner.agents.rollout.agent_of_seat.argmin(1)
         for table, seat in zip(tables, learner_seat, strict=True):
-            replayed = Tables(learner._hands._tables.game, 1, 0)
-            replayed.deal(decks=table["deck"][None, : replayed.game.dealt])
+            replayed = Tables(learner._hand_packer._tables.game, 1, 0)
+            replayed.deal(decks=table["deck"][None, : replayed.game.cards_dealt])
             for action in table["line"][: table["moves"]]:
                 learns = replayed.records["to_act"][0] == seat
                 assert action == CALL or learns
@@ -343,64 +368,64 @@ def test_the_learner_learns_among_the_others(remember: str) -> None:
     assert set(seats) == set(range(6))
     kept = stored(learner)
     for action in (FOLD, RAISE):
-        assert (learner._hands.action(kept["hand"], kept["moves"]) == action).any()
+        assert (learner._hand_packer.get_next_actions(kept["hand"], kept["moves"]) == action).any()
     assert learner.progress.decisions == moves
-    assert len(kept["reward"]) == (own if remember == "learner" else moves)
+    assert len(kept["reward"]) == (own if store_decisions_of == "learner" else moves)
 
 
-@pytest.mark.parametrize("update", WAYS)
+@pytest.mark.parametrize("variant", WAYS)
 def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(
-    update: str, monkeypatch: pytest.MonkeyPatch
+    variant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    earlier = EarlierSettings(share=0.3, every=5, keep=2)
-    learner = apu(kuhn(3), update=update, earlier=earlier)
-    selves, usual = learner._selves, {learner._others} - {None}
+    earlier = OpponentPoolSettings(play_prob=0.3, snapshot_interval=5, capacity=2)
+    learner = apu(kuhn(3), variant=variant, opponent_pool=earlier)
+    selves, usual = learner._opponent_pool, {learner._copied_actor} - {None}
     assert selves is not None
     asked: dict[Any, set[int]] = {}  # whom each network plays for
-    policy = learner._agents.policy
+    policy = learner.agents.compute_probs
 
     def watched(module: Any, rows: Any) -> np.ndarray:
         asked.setdefault(module, set()).update(rows.agent.tolist())
         return policy(module, rows)
 
-    monkeypatch.setattr(learner._agents, "policy", watched)
+    monkeypatch.setattr(learner.agents, "compute_probs", watched)
     shared, met = 0, set()
     for _ in range(100):
         asked.clear()
         learner.learn()
         others = set(asked) - {learner._actor}
-        if others == {selves.module}:
+        if others == {selves.opponent_network}:
             (alone,) = asked[learner._actor]
-            assert alone not in asked[selves.module]
+            assert alone not in asked[selves.opponent_network]
             met.add(alone)
             shared += 1
         else:
             assert others == usual
-    assert met == ({0} if update.startswith("dual") else {0, 1, 2})
+    assert met == ({0} if variant.startswith("dual") else {0, 1, 2})
     assert shared / 100 == pytest.approx(0.3, abs=0.12)
 
 
-@pytest.mark.parametrize("update", ["apu", "apu_ctrl"])
-def test_who_learns_explores_and_the_others_do_not(update: str) -> None:
+@pytest.mark.parametrize("variant", ["apu", "apu_ctrl"])
+def test_who_learns_explores_and_the_others_do_not(variant: str) -> None:
     learner = apu(
         game_of("leduc"),
-        update=update,
-        episodes=300,
-        agent_period=300,
+        variant=variant,
+        episodes_per_iteration=300,
+        agent_switch_period=300,
         epsilon=Constant(start=1.0),
-        batch=5000,
-        replay=5000,
+        batch_size=5000,
+        replay_capacity=5000,
     )
     answer(learner._actor, [0, 2, 0])
-    batch = learner._agents.rollout.play_out
+    batch = learner.agents.rollout.play_full_hands
     seen = []
-    learner._agents.rollout.play_out = lambda act: seen.append(batch(act)) or seen[-1]
+    learner.agents.rollout.play_full_hands = lambda act: seen.append(batch(act)) or seen[-1]
     learner.learn()
     for rows in seen:
         count = rows.mask.sum(1)
         weight = np.exp(np.where(rows.mask, [0.0, 2.0, 0.0], -np.inf))
         softmax = (weight / weight.sum(1, keepdims=True))[np.arange(len(rows)), rows.action]
-        explores = (rows.copy == 0) | (update == "apu_ctrl")
+        explores = (rows.replica == 0) | (variant == "apu_ctrl")
         chance = np.where(explores, 1 / count, softmax)
         np.testing.assert_allclose(np.exp(rows.log_prob), chance, rtol=1e-5)
 
@@ -410,13 +435,17 @@ def test_who_learns_explores_and_the_others_do_not(update: str) -> None:
 )
 def test_updates_for_episodes_are_exact(episodes: int, updates: int, period: int) -> None:
     learner = apu(
-        kuhn(3), update="dual_apu_ctrl", episodes=episodes, updates=updates, training_period=period
+        kuhn(3),
+        variant="dual_apu_ctrl",
+        episodes_per_iteration=episodes,
+        gradient_steps=updates,
+        training_period=period,
     )
     missed = 0
     for turn in range(1, 31):
         learner.learn()
         due = turn * episodes * updates // period
-        if learner._learners[0].memory.fewest < 8:
+        if learner._learners[0].buffer.min_size < 8:
             missed = due
         assert learner.progress.hands == turn * episodes * 3
         assert learner.progress.updates == due - missed
@@ -426,28 +455,28 @@ def test_updates_for_episodes_are_exact(episodes: int, updates: int, period: int
 # What is learnt
 
 
-@pytest.mark.parametrize("update", ["apu_ctrl", "dual_apu_ctrl"])
-def test_losses_against_plain_loops(update: str) -> None:
+@pytest.mark.parametrize("variant", ["apu_ctrl", "dual_apu_ctrl"])
+def test_losses_against_plain_loops(variant: str) -> None:
     game = game_of("leduc")
-    learner = apu(game, update=update, gamma=0.9, batch=40, soft_target=0.01)
+    learner = apu(game, variant=variant, gamma=0.9, batch_size=40, tau=0.01)
     for _ in range(8):
         learner.learn()
     one = learner._learners[0]
-    batch = one.memory.sample(40)
-    one.memory.sample = lambda count: batch  # type: ignore[method-assign]
+    batch = one.buffer.sample(40)
+    one.buffer.sample = lambda count: batch  # type: ignore[method-assign]
     actor, critic, target_actor, target_critic = one.networks
-    copies = one.memory.copies
+    copies = one.buffer.replicas
 
     def look(hand: np.ndarray, moves: int) -> tuple[Any, Any, np.ndarray, bool]:
         """What actor and critic are shown after so many actions, those legal, and the end."""
         table = Tables(game, 1, 0)
-        deal = hand[: game.dealt].view(np.int8)
+        deal = hand[: game.cards_dealt].view(np.int8)
         table.deal(decks=deal[None])
-        for action in hand[game.dealt + 1 :][:moves]:
+        for action in hand[game.cards_dealt + 1 :][:moves]:
             table.step(np.array([action]))
         seen, hidden = table.observe()[0], table.reveal()[0]
         rows = [torch.from_numpy(part).float() for part in (seen, np.r_[seen, hidden])]
-        return *rows, table.legal()[0], bool(table.records["over"][0])
+        return *rows, table.legal_mask()[0], bool(table.records["over"][0])
 
     def through(net: Any, row: torch.Tensor, k: int) -> np.ndarray:
         with torch.no_grad():
@@ -469,13 +498,13 @@ def test_losses_against_plain_loops(update: str) -> None:
                 pi = policy(target_actor, s_next, legal_next, k)
                 goal += 0.9 * pi @ through(target_critic, w_next, k)
             q = through(critic, w, k)
-            errors += (q[hand[game.dealt + 1 + moves]] - goal) ** 2 / 40
+            errors += (q[hand[game.cards_dealt + 1 + moves]] - goal) ** 2 / 40
             pi = policy(actor, s, legal, k)
             gains += pi @ q / 40
             entropy -= pi[legal] @ np.log(pi[legal]) / 40
             ends += over
     assert 20 < ends < 40 * copies - 20 or copies == 1
-    told = learner._losses(one)
+    told = learner._compute_losses(one)
     assert told[0].item() == pytest.approx(errors, rel=1e-4)
     assert told[1].item() == pytest.approx(-gains, rel=1e-4)
     assert told[2].item() == pytest.approx(entropy, rel=1e-4)
@@ -484,7 +513,9 @@ def test_losses_against_plain_loops(update: str) -> None:
 def test_a_weight_of_entropy_keeps_the_actor_from_making_up_its_mind() -> None:
     spread = []
     for weight in (0.0, 10.0):
-        learner = apu(game_of("leduc"), update="dual_apu_ctrl", entropy=Constant(start=weight))
+        learner = apu(
+            game_of("leduc"), variant="dual_apu_ctrl", entropy_coef=Constant(start=weight)
+        )
         for _ in range(20):
             metrics = learner.learn()
         spread.append(metrics["policy/entropy"])
@@ -493,18 +524,18 @@ def test_a_weight_of_entropy_keeps_the_actor_from_making_up_its_mind() -> None:
 
 def test_step_sizes_over_its_own_steps_are_looked_at_as_they_are() -> None:
     down = Linear(start=1e-3, end=0.0, horizon=4)
-    learner = apu(kuhn(), update="dual_apu_ctrl", actor_lr=down)
+    learner = apu(kuhn(), variant="dual_apu_ctrl", actor_lr=down)
     while learner._learners[0].updates < 4:
-        assert list(used_up(learner, 10**9, "hands")) == []
+        assert list(find_exhausted_step_sizes(learner, 10**9, "hands")) == []
         learner.learn()
-    assert list(used_up(learner, 10**9, "hands")) == ["actor_lr"]
+    assert list(find_exhausted_step_sizes(learner, 10**9, "hands")) == ["actor_lr"]
 
 
 def test_targets_follow_softly() -> None:
-    learner = apu(kuhn(), update="dual_apu_ctrl", soft_target=0.25, updates=1)
+    learner = apu(kuhn(), variant="dual_apu_ctrl", tau=0.25, gradient_steps=1)
     learner.learn()
     before = weights(learner)
-    learner._update(learner._learners[0])
+    learner._update_networks(learner._learners[0])
     now = weights(learner)
     for own, target in ((0, 2), (1, 3)):
         torch.testing.assert_close(now[target], 0.75 * before[target] + 0.25 * now[own])
@@ -525,7 +556,7 @@ def hidden_changed(records: np.ndarray, seats: int) -> np.ndarray:
 @pytest.mark.parametrize("net", [MLP_16, LSTM], ids=["mlp", "lstm"])
 def test_the_actor_does_not_see_the_others_cards_and_the_critic_does(net: Any) -> None:
     game = game_of("limit_holdem_6p")
-    learner = apu(game, update="apu", net=net)
+    learner = apu(game, variant="apu", net=net)
     tables, generator = Tables(game, 40, 3), np.random.default_rng(0)
     tables.deal()
     streets = set()
@@ -535,11 +566,13 @@ def test_the_actor_does_not_see_the_others_cards_and_the_critic_does(net: Any) -
         streets |= set(now["street"].tolist())
         other = hidden_changed(now, 6)
         assert (now["deck"] != other["deck"]).any(1).all()
-        (seen, hidden), (seen_other, hidden_other) = map(learner._agents.known, (now, other))
+        (seen, hidden), (seen_other, hidden_other) = map(
+            learner.agents.encode_records, (now, other)
+        )
         np.testing.assert_array_equal(seen, seen_other)
         for k in range(6):
-            player = learner.players()["current"].instance(k)
-            np.testing.assert_array_equal(player.probabilities(now), player.probabilities(other))
+            player = learner.players()["current"].select_instance(k)
+            np.testing.assert_array_equal(player.action_probs(now), player.action_probs(other))
         known = [np.concatenate(parts, 1) for parts in ((seen, hidden), (seen, hidden_other))]
         with torch.no_grad():
             q, q_other = (
@@ -548,18 +581,18 @@ def test_the_actor_does_not_see_the_others_cards_and_the_critic_does(net: Any) -
             )
         assert (q != q_other).any(2).all()
         calls = generator.random(len(rows)) < 0.8
-        tables.step(np.where(calls, CALL, RAISE - (~tables.legal(rows)[:, RAISE])), rows)
+        tables.step(np.where(calls, CALL, RAISE - (~tables.legal_mask(rows)[:, RAISE])), rows)
     assert streets >= {0, 1}
 
 
 # The whole
 
 
-@pytest.mark.parametrize("update", WAYS)
-def test_resumed_equals_uninterrupted_to_the_bit(update: str) -> None:
+@pytest.mark.parametrize("variant", WAYS)
+def test_resumed_equals_uninterrupted_to_the_bit(variant: str) -> None:
     game = game_of("leduc")
-    changed: dict[str, Any] = {"update": update, "replay": 40, "agent_period": 8}
-    changed["earlier"] = EarlierSettings(share=0.5, every=2, keep=2)
+    changed: dict[str, Any] = {"variant": variant, "replay_capacity": 40, "agent_switch_period": 8}
+    changed["opponent_pool"] = OpponentPoolSettings(play_prob=0.5, snapshot_interval=2, capacity=2)
     whole = apu(game, **changed)
     for _ in range(9):
         whole.learn()
@@ -576,33 +609,38 @@ def test_resumed_equals_uninterrupted_to_the_bit(update: str) -> None:
 
 
 @pytest.mark.parametrize("net", [MLP_16, LSTM])
-@pytest.mark.parametrize("update", ["apu", "apu_ctrl"])
-def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(update: str, net: Any) -> None:
+@pytest.mark.parametrize("variant", ["apu", "apu_ctrl"])
+def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(variant: str, net: Any) -> None:
     game = game_of("limit_holdem_6p")
-    settings: dict[str, Any] = {"net": net, "episodes": 1, "training_period": 1, "agent_period": 1}
-    settings |= {"weight_average": 0.5, "remember": "all", "actor_lr": Constant(start=0.05)}
-    one = apu(game, update="dual_apu_ctrl", **settings)
+    settings: dict[str, Any] = {
+        "net": net,
+        "episodes_per_iteration": 1,
+        "training_period": 1,
+        "agent_switch_period": 1,
+    }
+    settings |= {"ema_decay": 0.5, "store_decisions_of": "all", "actor_lr": Constant(start=0.05)}
+    one = apu(game, variant="dual_apu_ctrl", **settings)
     for _ in range(3):
         one.learn()
     learnt = copied(one.state_dict())
-    six = apu(game, seed=1, update=update, **settings)
+    six = apu(game, seed=1, variant=variant, **settings)
     assert not same_as_one(six, learnt).any()
-    six.take_over(learnt)
+    six.warm_start(learnt)
     assert same_as_one(six, learnt).all()
     assert six.progress.updates == 0
     six.learn()
     six.learn()
-    learners = [True] * 6 if update == "apu_ctrl" else [True, True, False, False, False, False]
+    learners = [True] * 6 if variant == "apu_ctrl" else [True, True, False, False, False, False]
     assert same_as_one(six, learnt)[:4].tolist() == [[not moved for moved in learners]] * 4
     with pytest.raises(RuntimeError):
-        one.take_over(six.state_dict())
-    among_copies = apu(game, seed=2, update="dual_apu", **settings)
-    among_copies.take_over(learnt)
-    assert among_copies._others is not None
-    for name, weight in among_copies._others.named_parameters():
+        one.warm_start(six.state_dict())
+    among_copies = apu(game, seed=2, variant="dual_apu", **settings)
+    among_copies.warm_start(learnt)
+    assert among_copies._copied_actor is not None
+    for name, weight in among_copies._copied_actor.named_parameters():
         assert torch.equal(weight, learnt["actor"][name])
         assert not weight.requires_grad
-    six.take_over(copied(among_copies.state_dict()))
+    six.warm_start(copied(among_copies.state_dict()))
     assert same_as_one(six, learnt).all()
 
 
@@ -624,60 +662,66 @@ def same_as_one(six: APU, learnt: dict[str, Any]) -> np.ndarray:
 @pytest.mark.parametrize("keep", [2, 8])
 def test_agents_meet_the_earlier_selves_of_the_run_they_begin_with_again(keep: int) -> None:
     game = kuhn(3)
-    settings: dict[str, Any] = {"earlier": EarlierSettings(share=1.0, every=1, keep=keep)}
-    one = apu(game, update="dual_apu_ctrl", **settings)
+    settings: dict[str, Any] = {
+        "opponent_pool": OpponentPoolSettings(play_prob=1.0, snapshot_interval=1, capacity=keep)
+    }
+    one = apu(game, variant="dual_apu_ctrl", **settings)
     for _ in range(5):
         one.learn()
     learnt = copied(one.state_dict())
-    pool = learnt["selves"]["pool"]
+    pool = learnt["opponent_pool"]["snapshots"]
     assert len(pool) == min(keep, 5)
     begun = apu(game, seed=1, **settings)
-    begun.take_over(learnt)
+    begun.warm_start(learnt)
     again = apu(game, seed=2, **settings)
     again.load_state_dict(copied(begun.state_dict()))  # as from a checkpoint
     for six in begun, again:
-        kept = six.state_dict()["selves"]["pool"]
+        kept = six.state_dict()["opponent_pool"]["snapshots"]
         assert len(kept) == len(pool)
         for met, copies in zip(pool, kept, strict=True):
             for name, weight in copies.items():
                 assert torch.equal(weight, met[name].expand(3, *met[name].shape[1:]))
         six.learn()
-        state = six.state_dict()["selves"]
-        assert state["met"] == 6
-        assert len(state["pool"]) == min(keep, 6)
-    fewer = apu(game, seed=3, earlier=EarlierSettings(share=1.0, every=1, keep=1))
-    fewer.take_over(learnt)
-    assert len(fewer.state_dict()["selves"]["pool"]) == 1
+        state = six.state_dict()["opponent_pool"]
+        assert state["snapshots_offered"] == 6
+        assert len(state["snapshots"]) == min(keep, 6)
+    fewer = apu(
+        game,
+        seed=3,
+        opponent_pool=OpponentPoolSettings(play_prob=1.0, snapshot_interval=1, capacity=1),
+    )
+    fewer.warm_start(learnt)
+    assert len(fewer.state_dict()["opponent_pool"]["snapshots"]) == 1
     without = apu(game, seed=4)
-    without.take_over(learnt)
-    assert "selves" not in without.state_dict()
-    begun.take_over(copied(without.state_dict()))
-    assert len(begun.state_dict()["selves"]["pool"]) == min(keep, 6)  # it keeps its own
+    without.warm_start(learnt)
+    assert "opponent_pool" not in without.state_dict()
+    begun.warm_start(copied(without.state_dict()))
+    assert len(begun.state_dict()["opponent_pool"]["snapshots"]) == min(keep, 6)  # it keeps its own
 
 
-@pytest.mark.parametrize("update", WAYS)
-def test_each_actor_is_a_player_for_every_seat(update: str) -> None:
+@pytest.mark.parametrize("variant", WAYS)
+def test_each_actor_is_a_player_for_every_seat(variant: str) -> None:
     game = kuhn(3)
-    learner = apu(game, update=update)
+    learner = apu(game, variant=variant)
     for _ in range(3):
         learner.learn()
     player = learner.players()["current"]
-    assert player.instances == (3 if update in ("apu", "apu_ctrl") else 1)
-    again = type(player).from_state(player.state(), game, CPU)
-    records = tree_of(game).records
+    assert player.instances == (3 if variant in ("apu", "apu_ctrl") else 1)
+    again = type(player).from_dict(player.to_dict(), game, CPU)
+    records = get_tree(game).infoset_records
     for k in range(player.instances):
-        chances = player.instance(k).probabilities(records)
-        np.testing.assert_array_equal(again.instance(k).probabilities(records), chances)
-        seen, _ = learner._agents.known(records)
+        chances = player.select_instance(k).action_probs(records)
+        np.testing.assert_array_equal(again.select_instance(k).action_probs(records), chances)
+        seen, _ = learner.agents.encode_records(records)
         with torch.no_grad():
             logits = learner._actor(torch.from_numpy(seen).expand(player.instances, -1, -1))[k]
-        legal = tree_of(game).legal
+        legal = get_tree(game).legal_mask
         weight = np.where(legal, np.exp(logits.double().numpy()), 0)
         np.testing.assert_allclose(chances, weight / weight.sum(1, keepdims=True), rtol=1e-5)
 
 
 def test_networks_that_read_the_history_learn_and_resume() -> None:
-    settings = {"update": "dual_apu", "net": LSTM, "episodes": 2}
+    settings = {"variant": "dual_apu", "net": LSTM, "episodes_per_iteration": 2}
     whole = apu(game_of("limit_holdem_6p"), **settings)
     whole.learn()
     before = weights(whole)
@@ -695,27 +739,27 @@ def test_networks_that_read_the_history_learn_and_resume() -> None:
 def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
     """Whoever bets against a player who passes and folds wins the ante each hand."""
     game = kuhn()
-    tree = tree_of(game)
-    folds = np.zeros(tree.legal.shape)
-    folds[np.arange(tree.size), tree.legal.argmax(1)] = 1  # fold, else check
+    tree = get_tree(game)
+    folds = np.zeros(tree.legal_mask.shape)
+    folds[np.arange(tree.infoset_count), tree.legal_mask.argmax(1)] = 1  # fold, else check
     learner = apu(
         game,
-        opponent=TablePlayer(game, folds),
-        update="dual_apu_ctrl",
-        reward=reward,
-        episodes=16,
-        updates=4,
+        opponent=TabularPlayer(game, folds),
+        variant="dual_apu_ctrl",
+        reward_type=reward,
+        episodes_per_iteration=16,
+        gradient_steps=4,
         training_period=8,
-        batch=32,
-        replay=5000,
+        batch_size=32,
+        replay_capacity=5000,
         actor_lr=Constant(start=1e-2),
     )
     while learner.progress.hands < 1500:
         learner.learn()
-    policy = learner.players()["current"].probabilities(tree.records)
+    policy = learner.players()["current"].action_probs(tree.infoset_records)
     for seat in range(2):
-        mixed = np.where((tree.owner == seat)[:, None], policy, folds)
-        assert values(tree, mixed)[seat] > 0.9
+        mixed = np.where((tree.infoset_seat == seat)[:, None], policy, folds)
+        assert compute_seat_values(tree, mixed)[seat] > 0.9
 
 
 @pytest.mark.parametrize(
@@ -732,53 +776,63 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward: str) -> None:
     ],
 )
 def test_a_linear_experiment_is_the_published_one_with_another_reward(name: str) -> None:
-    printed, linear = (composed([f"experiment={name}{end}"]) for end in ("", "_linear"))
+    printed, linear = (compose_plain_config([f"experiment={name}{end}"]) for end in ("", "_linear"))
     for settings, power in ((printed, 2), (linear, 1)):
         assert settings["algo"]["reward_power"] == power
     assert printed["net"] == linear["net"]
-    for key in ("update", "gamma", "reward", "reward_unit", "agent_period", "update_period"):
+    for key in (
+        "variant",
+        "gamma",
+        "reward_type",
+        "reward_unit",
+        "agent_switch_period",
+        "actor_copy_period",
+    ):
         assert printed["algo"][key] == linear["algo"][key]
     # as many gradient steps of each learner as its schedules last
     algo, budget = linear["algo"], linear["budget"]
-    learners = 6 if algo["update"] == "apu" else 1
-    steps = budget / 6 / algo["training_period"] * algo["updates"] / learners
+    learners = 6 if algo["variant"] == "apu" else 1
+    steps = budget / 6 / algo["training_period"] * algo["gradient_steps"] / learners
     assert algo["actor_lr"]["horizon"] <= steps < 1.1 * algo["actor_lr"]["horizon"]
 
 
 BAD: list[tuple[Callable[[], object], str]] = [
-    (lambda: apu(kuhn(3), episodes=3), "episodes: 3 at once do not divide agent_period, 4"),
     (
-        lambda: apu(kuhn(3), episodes=8, update="dual_apu"),
-        "episodes: 8 at once do not divide update_period, 12",
+        lambda: apu(kuhn(3), episodes_per_iteration=3),
+        "episodes_per_iteration: 3 at once do not divide agent_switch_period, 4",
+    ),
+    (
+        lambda: apu(kuhn(3), episodes_per_iteration=8, variant="dual_apu"),
+        "episodes_per_iteration: 8 at once do not divide actor_copy_period, 12",
     ),
     (lambda: apu(game_of("big2")), "tables of big2 do not keep their actions"),
     (
-        lambda: apu(kuhn(), update="dual_apu", opponent=object()),
-        "update: dual_apu plays itself; with an opponent: dual_apu_ctrl",
+        lambda: apu(kuhn(), variant="dual_apu", opponent=object()),
+        "variant: dual_apu plays itself; with an opponent: dual_apu_ctrl",
     ),
     (
         lambda: apu(
             kuhn(),
-            update="dual_apu_ctrl",
+            variant="dual_apu_ctrl",
             opponent=object(),
-            earlier=EarlierSettings(share=0.1, every=1, keep=1),
+            opponent_pool=OpponentPoolSettings(play_prob=0.1, snapshot_interval=1, capacity=1),
         ),
-        "earlier.share: needs self-play; with an opponent: 0",
+        "opponent_pool.play_prob: needs self-play; with an opponent: 0",
     ),
     (
-        lambda: build(option("algo", "apu") | {"update": "dual"}, "algo"),
-        'algo.update: "dual" is no choice; did you mean dual_apu? allowed: apu, apu_ctrl, ',
+        lambda: build(load_option("algo", "apu") | {"variant": "dual"}, "algo"),
+        'algo.variant: "dual" is no choice; did you mean dual_apu? allowed: apu, apu_ctrl, ',
     ),
     (
-        lambda: apu(kuhn(3), replay=10**12),
-        "replay: 1,000,000,000,000 items",
+        lambda: apu(kuhn(3), replay_capacity=10**12),
+        "replay_capacity: 1,000,000,000,000 items",
     ),
 ]
 
 
 @pytest.mark.parametrize(("make", "message"), BAD)
 def test_refused_in_a_line(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(Refused) as error:
+    with pytest.raises(ConfigError) as error:
         make()
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
@@ -786,7 +840,7 @@ def test_refused_in_a_line(make: Callable[[], object], message: str) -> None:
 
 def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
     """In the big blind, of an opponent who folds."""
-    game = build(option("game", "limit_holdem"), "game")
-    folds = build(option("player", "fold"), "opponent", game=game)
-    algorithm = apu(game, opponent=folds, update="dual_apu_ctrl", episodes=1)
-    demand_unharmed(algorithm, hands=40)
+    game = build(load_option("game", "limit_holdem"), "game")
+    folds = build(load_option("player", "fold"), "opponent", game=game)
+    algorithm = apu(game, opponent=folds, variant="dual_apu_ctrl", episodes_per_iteration=1)
+    check_iterations_without_decisions(algorithm, hands=40)

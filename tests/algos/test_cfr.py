@@ -14,15 +14,15 @@ from random_games import game
 from toy_games import forgetful, kuhn, label, leduc, leduc_8
 from two_cores import two_cores
 
-from poker_rl.algos.cfr import CFR, discount
-from poker_rl.algos.mccfr import MCCFR, RANDOM
-from poker_rl.algos.solve import equilibrium
+from poker_rl.algos.tabular.cfr import CFR, compute_discount
+from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
+from poker_rl.algos.tabular.mccfr import MCCFR, RANDOM_STATE_DTYPE
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability, nash_conv, values
-from poker_rl.games import layout, tree
-from poker_rl.games.tree import tree_of
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability, nash_conv
+from poker_rl.games import game_tree, sequence_layout
+from poker_rl.games.game_tree import get_tree
 
 VARIANTS = ["cfr", "cfr_linear", "cfr_plus", "dcfr", "pcfr_plus", "pdcfr_plus"]
 SOLVERS = [*VARIANTS, "mccfr"]
@@ -30,8 +30,8 @@ SOLVERS = [*VARIANTS, "mccfr"]
 
 def solver(name, game, seed=0, **settings):
     """A solver as configured in conf/algo."""
-    node = {} if name == "mccfr" else option("algo", "cfr")
-    return build({**node, **option("algo", name), **settings}, "algo", game=game, seed=seed)
+    node = {} if name == "mccfr" else load_option("algo", "cfr")
+    return build({**node, **load_option("algo", name), **settings}, "algo", game=game, seed=seed)
 
 
 def trajectory(algorithm, game, iterations):
@@ -40,7 +40,7 @@ def trajectory(algorithm, game, iterations):
     for iteration in iterations:
         while algorithm.progress.iterations < iteration:
             algorithm.learn()
-        found.append(nash_conv(tree_of(game), algorithm.players()["average"].policy))
+        found.append(nash_conv(get_tree(game), algorithm.players()["average"].policy))
     return found
 
 
@@ -74,10 +74,10 @@ def test_trajectories(name, game, expected):
     ("name", "bounds"), [("cfr_plus", [5.5e-4, 2.3e-5]), ("dcfr", [4.1e-4, 2.6e-5])]
 )
 def test_leduc_is_solved(name, bounds):
-    algorithm, tree = solver(name, leduc(), iterations_per_step=1000), tree_of(leduc())
+    algorithm, tree = solver(name, leduc(), iterations_per_step=1000), get_tree(leduc())
     found = trajectory(algorithm, leduc(), [1_000, 10_000])
     assert (np.array(found) < bounds).all()
-    value = values(tree, algorithm.players()["average"].policy)[0]
+    value = compute_seat_values(tree, algorithm.players()["average"].policy)[0]
     assert value == pytest.approx(-0.085606424, abs=found[-1])
 
 
@@ -117,7 +117,7 @@ def test_external_sampling_has_the_regrets_of_cfr_on_average():
     game = kuhn()
     exact = solver("cfr", game, iterations_per_step=1)
     exact.learn()
-    first = tree_of(game).first
+    first = get_tree(game).first_infoset_of_seat
     rows = slice(first[0], first[1])  # the first traverser's: the second has seen its answer
     sampled = []
     for seed in range(4_000):
@@ -137,7 +137,7 @@ def learnt(threads, name, game, **settings):
         algorithm = solver(name, game, seed=5, **settings)
         for _ in range(2):
             algorithm.learn()
-        assert tree_of(game).threads == threads
+        assert get_tree(game).thread_count == threads
     finally:
         numba.set_num_threads(before)
     return algorithm.state_dict()
@@ -159,8 +159,8 @@ def assert_same(one, other):
 )
 def test_threads_change_nothing(name, settings, monkeypatch):
     """1,500 traversals are enough to be shared among threads."""
-    monkeypatch.setattr(layout, "PARALLEL_LEAVES", 100_000)
-    monkeypatch.setattr(tree, "_trees", {})
+    monkeypatch.setattr(sequence_layout, "MIN_PARALLEL_LEAVES", 100_000)
+    monkeypatch.setattr(game_tree, "_cached_trees", {})
     one, two = (learnt(threads, name, leduc_8(), **settings) for threads in (1, 2))
     assert_same(one, two)
 
@@ -171,9 +171,9 @@ def test_parts_change_nothing(name, game, monkeypatch):
     """What is learnt in a part for each hand is what is learnt in one part for each seat."""
     settings = {"traversals": 40} if name == "mccfr" else {}
     whole = learnt(1, name, game, iterations_per_step=20, **settings)
-    monkeypatch.setattr(layout, "PARALLEL_LEAVES", 1)
-    monkeypatch.setattr(tree, "_trees", {})
-    monkeypatch.setattr("poker_rl.algos.mccfr.PARALLEL_NODES", 1)
+    monkeypatch.setattr(sequence_layout, "MIN_PARALLEL_LEAVES", 1)
+    monkeypatch.setattr(game_tree, "_cached_trees", {})
+    monkeypatch.setattr("poker_rl.algos.tabular.mccfr.MIN_PARALLEL_NODES", 1)
     assert_same(whole, learnt(2, name, game, iterations_per_step=20, **settings))
 
 
@@ -212,12 +212,12 @@ def test_steps_of_any_length_are_the_same(name):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_players_are_policies(name):
     game = kuhn(3)
-    algorithm, tree = solver(name, game), tree_of(game)
+    algorithm, tree = solver(name, game), get_tree(game)
     for _ in range(3):  # before the first iteration too
         for player in algorithm.players().values():
-            found = player.probabilities(tree.records)
+            found = player.action_probs(tree.infoset_records)
             np.testing.assert_allclose(found.sum(1), 1, atol=1e-12)
-            assert (found[~tree.legal] == 0).all()
+            assert (found[~tree.legal_mask] == 0).all()
             assert (found >= 0).all()
         algorithm.learn()
     kept = algorithm.players()["current"].policy.copy()
@@ -238,14 +238,14 @@ def test_progress_counts_everything():
 
 
 def test_faults_name_the_key():
-    with pytest.raises(Refused, match=r"algo\.gamma: -1\.0 is not in \[0, 10\]"):
+    with pytest.raises(ConfigError, match=r"algo\.gamma: -1\.0 is not in \[0, 10\]"):
         solver("cfr", kuhn(), gamma=-1)
-    with pytest.raises(Refused, match=r"algo\.gamma: 120\.0 is not in"):
+    with pytest.raises(ConfigError, match=r"algo\.gamma: 120\.0 is not in"):
         solver("dcfr", kuhn(), gamma=120)
-    with pytest.raises(Refused, match=r"algo\.alpha"):
+    with pytest.raises(ConfigError, match=r"algo\.alpha"):
         solver("cfr", kuhn(), alpha="fast")
-    with pytest.raises(Refused, match="limit_holdem has 9"):
-        solver("mccfr", build(option("game", "limit_holdem"), "game"))
+    with pytest.raises(ConfigError, match="limit_holdem has 9"):
+        solver("mccfr", build(load_option("game", "limit_holdem"), "game"))
     assert isinstance(solver("cfr", kuhn()), CFR)
     assert isinstance(solver("mccfr", kuhn()), MCCFR)
 
@@ -253,8 +253,8 @@ def test_faults_name_the_key():
 @pytest.mark.parametrize("name", ["leduc", "nolimit_leduc", "big2"])
 def test_numba_takes_no_table_for_a_random_state(name):
     """It would warn once both had been drawn with, as by `mccfr` and then by the bot `mcts`."""
-    table = numba.typeof(np.zeros(1, build(option("game", name), "game").table)).dtype
-    random_state = numba.typeof(np.zeros(1, RANDOM)).dtype
+    table = numba.typeof(np.zeros(1, build(load_option("game", name), "game").table_dtype)).dtype
+    random_state = numba.typeof(np.zeros(1, RANDOM_STATE_DTYPE)).dtype
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert table.can_convert_to(None, random_state) is None
@@ -264,26 +264,26 @@ def test_numba_takes_no_table_for_a_random_state(name):
 def test_the_equilibrium_of_a_small_game_is_one(name: str, most: float) -> None:
     """Measured: 1.8e-15 and 1.6e-4 antes a hand."""
     played = game(name)
-    player = equilibrium(played)
-    tree = tree_of(played)
-    assert exploitability(tree, player.probabilities(tree.records)) < most
-    assert equilibrium(played) is player
+    player = compute_equilibrium(played)
+    tree = get_tree(played)
+    assert exploitability(tree, player.action_probs(tree.infoset_records)) < most
+    assert compute_equilibrium(played) is player
 
 
 def test_a_small_game_that_can_not_be_enumerated_is_not_solved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert equilibrium(forgetful(monkeypatch)) is None
+    assert compute_equilibrium(forgetful(monkeypatch)) is None
 
 
 @pytest.mark.parametrize("name", ["kuhn_3p", "limit_holdem", "limit_holdem_2to9", "big2"])
 def test_other_games_are_not_solved(name: str) -> None:
-    assert equilibrium(game(name)) is None
+    assert compute_equilibrium(game(name)) is None
 
 
 def test_discounts_stay_between_0_and_1() -> None:
-    assert discount(2000, 100.0) == 1
-    assert discount(2000, -100.0) == 0
-    assert discount(1, inf) == 1
-    assert discount(1, -inf) == 0
-    assert discount(3, 2.0) == pytest.approx(0.9)
+    assert compute_discount(2000, 100.0) == 1
+    assert compute_discount(2000, -100.0) == 0
+    assert compute_discount(1, inf) == 1
+    assert compute_discount(1, -inf) == 0
+    assert compute_discount(3, 2.0) == pytest.approx(0.9)

@@ -13,23 +13,42 @@ from typing import Any
 import pytest
 import torch
 
-from poker_rl.algos.load import load_algorithm
-from poker_rl.config.settings import Refused
-from poker_rl.games.load import load_game
-from poker_rl.players.player import NotNumbers
-from poker_rl.storage.checkpoint import MISFITS
-from poker_rl.training.checkpoints import check_kinds
+from poker_rl.algos.algorithm_loader import load_algorithm
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game_loader import load_game
+from poker_rl.players.player import NonFiniteProbsError
+from poker_rl.storage.checkpoint import LOAD_STATE_ERRORS
+from poker_rl.training.run_checkpoints import check_state_types
 
 REFUSED = re.compile(r"(\w+): (\d+) of (\d+) damaged states refused")
 LEARNERS = {
-    "ppo": ("kuhn", ["algo.tables=4", "algo.steps=8", "algo.minibatches=2"]),
-    "nfsp_ppo": ("kuhn", ["algo.tables=4", "algo.steps=8", "algo.minibatches=2"]),
-    "reinforce": ("kuhn", ["algo.hands=4"]),
-    "dqn": ("kuhn", ["algo.tables=4", "algo.learn_from=10", "algo.batch=8", "algo.replay=50"]),
-    "nfsp": ("kuhn", ["algo.tables=4", "algo.learn_from=10", "algo.batch=8", "algo.replay=50"]),
-    "vine": ("kuhn", ["algo.tables=4", "algo.steps=8", "algo.batch=8", "algo.replay=50"]),
-    "sd_cfr": ("kuhn", ["algo.hands=8"]),
-    "apu": ("kuhn", ["algo.update=dual_apu", "algo.batch=8"]),
+    "ppo": ("kuhn", ["algo.tables=4", "algo.rollout_steps=8", "algo.minibatches=2"]),
+    "nfsp_ppo": ("kuhn", ["algo.tables=4", "algo.rollout_steps=8", "algo.minibatches=2"]),
+    "reinforce": ("kuhn", ["algo.hands_per_iteration=4"]),
+    "dqn": (
+        "kuhn",
+        [
+            "algo.tables=4",
+            "algo.learning_starts=10",
+            "algo.batch_size=8",
+            "algo.replay_capacity=50",
+        ],
+    ),
+    "nfsp": (
+        "kuhn",
+        [
+            "algo.tables=4",
+            "algo.learning_starts=10",
+            "algo.batch_size=8",
+            "algo.replay_capacity=50",
+        ],
+    ),
+    "vine": (
+        "kuhn",
+        ["algo.tables=4", "algo.rollout_steps=8", "algo.batch_size=8", "algo.replay_capacity=50"],
+    ),
+    "sd_cfr": ("kuhn", ["algo.traversals=8"]),
+    "apu": ("kuhn", ["algo.variant=dual_apu", "algo.batch_size=8"]),
     "mccfr": ("kuhn", []),
     "cfr": ("kuhn", []),
     "public_cfr": ("leduc", []),
@@ -79,14 +98,14 @@ def learn_from_damaged(name: str) -> None:
             inner[path[-1]] = value
             count += 1
             try:
-                check_kinds({"algorithm": state}, {"algorithm": fresh}, Path("state.pt"))
+                check_state_types({"algorithm": state}, {"algorithm": fresh}, Path("state.pt"))
                 learner.load_state_dict(state)
-            except (*MISFITS, Refused):
+            except (*LOAD_STATE_ERRORS, ConfigError):
                 refused += 1
                 continue
             try:
                 learner.learn()
-            except (Refused, NotNumbers):
+            except (ConfigError, NonFiniteProbsError):
                 pass
             except Exception:
                 print(name, path, str(value)[:60], file=sys.stderr)

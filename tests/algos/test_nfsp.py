@@ -8,96 +8,100 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from averages import average
-from givens import given
+from average_settings import average_settings
+from learner_contexts import cpu_context
 from toy_games import kuhn
 
 from poker_rl.algos.dqn import DQN
 from poker_rl.algos.nfsp import NFSP
 from poker_rl.config.build import build
-from poker_rl.config.options import option
+from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, Linear
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability, values
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.tree import tree_of
-from poker_rl.learning.memory import Exponential
-from poker_rl.learning.rollout import ENDED, OPEN, Batch
-from poker_rl.nets.dense import MLP
-from poker_rl.players.table import TablePlayer
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.learning.buffers.replay_buffer import ExponentialReservoir
+from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, RolloutBatch
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.players.tabular_player import TabularPlayer
 
 CPU = torch.device("cpu")
 
 
-def game_of(name: str) -> Poker:
-    game: Poker = build(option("game", name), "game")
+def game_of(name: str) -> FixedLimitPoker:
+    game: FixedLimitPoker = build(load_option("game", name), "game")
     return game
 
 
 def settings(**changed: Any) -> dict[str, Any]:
     return {
         "tables": 16,
-        "steps": 2,
-        "updates": 1,
-        "every": 8,
-        "batch": 16,
-        "learn_from": 32,
-        "replay": 500,
+        "rollout_steps": 2,
+        "gradient_steps": 1,
+        "train_freq": 8,
+        "batch_size": 16,
+        "learning_starts": 32,
+        "replay_capacity": 500,
         "gamma": 1.0,
         "epsilon": Linear(start=0.2, end=0.0, horizon=1000),
-        "target_every": 5,
-        "optimiser": "adam",
+        "target_update_interval": 5,
+        "optimizer": "adam",
         "lr": Constant(start=3e-3),
-        "gradient_norm": None,
+        "max_grad_norm": None,
         "reward_scale": 1.0,
-        "members": "seat",
+        "network_sharing": "per_seat",
         "seating": "fixed",
     } | changed
 
 
-def built(kind: Any, game: Poker, seed: int, opponent: Any, **changed: Any) -> Any:
-    net = MLP(hidden=[32], activation="relu", init="torch", features="observation")
-    return kind(**settings(**changed), given=given(game, net, seed, opponent))
+def built(kind: Any, game: FixedLimitPoker, seed: int, opponent: Any, **changed: Any) -> Any:
+    net = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
+    return kind(**settings(**changed), context=cpu_context(game, net, seed, opponent))
 
 
-def dqn(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> DQN:
+def dqn(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any) -> DQN:
     return built(DQN, game, seed, opponent, **changed)
 
 
-def nfsp(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> NFSP:
-    return built(NFSP, game, seed, opponent, **{"eta": 0.3, "average": average()} | changed)
+def nfsp(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any) -> NFSP:
+    return built(
+        NFSP, game, seed, opponent, **{"eta": 0.3, "average_policy": average_settings()} | changed
+    )
 
 
 def stored(learner: DQN, copy: int = 0) -> dict[str, np.ndarray]:
     return {
-        name: parts[copy].numpy() for name, parts in learner._memory.state_dict()["items"].items()
+        name: parts[copy].numpy() for name, parts in learner._buffer.state_dict()["items"].items()
     }
 
 
-def batch_of(next_: list[int], reward: list[float], copy: list[int]) -> Batch:
+def batch_of(next_: list[int], reward: list[float], copy: list[int]) -> RolloutBatch:
     """Decisions of Kuhn poker that can be told apart by their observation."""
     count = len(next_)
     observation = (np.arange(count)[:, None] >> np.arange(11) & 1).astype(np.uint8)
     blank = np.zeros(count, np.int64)
-    return Batch(
+    return RolloutBatch(
         observation=observation,
-        hidden=np.empty((count, 0), np.uint8),
+        hidden_cards=np.empty((count, 0), np.uint8),
         mask=np.tile([False, True, True], (count, 1)),
         action=np.arange(count) % 2 + 1,
         log_prob=np.zeros(count, np.float32),
         table=blank,
         seat=np.array(copy),
         agent=np.array(copy),
-        copy=np.array(copy),
-        next=np.array(next_),
+        replica=np.array(copy),
+        next_row=np.array(next_),
         reward=np.array(reward, np.float32),
     )
 
 
 def test_transitions_run_from_own_decision_to_own_next_one() -> None:
     learner = dqn(kuhn(), reward_scale=2.0)
-    batch = batch_of([2, 3, ENDED, OPEN, ENDED], [0, 0, 3, 0, -1], [0, 1, 0, 1, 1])
-    assert learner._remember(batch) == 4  # the open one belongs to the next batch
+    batch = batch_of(
+        [2, 3, HAND_ENDED, NEXT_PENDING, HAND_ENDED], [0, 0, 3, 0, -1], [0, 1, 0, 1, 1]
+    )
+    assert learner._store_transitions(batch) == 4  # the open one belongs to the next batch
     first, second = stored(learner), stored(learner, 1)
     np.testing.assert_array_equal(first["reward"], [0, 1.5])
     np.testing.assert_array_equal(second["reward"], [0, -0.5])
@@ -111,14 +115,14 @@ def test_transitions_run_from_own_decision_to_own_next_one() -> None:
 
 def test_the_target_is_the_best_legal_value_of_the_target_network() -> None:
     """Against the same loss by plain loops, over both agents."""
-    learner = dqn(kuhn(), gamma=0.9, batch=64)
+    learner = dqn(kuhn(), gamma=0.9, batch_size=64)
     for _ in range(30):
         learner.learn()
-    batch = learner._memory.sample(64)
-    learner._memory.sample = lambda count: batch  # type: ignore[method-assign]
-    q = learner._q(batch["observation"]).detach()
-    target = learner._target(batch["next"]).detach()
-    assert (learner._q(batch["next"]) != target).any()
+    batch = learner._buffer.sample(64)
+    learner._buffer.sample = lambda count: batch  # type: ignore[method-assign]
+    q = learner._q_network(batch["observation"]).detach()
+    target = learner._target_network(batch["next"]).detach()
+    assert (learner._q_network(batch["next"]) != target).any()
     ends, goes_on, total = 0, 0, 0.0
     for k in range(2):
         for i in range(64):
@@ -129,59 +133,66 @@ def test_the_target_is_the_best_legal_value_of_the_target_network() -> None:
             total += (float(q[k, i, int(batch["action"][k, i])]) - goal) ** 2 / 64
     assert ends > 10
     assert goes_on > 10
-    assert learner._loss().item() == pytest.approx(total, rel=1e-5)
+    assert learner._compute_loss().item() == pytest.approx(total, rel=1e-5)
 
 
 @pytest.mark.parametrize(
     ("updates", "every", "tables"), [(1, 1, 8), (2, 256, 64), (3, 7, 5), (1, 100, 4)]
 )
-@pytest.mark.parametrize("members", ["shared", "seat"])
+@pytest.mark.parametrize("network_sharing", ["shared", "per_seat"])
 def test_updates_for_own_decisions_are_exact(
-    members: str, updates: int, every: int, tables: int
+    network_sharing: str, updates: int, every: int, tables: int
 ) -> None:
     learner = nfsp(
-        kuhn(), members=members, updates=updates, every=every, tables=tables, learn_from=20
+        kuhn(),
+        network_sharing=network_sharing,
+        gradient_steps=updates,
+        train_freq=every,
+        tables=tables,
+        learning_starts=20,
     )
-    agents = 1 if members == "shared" else 2
+    agents = 1 if network_sharing == "shared" else 2
     start = None
     for _ in range(30):
         before = learner.progress.decisions, learner.progress.updates
         learner.learn()
         decisions, done = learner.progress.decisions, learner.progress.updates
-        if learner._memory.fewest < 20:
+        if learner._buffer.min_size < 20:
             assert done == 0
             continue
         start = before[0] if start is None else start
         # decisions of one agent: all of them over the number of agents
         due = decisions * updates // (every * agents) - start * updates // (every * agents)
         assert done == due
-    assert learner.progress.updates == learner._descent.updates > 0
+    assert learner.progress.updates == learner._stepper.updates > 0
 
 
 def test_the_target_network_is_a_copy_made_every_so_often() -> None:
-    learner = dqn(kuhn(), every=1000, target_every=5)
-    while learner._memory.fewest < 32:
+    learner = dqn(kuhn(), train_freq=1000, target_update_interval=5)
+    while learner._buffer.min_size < 32:
         learner.learn()
     past = []
     for turn in range(1, 11):
-        learner._update()
-        past.append([weight.detach().clone() for weight in learner._q.parameters()])
+        learner._update_networks()
+        past.append([weight.detach().clone() for weight in learner._q_network.parameters()])
         made = turn // 5 * 5
         if made:
-            now = list(learner._target.parameters())
+            now = list(learner._target_network.parameters())
             assert all(torch.equal(a, b) for a, b in zip(now, past[made - 1], strict=True))
 
 
 def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance() -> None:
     learner = dqn(kuhn(), epsilon=Constant(start=0.3), tables=64)
     seen = []
-    act = learner._act
-    learner._act = lambda rows: seen.append(rows) or act(rows)  # type: ignore[method-assign]
+    act = learner._choose_actions
+    learner._choose_actions = lambda rows: seen.append(rows) or act(rows)  # type: ignore[method-assign]
     learner.learn()
     rows = seen[0]
-    policy = learner._epsilon_greedy(rows)
+    policy = learner._compute_epsilon_greedy_probs(rows)
     with torch.no_grad():
-        value = learner._q(torch.from_numpy(rows.observation)[None].expand(2, -1, -1))[0].numpy()
+        value = learner._q_network(torch.from_numpy(rows.observation)[None].expand(2, -1, -1))[
+            0
+        ].numpy()
     for i in range(len(policy)):  # all of them first to act: the first seat's
         legal = np.flatnonzero(rows.mask[i])
         best = legal[value[i, legal].argmax()]
@@ -193,33 +204,42 @@ def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance() ->
 
 @pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
 def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response(eta: float) -> None:
-    learner = nfsp(kuhn(), eta=eta, tables=64, every=10**6, average=average(capacity=100_000))
+    learner = nfsp(
+        kuhn(),
+        eta=eta,
+        tables=64,
+        train_freq=10**6,
+        average_policy=average_settings(capacity=100_000),
+    )
     for _ in range(50):
         learner.learn()
-    made = learner.progress.decisions + len(learner._agents.rollout.carried)
-    kept = learner._average.memory.added
+    made = learner.progress.decisions + len(learner.agents.rollout.unfinished_batch)
+    kept = learner._average_policy.buffer.items_added
     assert made == 50 * 64 * 2
     sd = np.sqrt(eta * (1 - eta) / made * 2)  # at most two decisions of an agent in a hand
     assert abs(kept.sum() / made - eta) <= 4 * sd
     if eta == 0.3:  # agents draw for themselves
-        responds = learner._responds.hands
+        responds = learner._best_response_seats.is_best_response
         both = responds.mean(0), (responds[:, 0] & responds[:, 1]).mean()
         assert both[1] < 0.2  # 0.09 on average; 0.3 if they drew together
 
 
 def test_the_reservoir_keeps_what_the_best_response_did_and_not_the_average() -> None:
     """A Q network that prefers bets, then calls, and an average policy that never bets."""
-    learner = nfsp(kuhn(), epsilon=Constant(start=0.0), every=10**6)
+    learner = nfsp(kuhn(), epsilon=Constant(start=0.0), train_freq=10**6)
     with torch.no_grad():
-        for module, outputs in ((learner._q, [0, 1, 2]), (learner._average.module, [0, 50, 0])):
+        for module, outputs in (
+            (learner._q_network, [0, 1, 2]),
+            (learner._average_policy.module, [0, 50, 0]),
+        ):
             last = module.layers[-1]
             last.weight.zero_()
             last.bias.copy_(torch.tensor(outputs).expand_as(last.bias))
     for _ in range(20):
         learner.learn()
     for copy in range(2):
-        policy = learner._average.memory.state_dict()["items"]["policy"][copy].numpy()
-        mask = learner._average.memory.state_dict()["items"]["mask"][copy].numpy()
+        policy = learner._average_policy.buffer.state_dict()["items"]["policy"][copy].numpy()
+        mask = learner._average_policy.buffer.state_dict()["items"]["mask"][copy].numpy()
         bits = np.unpackbits(policy, axis=1)[:, :3]
         legal = np.unpackbits(mask, axis=1)[:, :3]
         best = np.where(legal[:, 2], 2, 1)  # facing a bet there is no raise: call
@@ -228,32 +248,37 @@ def test_the_reservoir_keeps_what_the_best_response_did_and_not_the_average() ->
 
 
 def test_one_mode_for_a_whole_hand() -> None:
-    learner = nfsp(game_of("leduc"), eta=0.5, tables=32, steps=1)
+    learner = nfsp(game_of("leduc"), eta=0.5, tables=32, rollout_steps=1)
     now: dict[tuple[int, int], bool] = {}
     hands = np.zeros(32, np.int64)
-    deal = learner._agents.rollout.dealt
+    deal = learner.agents.rollout.on_deal
 
     def dealt(tables: np.ndarray) -> None:
         deal(tables)
         hands[tables] += 1
         for table in tables:
             for seat in range(2):
-                now[table, seat] = learner._responds.hands[table, seat]
+                now[table, seat] = learner._best_response_seats.is_best_response[table, seat]
 
-    learner._agents.rollout.dealt = dealt
+    learner.agents.rollout.on_deal = dealt
     for _ in range(40):
         learner.learn()
         for (table, seat), mode in now.items():
-            assert learner._responds.hands[table, seat] == mode
+            assert learner._best_response_seats.is_best_response[table, seat] == mode
     assert hands.min() > 3
 
 
 def everything_on() -> dict[str, Any]:
     return {
-        "members": "agent",
+        "network_sharing": "per_agent",
         "seating": "shuffled",
-        "gradient_norm": 1.0,
-        "average": average(capacity=60, rule=Exponential(chance=0.3), updates=2, power=1.0),
+        "max_grad_norm": 1.0,
+        "average_policy": average_settings(
+            capacity=60,
+            insertion_rule=ExponentialReservoir(insertion_prob=0.3),
+            gradient_steps=2,
+            iteration_weight_power=1.0,
+        ),
     }
 
 
@@ -261,14 +286,14 @@ def everything_on() -> dict[str, Any]:
 @pytest.mark.parametrize("changed", [{}, everything_on()])
 def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any], optimiser: str) -> None:
     game = game_of("leduc")
-    whole = nfsp(game, optimiser=optimiser, replay=100, **changed)
+    whole = nfsp(game, optimizer=optimiser, replay_capacity=100, **changed)
     for _ in range(15):
         whole.learn()
-    assert whole._average._descent.updates
+    assert whole._average_policy._stepper.updates
     file = io.BytesIO()
     torch.save(whole.state_dict(), file)
     file.seek(0)
-    resumed = nfsp(game, seed=1, optimiser=optimiser, replay=100, **changed)
+    resumed = nfsp(game, seed=1, optimizer=optimiser, replay_capacity=100, **changed)
     resumed.load_state_dict(torch.load(file, weights_only=True))
     for _ in range(6):
         whole.players(), whole.state_dict()  # they only look
@@ -277,95 +302,106 @@ def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any], optimi
         assert first == second
         assert "loss/average" in first
     assert whole.progress == resumed.progress
-    records = tree_of(game).records
+    records = get_tree(game).infoset_records
     for name, player in whole.players().items():
         other = resumed.players()[name]
-        np.testing.assert_array_equal(player.probabilities(records), other.probabilities(records))
+        np.testing.assert_array_equal(player.action_probs(records), other.action_probs(records))
 
 
 def test_agents_of_one_copy_do_not_touch_the_other() -> None:
     """What agent 1's networks are changes nothing in agent 0's first steps on its own memory."""
-    learners = [nfsp(kuhn(), every=10**6) for _ in range(2)]
+    learners = [nfsp(kuhn(), train_freq=10**6) for _ in range(2)]
     for _ in range(20):
         for learner in learners:
             learner.learn()
     with torch.no_grad():
-        for weight in learners[1]._q.parameters():
+        for weight in learners[1]._q_network.parameters():
             weight[1] += 1.0
     for learner in learners:
         for _ in range(4):
-            learner._update()
-    for one, other in zip(*(learner._q.parameters() for learner in learners), strict=True):
+            learner._update_networks()
+    for one, other in zip(*(learner._q_network.parameters() for learner in learners), strict=True):
         torch.testing.assert_close(one[0], other[0])
         assert (one[1] != other[1]).any()
 
 
 def test_agents_dealt_to_the_seats_are_measured_by_the_first_in_every_seat() -> None:
     game = kuhn()
-    records = tree_of(game).records
-    alone = nfsp(game, members="agent", seating="shuffled").players()
+    records = get_tree(game).infoset_records
+    alone = nfsp(game, network_sharing="per_agent", seating="shuffled").players()
     for name, player in alone.items():
-        assert player.members == "shared", name
-    seated = nfsp(game, members="agent", seating="fixed")
-    assert seated.players()["average"].members == "agent"
-    assert len(alone["greedy"].probabilities(records)) == len(records)
-    assert set(np.unique(alone["greedy"].probabilities(records))) == {0.0, 1.0}
+        assert player.network_sharing == "shared", name
+    seated = nfsp(game, network_sharing="per_agent", seating="fixed")
+    assert seated.players()["average"].network_sharing == "per_agent"
+    assert len(alone["greedy"].action_probs(records)) == len(records)
+    assert set(np.unique(alone["greedy"].action_probs(records))) == {0.0, 1.0}
 
 
 def test_a_greedy_player_is_kept_and_read_back() -> None:
     game = kuhn()
-    records = tree_of(game).records
+    records = get_tree(game).infoset_records
     player = dqn(game).players()["greedy"]
-    again = type(player).from_state(player.state(), game, CPU)
-    assert player.state()["_target_"] == "poker_rl.players.network.GreedyPlayer"
-    np.testing.assert_array_equal(again.probabilities(records), player.probabilities(records))
-    assert type(player.instance(0)) is type(player)
+    again = type(player).from_dict(player.to_dict(), game, CPU)
+    assert player.to_dict()["_target_"] == "poker_rl.players.network_player.GreedyNetworkPlayer"
+    np.testing.assert_array_equal(again.action_probs(records), player.action_probs(records))
+    assert type(player.select_instance(0)) is type(player)
 
 
 def test_dqn_learns_to_beat_a_player_who_always_folds() -> None:
     """Whoever bets against a player who passes and folds wins the ante each hand."""
     game = kuhn()
-    tree = tree_of(game)
-    folds = np.zeros(tree.legal.shape)
-    folds[np.arange(tree.size), tree.legal.argmax(1)] = 1  # fold, else check
+    tree = get_tree(game)
+    folds = np.zeros(tree.legal_mask.shape)
+    folds[np.arange(tree.infoset_count), tree.legal_mask.argmax(1)] = 1  # fold, else check
     learner = dqn(
-        game, opponent=TablePlayer(game, folds), members="shared", seating="shuffled", every=4
+        game,
+        opponent=TabularPlayer(game, folds),
+        network_sharing="shared",
+        seating="shuffled",
+        train_freq=4,
     )
     while learner.progress.decisions < 4000:
         learner.learn()
-    policy = learner.players()["greedy"].probabilities(tree.records)
+    policy = learner.players()["greedy"].action_probs(tree.infoset_records)
     for seat in range(2):
-        mixed = np.where((tree.owner == seat)[:, None], policy, folds)
-        assert values(tree, mixed)[seat] == pytest.approx(1)
+        mixed = np.where((tree.infoset_seat == seat)[:, None], policy, folds)
+        assert compute_seat_values(tree, mixed)[seat] == pytest.approx(1)
 
 
 def test_the_average_policy_comes_closer_to_equilibrium() -> None:
     """Uniform play has 0.458. 6 runs ended at 0.136 +- 0.028: mean + 4 sd."""
     game = kuhn()
-    tree = tree_of(game)
+    tree = get_tree(game)
     learner = nfsp(
         game,
         tables=128,
-        steps=1,
-        every=64,
-        batch=128,
+        rollout_steps=1,
+        train_freq=64,
+        batch_size=128,
         lr=Constant(start=5e-3),
-        replay=20_000,
+        replay_capacity=20_000,
         eta=0.2,
-        target_every=25,
-        average=average(capacity=100_000, batch=128, lr=Constant(start=5e-3), gradient_norm=None),
+        target_update_interval=25,
+        average_policy=average_settings(
+            capacity=100_000, batch_size=128, lr=Constant(start=5e-3), max_grad_norm=None
+        ),
     )
     while learner.progress.decisions < 60_000:
         learner.learn()
-    policy = learner.players()["average"].probabilities(tree.records)
+    policy = learner.players()["average"].action_probs(tree.infoset_records)
     assert exploitability(tree, policy) < 0.25
 
 
-@pytest.mark.parametrize("members", ["shared", "seat", "agent"])
+@pytest.mark.parametrize("network_sharing", ["shared", "per_seat", "per_agent"])
 @pytest.mark.parametrize("name", ["kuhn_3p", "limit_holdem", "nolimit_holdem_20"])
-def test_plays_any_poker(name: str, members: str) -> None:
+def test_plays_any_poker(name: str, network_sharing: str) -> None:
     game = game_of(name)
-    learner = nfsp(game, seating="shuffled", members=members, average=average(updates=2))
+    learner = nfsp(
+        game,
+        seating="shuffled",
+        network_sharing=network_sharing,
+        average_policy=average_settings(gradient_steps=2),
+    )
     for _ in range(12):
         metrics = learner.learn()
     assert learner.progress.updates > 0
@@ -373,37 +409,56 @@ def test_plays_any_poker(name: str, members: str) -> None:
     assert set(learner.players()) == {"average", "greedy"}
 
 
-@pytest.mark.parametrize("members", ["seat", "agent"])
-def test_against_an_opponent_one_network_plays(members: str) -> None:
-    opponent = TablePlayer(kuhn(), tree_of(kuhn()).uniform())
-    with pytest.raises(Refused, match=r"^members: "):
-        nfsp(kuhn(), members=members, opponent=opponent)
+@pytest.mark.parametrize("network_sharing", ["per_seat", "per_agent"])
+def test_against_an_opponent_one_network_plays(network_sharing: str) -> None:
+    opponent = TabularPlayer(kuhn(), get_tree(kuhn()).build_uniform_policy())
+    with pytest.raises(ConfigError, match=r"^network_sharing: "):
+        nfsp(kuhn(), network_sharing=network_sharing, opponent=opponent)
 
 
 def test_memories_that_are_never_full_enough_to_learn_from_are_refused() -> None:
-    message = r"^learn_from: 1,000 items are needed to learn; replay holds 500$"
-    with pytest.raises(Refused, match=message):
-        dqn(kuhn(), replay=500, learn_from=1000)
-    with pytest.raises(Refused, match=r"^learn_from: 30 .*; average.capacity holds 20$"):
-        nfsp(kuhn(), learn_from=30, replay=100, average=average(capacity=20))
+    message = r"^learning_starts: 1,000 items are needed to learn; replay_capacity holds 500$"
+    with pytest.raises(ConfigError, match=message):
+        dqn(kuhn(), replay_capacity=500, learning_starts=1000)
+    with pytest.raises(
+        ConfigError, match=r"^learning_starts: 30 .*; average_policy.capacity holds 20$"
+    ):
+        nfsp(
+            kuhn(),
+            learning_starts=30,
+            replay_capacity=100,
+            average_policy=average_settings(capacity=20),
+        )
 
 
 def test_play_may_weigh_by_its_iteration_from_the_first_one_on() -> None:
-    learner = nfsp(kuhn(), steps=16, learn_from=4, eta=1.0, average=average(batch=8, power=1.0))
+    learner = nfsp(
+        kuhn(),
+        rollout_steps=16,
+        learning_starts=4,
+        eta=1.0,
+        average_policy=average_settings(batch_size=8, iteration_weight_power=1.0),
+    )
     for _ in range(3):
         metrics = learner.learn()
         assert np.isfinite(metrics["loss/average"])
-    iterations = learner._average.memory.state_dict()["items"]["iteration"]
+    iterations = learner._average_policy.buffer.state_dict()["items"]["iteration"]
     assert {1, 2, 3} == {int(one) for copy in iterations for one in copy}
 
 
 def test_later_play_weighs_more_in_the_average(monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = nfsp(kuhn(), steps=16, learn_from=4, eta=1.0, average=average(batch=8, power=2.0))
+    learner = nfsp(
+        kuhn(),
+        rollout_steps=16,
+        learning_starts=4,
+        eta=1.0,
+        average_policy=average_settings(batch_size=8, iteration_weight_power=2.0),
+    )
     for _ in range(4):
         learner.learn()
-    part = learner._average
-    batch = part.memory.sample(50)
-    monkeypatch.setattr(part.memory, "sample", lambda count: batch)
+    part = learner._average_policy
+    batch = part.buffer.sample(50)
+    monkeypatch.setattr(part.buffer, "sample", lambda count: batch)
     logits = part.module(batch["observation"]).detach().double().numpy()
     iteration, mask = batch["iteration"].numpy(), batch["mask"].numpy()
     loss = 0.0
@@ -413,15 +468,17 @@ def test_later_play_weighs_more_in_the_average(monkeypatch: pytest.MonkeyPatch) 
         error = -sum(batch["policy"][copy, row, legal].numpy() * np.log(chances))
         loss += (iteration[copy, row] / iteration.max()) ** 2 * error / iteration.shape[1]
     assert len(np.unique(iteration)) > 2
-    assert part._loss().item() == pytest.approx(loss, rel=1e-5)
+    assert part._compute_loss().item() == pytest.approx(loss, rel=1e-5)
 
 
 def test_a_network_a_seat_learns_against_an_opponent_who_changes_seats() -> None:
     learner = dqn(
-        kuhn(), opponent=TablePlayer(kuhn(), tree_of(kuhn()).uniform()), seating="shuffled"
+        kuhn(),
+        opponent=TabularPlayer(kuhn(), get_tree(kuhn()).build_uniform_policy()),
+        seating="shuffled",
     )
-    before = [weight.detach().clone() for weight in learner._q.parameters()]
+    before = [weight.detach().clone() for weight in learner._q_network.parameters()]
     while not learner.progress.updates:
         learner.learn()
-    for weight, was in zip(learner._q.parameters(), before, strict=True):
+    for weight, was in zip(learner._q_network.parameters(), before, strict=True):
         assert (weight != was).flatten(1).any(1).all()  # of both seats

@@ -9,60 +9,60 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from averages import average
-from givens import given
+from average_settings import average_settings
+from learner_contexts import cpu_context
 from ppo_settings import ppo_settings
 from watched import watched
 
-from poker_rl.algos.nfsp_ppo import PolicyNFSP
+from poker_rl.algos.nfsp_ppo import NFSPWithPPO
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game import Game
-from poker_rl.games.tree import tree_of
-from poker_rl.learning.rollout import OPEN
-from poker_rl.nets.dense import MLP
+from poker_rl.games.game_tree import get_tree
+from poker_rl.learning.rollout import NEXT_PENDING
+from poker_rl.nets.dense import MLPConfig
 
 
 def game_of(name: str) -> Any:
-    return build(option("game", name), "game")
+    return build(load_option("game", name), "game")
 
 
-def nfsp(game: Game, seed: int = 0, **changed: Any) -> PolicyNFSP:
-    settings = ppo_settings(**{"average": average(), "eta": 0.3} | changed)
-    net = MLP(hidden=[32], activation="relu", init="orthogonal", features="observation")
-    return PolicyNFSP(**settings, given=given(game, net, seed))
+def nfsp(game: Game, seed: int = 0, **changed: Any) -> NFSPWithPPO:
+    settings = ppo_settings(**{"average_policy": average_settings(), "eta": 0.3} | changed)
+    net = MLPConfig(hidden_sizes=[32], activation="relu", init="orthogonal", features="observation")
+    return NFSPWithPPO(**settings, context=cpu_context(game, net, seed))
 
 
 def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
-    learner = nfsp(game_of("leduc"), tables=512, average=average(capacity=100_000))
+    learner = nfsp(game_of("leduc"), tables=512, average_policy=average_settings(capacity=100_000))
     batches = watched(learner)
     for _ in range(6):
         learner.learn()
     total = own = 0
     for batch, responds in batches:
         assert len(responds) == len(batch)
-        rows = np.flatnonzero(batch.next >= 0)
-        np.testing.assert_array_equal(responds[rows], responds[batch.next[rows]])
+        rows = np.flatnonzero(batch.next_row >= 0)
+        np.testing.assert_array_equal(responds[rows], responds[batch.next_row[rows]])
         total += len(batch)
         own += int(responds.sum())
     assert own / total == pytest.approx(0.3, abs=0.03)
     # rows carried over keep their policy, to the next batch's first rows
     for (batch, responds), (_, then) in pairwise(batches):
-        carried = responds[batch.next == OPEN]
+        carried = responds[batch.next_row == NEXT_PENDING]
         assert len(carried)
         np.testing.assert_array_equal(carried, then[: len(carried)])
-    learnt = sum(int(responds[batch.next != OPEN].sum()) for batch, responds in batches)
-    assert learner._averages.play is not None
-    assert learner._averages.play.memory.fewest == learnt > 1000
-    assert learner.progress.decisions == sum((b.next != OPEN).sum() for b, _ in batches)
+    learnt = sum(int(responds[batch.next_row != NEXT_PENDING].sum()) for batch, responds in batches)
+    assert learner._averages.average_policy is not None
+    assert learner._averages.average_policy.buffer.min_size == learnt > 1000
+    assert learner.progress.decisions == sum((b.next_row != NEXT_PENDING).sum() for b, _ in batches)
 
 
 def test_average_play_is_the_average_networks() -> None:
     """The two networks are told apart by what they were made to always do."""
     learner = nfsp(game_of("leduc"), tables=256)
-    for module, action in ((learner._actor, 2), (learner._other, 1)):
+    for module, action in ((learner._actor, 2), (learner._other_network, 1)):
         with torch.no_grad():
             last: Any = module.layers[-1]  # type: ignore[union-attr, index]
             last.weight.zero_()
@@ -95,16 +95,16 @@ def test_resumed_equals_uninterrupted_to_the_bit() -> None:
 def test_the_average_comes_near_equilibrium() -> None:
     """Uniform play has 0.458; three seeds came to 0.276 to 0.282."""
     game = game_of("kuhn")
-    tree = tree_of(game)
-    policy = average(capacity=20_000, updates=8, batch=128)
-    learner = nfsp(game, tables=256, average=policy)
+    tree = get_tree(game)
+    policy = average_settings(capacity=20_000, gradient_steps=8, batch_size=128)
+    learner = nfsp(game, tables=256, average_policy=policy)
     while learner.progress.decisions < 80_000:
         learner.learn()
     players = learner.players()
     assert list(players) == ["average", "weight_average", "current"]
-    assert exploitability(tree, players["average"].probabilities(tree.records)) < 0.33
+    assert exploitability(tree, players["average"].action_probs(tree.infoset_records)) < 0.33
 
 
 def test_without_an_average_there_is_no_such_play() -> None:
-    with pytest.raises(Refused, match="average: null"):
-        nfsp(game_of("kuhn"), average=None)
+    with pytest.raises(ConfigError, match="average_policy: null"):
+        nfsp(game_of("kuhn"), average_policy=None)

@@ -8,55 +8,59 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from averages import average
-from givens import given
+from average_settings import average_settings
+from learner_contexts import cpu_context
 from ppo_settings import ppo_settings
 from toy_games import kuhn
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import build
-from poker_rl.config.options import option
+from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability, values
-from poker_rl.games.poker.limit import Poker
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import tree_of
-from poker_rl.learning.advantages import gae
-from poker_rl.learning.earlier import EarlierSettings
-from poker_rl.learning.minibatches import Inputs, minibatches
-from poker_rl.learning.rollout import ENDED, OPEN, Batch, Rollout, Rows
-from poker_rl.nets import legal
-from poker_rl.nets.dense import MLP, Size
-from poker_rl.nets.history import HistoryNet
-from poker_rl.players.sampling import sample
-from poker_rl.players.table import TablePlayer
+from poker_rl.learning.advantages import compute_gae
+from poker_rl.learning.minibatches import NetworkInputs, iterate_minibatches
+from poker_rl.learning.opponent_pool import OpponentPoolSettings
+from poker_rl.learning.rollout import (
+    HAND_ENDED,
+    NEXT_PENDING,
+    PendingDecisions,
+    Rollout,
+    RolloutBatch,
+)
+from poker_rl.nets import legal_logits
+from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.history_net import HistoryNetConfig
+from poker_rl.players.action_sampling import sample_from_logits
+from poker_rl.players.tabular_player import TabularPlayer
 
 CPU = torch.device("cpu")
 
 
-def game_of(name: str) -> Poker:
-    game: Poker = build(option("game", name), "game")
+def game_of(name: str) -> FixedLimitPoker:
+    game: FixedLimitPoker = build(load_option("game", name), "game")
     return game
 
 
-def ppo(game: Poker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO:
-    net = MLP(hidden=[32], activation="relu", init="orthogonal", features="observation")
-    return PPO(**ppo_settings(**changed), given=given(game, net, seed, opponent))
+def ppo(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO:
+    net = MLPConfig(hidden_sizes=[32], activation="relu", init="orthogonal", features="observation")
+    return PPO(**ppo_settings(**changed), context=cpu_context(game, net, seed, opponent))
 
 
 def everything_on() -> dict[str, Any]:
     """Settings with which every part of the learner has a state."""
     return {
-        "magnet": Constant(start=0.1),
-        "magnet_every": 6,
-        "last": Constant(start=0.1),
-        "clip_value": True,
-        "normalise": True,
-        "critic": "perfect_information",
-        "average": average(capacity=1000, power=1.0),
-        "earlier": EarlierSettings(share=0.3, every=2, keep=3),
-        "members": "node",
+        "kl_old_coef": Constant(start=0.1),
+        "clip_value_loss": True,
+        "normalize_advantages": True,
+        "critic_view": "perfect_information",
+        "average_policy": average_settings(capacity=1000, iteration_weight_power=1.0),
+        "opponent_pool": OpponentPoolSettings(play_prob=0.3, snapshot_interval=2, capacity=3),
+        "network_sharing": "per_betting_node",
         "instances": 2,
         "seating": "shuffled",
     }
@@ -64,20 +68,22 @@ def everything_on() -> dict[str, Any]:
 
 def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions() -> None:
     # two agents' decisions interleaved: rows 0, 2, 4 end; rows 1, 3, 5 are still open at 5
-    next_ = np.array([2, 3, 4, 5, ENDED, OPEN])
+    next_ = np.array([2, 3, 4, 5, HAND_ENDED, NEXT_PENDING])
     reward = np.array([0, 0, 0.5, 0, 2, 0], np.float32)
     value = np.array([0.3, -0.2, 0.1, 0.4, 0.7, -0.6], np.float32)
     gamma, lambda_ = 0.9, 0.8
     d = [gamma * 0.1 - 0.3, gamma * 0.4 + 0.2, 0.5 + gamma * 0.7 - 0.1, -gamma * 0.6 - 0.4, 1.3]
     k = gamma * lambda_
     expected = [d[0] + k * (d[2] + k * d[4]), d[1] + k * d[3], d[2] + k * d[4], d[3], d[4], 0]
-    np.testing.assert_allclose(gae(reward, value, next_, gamma, lambda_), expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        compute_gae(reward, value, next_, gamma, lambda_), expected, rtol=1e-6
+    )
 
 
 def test_with_lambda_1_the_target_is_the_return() -> None:
     reward = np.array([1, 2, 3], np.float32)
     value = np.array([5, 6, 7], np.float32)
-    advantage = gae(reward, value, np.array([1, 2, ENDED]), 1.0, 1.0)
+    advantage = compute_gae(reward, value, np.array([1, 2, HAND_ENDED]), 1.0, 1.0)
     np.testing.assert_allclose(advantage + value, [6, 5, 3])
 
 
@@ -86,21 +92,23 @@ def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: in
     generator = np.random.default_rng(0)
     kinds = generator.integers(2, size=(5, 7)).astype(np.uint8)
     few = kinds[generator.integers(5, size=200)]
-    net = MLP(hidden=[8], activation="tanh", init="orthogonal", features="observation")
-    module = net.module(Size(inputs=7, outputs=2, copies=copies), torch.Generator().manual_seed(0))
-    inputs = Inputs(few, CPU)
-    assert len(inputs.distinct) <= 5
+    net = MLPConfig(hidden_sizes=[8], activation="tanh", init="orthogonal", features="observation")
+    module = net.build_module(
+        NetDimensions(inputs=7, outputs=2, replicas=copies), torch.Generator().manual_seed(0)
+    )
+    inputs = NetworkInputs(few, CPU)
+    assert len(inputs.distinct_rows) <= 5
     copy = torch.from_numpy(generator.integers(copies, size=200))
     one_by_one = torch.stack(
         [module(torch.from_numpy(few).expand(copies, -1, -1))[c, i] for i, c in enumerate(copy)]
     )
-    torch.testing.assert_close(inputs.all(module, copy), one_by_one)
+    torch.testing.assert_close(inputs.forward_all(module, copy), one_by_one)
 
     index = torch.from_numpy(generator.integers(200, size=(copies, 40)))
     plain = module(torch.from_numpy(few)[index])
-    torch.testing.assert_close(inputs.some(module, index), plain)
+    torch.testing.assert_close(inputs.forward_rows(module, index), plain)
     gradients = []
-    for out in (plain, inputs.some(module, index)):
+    for out in (plain, inputs.forward_rows(module, index)):
         module.zero_grad()
         out.square().sum().backward()
         gradients.append([weight.grad.clone() for weight in module.parameters()])
@@ -110,7 +118,7 @@ def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: in
 def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean() -> None:
     rows = np.arange(100, 160)
     copy = np.repeat([0, 1, 3], [10, 20, 30])  # copy 2 has none
-    parts = list(minibatches(rows, copy, 4, 3, np.random.default_rng(0), CPU))
+    parts = list(iterate_minibatches(rows, copy, 4, 3, np.random.default_rng(0), CPU))
     assert len(parts) == 3
     seen = np.concatenate([index[weight > 0].numpy() for index, weight in parts])
     np.testing.assert_array_equal(np.sort(seen), rows)
@@ -146,18 +154,18 @@ def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any]) -> Non
         del first["time/outside_networks"], second["time/outside_networks"]
         assert first == second
     assert whole.progress == resumed.progress
-    records = tree_of(game).records.repeat(whole.instances)
+    records = get_tree(game).infoset_records.repeat(whole.instances)
     for name, player in whole.players().items():
         other = resumed.players()[name]
-        np.testing.assert_array_equal(player.probabilities(records), other.probabilities(records))
+        np.testing.assert_array_equal(player.action_probs(records), other.action_probs(records))
 
 
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("log_prob", "carried.log_prob: .* of another shape"),
-        ("open", r"open: \d+ is not in"),
-        ("agent", "agent: not every agent has one seat"),
+        ("log_prob", "unfinished_batch.log_prob: .* of another shape"),
+        ("last_row_of_seat", r"last_row_of_seat: \d+ is not in"),
+        ("agent_of_seat", "agent_of_seat: not every agent has one seat"),
     ],
 )
 def test_tables_that_lack_rows_are_not_loaded(part: str, message: str) -> None:
@@ -166,9 +174,9 @@ def test_tables_that_lack_rows_are_not_loaded(part: str, message: str) -> None:
     state = learner.state_dict()
     rollout = state["agents"]["rollout"]
     if part == "log_prob":
-        rollout["carried"][part] = rollout["carried"][part][:1]
-    elif part == "open":
-        rollout[part][0, 0] = len(rollout["carried"]["action"])
+        rollout["unfinished_batch"][part] = rollout["unfinished_batch"][part][:1]
+    elif part == "last_row_of_seat":
+        rollout[part][0, 0] = len(rollout["unfinished_batch"]["action"])
     else:
         rollout[part] = rollout[part][:, :1]
     with pytest.raises(ValueError, match=message):
@@ -179,9 +187,9 @@ def test_open_decisions_with_other_features_are_not_loaded() -> None:
     learner = ppo(game_of("kuhn"))
     learner.learn()
     state = learner.state_dict()
-    carried = state["agents"]["rollout"]["carried"]
+    carried = state["agents"]["rollout"]["unfinished_batch"]
     carried["observation"] = carried["observation"][:, 1:]
-    with pytest.raises(ValueError, match="open decisions have other features"):
+    with pytest.raises(ValueError, match="unfinished_batch: its observations have other features"):
         learner.load_state_dict(state)
 
 
@@ -196,25 +204,27 @@ def test_players_and_state_dict_only_look() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("members", ["shared", "seat"])
-def test_instances_do_not_touch_each_other(members: str, seed: int) -> None:
+@pytest.mark.parametrize("network_sharing", ["shared", "per_seat"])
+def test_instances_do_not_touch_each_other(network_sharing: str, seed: int) -> None:
     """What one copy is, its optimiser's memory included, changes nothing for the other.
 
     But for where its rows are cut into minibatches, which depends on the copy with most rows.
     """
     game = game_of("kuhn")
-    first, second = (ppo(game, seed, members=members, instances=2, minibatches=1) for _ in "ab")
+    first, second = (
+        ppo(game, seed, network_sharing=network_sharing, instances=2, minibatches=1) for _ in "ab"
+    )
     half = len(next(first._actor.parameters())) // 2
     with torch.no_grad():
-        for weight in second._both.parameters():
+        for weight in second._actor_critic.parameters():
             weight[half:] += 1.0
-    records = tree_of(game).records
+    records = get_tree(game).infoset_records
     for _ in range(3):
-        before = [player.players()["current"].instance(0) for player in (first, second)]
-        np.testing.assert_allclose(*(p.probabilities(records) for p in before), atol=1e-6)
+        before = [player.players()["current"].select_instance(0) for player in (first, second)]
+        np.testing.assert_allclose(*(p.action_probs(records) for p in before), atol=1e-6)
         first.learn(), second.learn()
-    other = [player.players()["current"].instance(1) for player in (first, second)]
-    assert np.abs(np.subtract(*(p.probabilities(records) for p in other))).max() > 0.01
+    other = [player.players()["current"].select_instance(1) for player in (first, second)]
+    assert np.abs(np.subtract(*(p.action_probs(records) for p in other))).max() > 0.01
 
 
 def plain_loss(
@@ -222,7 +232,7 @@ def plain_loss(
 ) -> tuple[float, list[float]]:
     """Loss and metrics of decisions [B] by plain sums, with `value=0.5` and both its clips."""
     loss, told = 0.0, [0.0] * 5
-    weight, clip = rows["weight"], now["clip"]
+    weight, clip = rows["weight"], now["clip_coef"]
     mean = sum(weight * rows["advantage"])
     spread = np.sqrt(sum(weight * (rows["advantage"] - mean) ** 2))
     for i in range(len(value)):
@@ -234,11 +244,11 @@ def plain_loss(
         near = min(max(ratio, 1 - clip), 1 + clip)
         gain = min(ratio * advantage, near * advantage)
         entropy = -sum(p * np.log(p) for p in chances)
-        apart = sum(chances * (np.log(chances) - rows["magnet"][i, legal]))
+        apart = sum(chances * (np.log(chances) - rows["old"][i, legal]))
         old, goal = rows["value"][i], rows["target"][i]
         clipped = old + min(max(value[i] - old, -clip), clip)
         error = max((value[i] - goal) ** 2, (clipped - goal) ** 2)
-        actor = -gain - now["entropy"] * entropy + now["magnet"] * apart
+        actor = -gain - now["entropy_coef"] * entropy + now["kl_old_coef"] * apart
         loss += weight[i] * (actor + 0.5 / 2 * error)
         kl = ratio - 1 - np.log(ratio)
         each = (-gain, error / 2, entropy, kl, float(abs(ratio - 1) > clip))
@@ -248,7 +258,12 @@ def plain_loss(
 
 def test_the_update_against_plain_sums() -> None:
     """Every term of the loss, by its slope in each number that the networks say."""
-    learner = ppo(game_of("kuhn"), clip_value=True, normalise=True, magnet=Constant(start=0.7))
+    learner = ppo(
+        game_of("kuhn"),
+        clip_value_loss=True,
+        normalize_advantages=True,
+        kl_old_coef=Constant(start=0.7),
+    )
     count, draw = 40, np.random.default_rng(3)
     mask = draw.random((count, 3)) < 0.6
     mask[:, 0] |= mask.sum(1) == 0
@@ -260,16 +275,16 @@ def test_the_update_against_plain_sums() -> None:
         "advantage": draw.normal(size=count),
         "value": draw.normal(size=count),
         "target": draw.normal(size=count),
-        "magnet": np.log(draw.dirichlet(np.ones(3), count)),
+        "old": np.log(draw.dirichlet(np.ones(3), count)),
         "weight": draw.dirichlet(np.ones(count)),
     }
-    now = {"clip": 0.2, "entropy": 0.3, "magnet": 0.7}
+    now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}
     shown = torch.from_numpy(draw.random((1, count, next(learner._actor.parameters()).shape[1])))
-    learner._both.double()
-    said = learner._both(shown)
+    learner._actor_critic.double()
+    said = learner._actor_critic(shown)
     said.retain_grad()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
-    told = learner._update(said[..., :-1], said[..., -1], parts, parts["weight"], now)
+    told = learner._update_networks(said[..., :-1], said[..., -1], parts, parts["weight"], now)
 
     plain = said.detach().numpy()[0].copy()
     np.testing.assert_allclose(told, plain_loss(plain[:, :-1], plain[:, -1], rows, now)[1], 1e-6)
@@ -282,54 +297,41 @@ def test_the_update_against_plain_sums() -> None:
     np.testing.assert_allclose(said.grad[0], slopes, atol=1e-6)
 
 
-def test_the_magnet_is_renewed_every_so_many_steps() -> None:
-    learner = ppo(game_of("kuhn"), magnet=Constant(start=0.1), magnet_every=8)  # 4 an iteration
-    magnet, renewed = learner._references.magnet.module, []
-    for _ in range(7):
-        playing = torch.cat([one.detach().flatten() for one in learner._actor.parameters()])
-        learner.learn()
-        held = torch.cat([one.detach().flatten() for one in magnet.parameters()])
-        renewed.append(torch.equal(held, playing))
-    assert renewed == [True, False, True, False, True, False, True]
-
-
-def test_kl_to_the_last_policy_or_to_a_magnet_holds_the_policy() -> None:
-    tree = tree_of(game_of("kuhn"))
+def test_kl_to_the_policy_before_the_iteration_holds_the_policy() -> None:
+    tree = get_tree(game_of("kuhn"))
     moved = {}
     for name, changed in {
         "free": {},
-        "last": {"last": Constant(start=100.0)},
-        "magnet": {"magnet": Constant(start=100.0), "magnet_every": 10**9},
+        "held": {"kl_old_coef": Constant(start=100.0)},
     }.items():
-        learner = ppo(game_of("kuhn"), entropy=Constant(start=0.0), epochs=4, **changed)
-        before = learner.players()["current"].probabilities(tree.records)
+        learner = ppo(game_of("kuhn"), entropy_coef=Constant(start=0.0), epochs=4, **changed)
+        before = learner.players()["current"].action_probs(tree.infoset_records)
         for _ in range(8):
             learner.learn()
-        after = learner.players()["current"].probabilities(tree.records)
+        after = learner.players()["current"].action_probs(tree.infoset_records)
         moved[name] = np.abs(after - before).max()
-    assert moved["last"] < moved["free"] / 2
-    assert moved["magnet"] < moved["free"] / 4
+    assert moved["held"] < moved["free"] / 2
 
 
 def test_learns_to_beat_a_player_who_always_folds() -> None:
     """Whoever bets against a player who passes and folds wins the ante each hand."""
     game = game_of("kuhn")
-    tree = tree_of(game)
-    folds = np.zeros(tree.legal.shape)
-    folds[np.arange(tree.size), tree.legal.argmax(1)] = 1  # fold, else check
-    learner = ppo(game, opponent=TablePlayer(game, folds), seating="shuffled")
+    tree = get_tree(game)
+    folds = np.zeros(tree.legal_mask.shape)
+    folds[np.arange(tree.infoset_count), tree.legal_mask.argmax(1)] = 1  # fold, else check
+    learner = ppo(game, opponent=TabularPlayer(game, folds), seating="shuffled")
     for _ in range(60):
         learner.learn()
-    policy = learner.players()["current"].probabilities(tree.records)
+    policy = learner.players()["current"].action_probs(tree.infoset_records)
     for seat in range(2):
-        mixed = np.where((tree.owner == seat)[:, None], policy, folds)
-        assert values(tree, mixed)[seat] > 0.9
+        mixed = np.where((tree.infoset_seat == seat)[:, None], policy, folds)
+        assert compute_seat_values(tree, mixed)[seat] > 0.9
     assert learner.progress.decisions < 60 * 64 * 8  # only the learner's own count
 
 
 @pytest.mark.parametrize(
     ("changed", "bound"),
-    [({}, 0.13), ({"critic": "perfect_information"}, 0.13), ({"shared": 1}, 0.155)],
+    [({}, 0.13), ({"critic_view": "perfect_information"}, 0.13), ({"shared_layers": 1}, 0.155)],
     ids=["own", "sees", "shared"],
 )
 def test_self_play_approaches_equilibrium(changed: dict[str, Any], bound: float) -> None:
@@ -338,28 +340,30 @@ def test_self_play_approaches_equilibrium(changed: dict[str, Any], bound: float)
     8 runs with either critic ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013.
     """
     game = game_of("kuhn")
-    tree = tree_of(game)
+    tree = get_tree(game)
     learner = ppo(game, tables=256, **changed)
     while learner.progress.decisions < 100_000:
         metrics = learner.learn()
-    policy = learner.players()["weight_average"].probabilities(tree.records)
+    policy = learner.players()["weight_average"].action_probs(tree.infoset_records)
     assert exploitability(tree, policy) < bound
     assert metrics["value/explained_variance"] > 0.3
 
 
 def test_a_hundred_instances_count_all_their_hands() -> None:
-    learner = ppo(game_of("kuhn"), instances=100, tables=4, steps=4)
+    learner = ppo(game_of("kuhn"), instances=100, tables=4, rollout_steps=4)
     learner.learn()
     learner.learn()
-    assert learner.progress.decisions + len(learner._agents.rollout.carried or []) == pytest.approx(
-        2 * 100 * 4 * 4
-    )
+    assert learner.progress.decisions + len(
+        learner.agents.rollout.unfinished_batch or []
+    ) == pytest.approx(2 * 100 * 4 * 4)
     assert learner.players()["current"].instances == 100
 
 
 @pytest.mark.parametrize("game", [kuhn(3), game_of("limit_holdem")], ids=lambda game: game.name)
-def test_plays_any_poker(game: Poker) -> None:
-    learner = ppo(game, critic="perfect_information", seating="shuffled", members="agent")
+def test_plays_any_poker(game: FixedLimitPoker) -> None:
+    learner = ppo(
+        game, critic_view="perfect_information", seating="shuffled", network_sharing="per_agent"
+    )
     for _ in range(2):
         metrics = learner.learn()
     assert all(np.isfinite(value) for value in metrics.values())
@@ -367,76 +371,87 @@ def test_plays_any_poker(game: Poker) -> None:
 
 
 def test_a_critic_that_sees_more_shares_no_layer() -> None:
-    with pytest.raises(Refused, match="shared: a critic that sees more"):
-        ppo(game_of("kuhn"), critic="perfect_information", shared=1)
+    with pytest.raises(ConfigError, match="shared_layers: a critic that sees more"):
+        ppo(game_of("kuhn"), critic_view="perfect_information", shared_layers=1)
 
 
 @pytest.mark.parametrize("ask_forced", [True, False])
 def test_a_forced_move_is_a_decision_only_if_asked_for(ask_forced: bool) -> None:
-    rollout = Rollout(build(option("game", "big2"), "game"), 64, 0, ask_forced=ask_forced)
+    rollout = Rollout(
+        build(load_option("game", "big2"), "game"), 64, 0, include_forced_moves=ask_forced
+    )
     generator = np.random.default_rng(0)
 
-    def act(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        return sample(torch.zeros(rows.mask.shape), rows.mask, generator)
+    def act(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+        return sample_from_logits(torch.zeros(rows.mask.shape), rows.mask, generator)
 
     moves, won, ended = [], 0.0, 0
-    while rollout.hands < 200:
-        batch = rollout.stream(act, 20)
+    while rollout.hands_played < 200:
+        batch = rollout.play_steps(act, 20)
         moves.append(batch.mask.sum(1))
-        goes_on = np.flatnonzero(batch.next >= 0)
+        goes_on = np.flatnonzero(batch.next_row >= 0)
         for part in (batch.table, batch.seat):
-            np.testing.assert_array_equal(part[goes_on], part[batch.next[goes_on]])
-        over = batch.next == ENDED
+            np.testing.assert_array_equal(part[goes_on], part[batch.next_row[goes_on]])
+        over = batch.next_row == HAND_ENDED
         won += float(batch.reward[over].sum())
         ended += int(over.sum())
     assert (np.concatenate(moves) == 1).any() == ask_forced
-    assert ended > 0.98 * 4 * rollout.hands  # nearly every seat decides something in a game
+    assert ended > 0.98 * 4 * rollout.hands_played  # nearly every seat decides something in a game
     assert won == 0 or not ask_forced
 
 
-@pytest.mark.parametrize(("even", "raises"), [("actions", 5 / 6), ("kinds", 1 / 2)])
+@pytest.mark.parametrize(("entropy_over", "raises"), [("actions", 5 / 6), ("action_types", 1 / 2)])
 def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_kinds(
-    even: str, raises: float
+    entropy_over: str, raises: float
 ) -> None:
     game = game_of("nolimit_leduc")
-    settings = {"lr": Constant(start=1e-2), "entropy": Constant(start=1.0), "reward_scale": 1e6}
-    learner = ppo(game, **settings, last_scale=1.0, even=even)
+    settings = {
+        "lr": Constant(start=1e-2),
+        "entropy_coef": Constant(start=1.0),
+        "reward_scale": 1e6,
+    }
+    learner = ppo(game, **settings, output_init_scale=1.0, entropy_over=entropy_over)
     for _ in range(100):
         learner.learn()
     tables = Tables(game, 1, 0)
     tables.deal()  # to open: call, or raise to 2, 3, 4, 5 or 6 chips
-    policy = learner.players()["current"].probabilities(tables.records)[0]
+    policy = learner.players()["current"].action_probs(tables.records)[0]
     np.testing.assert_allclose(policy[1], 1 - raises, atol=0.05)
     np.testing.assert_allclose(policy[2:], raises / 5, atol=0.05)
 
 
-@pytest.mark.parametrize("even", ["actions", "kinds"])
-def test_it_tells_the_entropy_of_the_policy_whatever_the_bonus_is_for(even: str) -> None:
-    learner = ppo(game_of("nolimit_leduc"), lr=Constant(start=0.0), last_scale=0.0, even=even)
-    batches: list[Batch] = []
-    learns = learner._learns
+@pytest.mark.parametrize("entropy_over", ["actions", "action_types"])
+def test_it_tells_the_entropy_of_the_policy_whatever_the_bonus_is_for(entropy_over: str) -> None:
+    learner = ppo(
+        game_of("nolimit_leduc"),
+        lr=Constant(start=0.0),
+        output_init_scale=0.0,
+        entropy_over=entropy_over,
+    )
+    batches: list[RolloutBatch] = []
+    learns = learner._select_learning_rows
 
-    def watching(batch: Batch) -> np.ndarray:
+    def watching(batch: RolloutBatch) -> np.ndarray:
         batches.append(batch)
         return learns(batch)
 
-    learner._learns = watching  # type: ignore[method-assign]
+    learner._select_learning_rows = watching  # type: ignore[method-assign]
     told = learner.learn()  # of uniform play
     (batch,) = batches
-    legal = batch.mask[batch.next != OPEN].sum(1)
+    legal = batch.mask[batch.next_row != NEXT_PENDING].sum(1)
     assert told["policy/entropy"] == pytest.approx(np.log(legal).mean(), rel=1e-5)
 
 
 def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.MonkeyPatch) -> None:
     told = {}
-    for many in (legal.MANY, 10**6):
-        monkeypatch.setattr(legal, "MANY", many)
+    for many in (legal_logits.MIN_ACTIONS, 10**6):
+        monkeypatch.setattr(legal_logits, "MIN_ACTIONS", many)
         learner = ppo(
             game_of("big2"),
             tables=32,
-            steps=8,
-            magnet=Constant(start=0.1),
-            average=average(capacity=1000),
+            rollout_steps=8,
+            kl_old_coef=Constant(start=0.1),
+            average_policy=average_settings(capacity=1000),
         )
         told[many] = [learner.learn() for _ in range(2)]
     few, all_of_them = told.values()
@@ -448,16 +463,25 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", ["leduc", "big2"])
 def test_no_weight_of_a_bonus_makes_gradients_of_illegal_actions_infinite(name: str) -> None:
     heavy = Constant(start=1e3)
-    learner = ppo(game_of(name), tables=8, steps=8, entropy=heavy, magnet=heavy, last=heavy)
+    learner = ppo(
+        game_of(name),
+        tables=8,
+        rollout_steps=8,
+        entropy_coef=heavy,
+        kl_old_coef=heavy,
+    )
     for _ in range(3):
         assert all(np.isfinite(value) for value in learner.learn().values())
 
 
 def test_an_average_network_learns_though_some_nodes_are_the_opponents() -> None:
-    calls = build(option("player", "call"), "opponent", game=kuhn())
-    settings = {"members": "node", "average": average(capacity=1000)}
+    calls = build(load_option("player", "call"), "opponent", game=kuhn())
+    settings = {
+        "network_sharing": "per_betting_node",
+        "average_policy": average_settings(capacity=1000),
+    }
     learner = ppo(kuhn(), opponent=calls, **settings)
-    play = learner._averages.play
+    play = learner._averages.average_policy
     assert play is not None
     before = [weight.detach().clone() for weight in play.module.parameters()]
     told = [learner.learn() for _ in range(2)]
@@ -466,14 +490,14 @@ def test_an_average_network_learns_though_some_nodes_are_the_opponents() -> None
         for now, then in zip(play.module.parameters(), before, strict=True)
     ]
     assert told[-1]["loss/average"] > 0
-    items = torch.from_numpy(play.memory.added > 0)
+    items = torch.from_numpy(play.buffer.items_added > 0)
     assert 0 < items.sum() < len(items)
     assert all(torch.equal(one, items) for one in moved)
 
 
 @pytest.mark.parametrize("tables", [1, 2])
 def test_a_batch_of_hardly_any_decisions_diverges_in_nothing(tables: int) -> None:
-    algorithm = ppo(kuhn(), tables=tables, steps=1, minibatches=1)
+    algorithm = ppo(kuhn(), tables=tables, rollout_steps=1, minibatches=1)
     for _ in range(10):
         assert all(np.isfinite(value) for value in algorithm.learn().values())
 
@@ -486,16 +510,16 @@ def test_an_iteration_without_a_decision_of_its_own_does_no_harm(
     name: str, opponent: str, instances: int
 ) -> None:
     game = game_of(name)
-    bot = build(option("player", opponent), "opponent", game=game)
-    small = {"tables": 1, "steps": 1, "minibatches": 1, "instances": instances}
+    bot = build(load_option("player", opponent), "opponent", game=game)
+    small = {"tables": 1, "rollout_steps": 1, "minibatches": 1, "instances": instances}
     algorithm = ppo(game, opponent=bot, seating="shuffled", **small)
-    sizes, learns = [], algorithm._learns
+    sizes, learns = [], algorithm._select_learning_rows
 
-    def watched(batch: Batch) -> np.ndarray:
+    def watched(batch: RolloutBatch) -> np.ndarray:
         sizes.append(len(batch))
         return learns(batch)
 
-    algorithm._learns = watched  # type: ignore[method-assign]
+    algorithm._select_learning_rows = watched  # type: ignore[method-assign]
     for _ in range(30):
         assert all(np.isfinite(value) for value in algorithm.learn().values())
     assert 0 in sizes
@@ -504,10 +528,15 @@ def test_an_iteration_without_a_decision_of_its_own_does_no_harm(
 
 def test_a_network_of_histories_survives_a_batch_that_is_open_throughout() -> None:
     game = game_of("limit_holdem_6p")
-    settings = ppo_settings(tables=4, steps=2, minibatches=1)
-    net = HistoryNet(
-        history="lstm", units=4, hidden=[8], merged=8, activation="relu", init="orthogonal"
+    settings = ppo_settings(tables=4, rollout_steps=2, minibatches=1)
+    net = HistoryNetConfig(
+        history_reader="lstm",
+        reader_units=4,
+        hidden_sizes=[8],
+        merged_size=8,
+        activation="relu",
+        init="orthogonal",
     )
-    algorithm = PPO(**settings, given=given(game, net))
+    algorithm = PPO(**settings, context=cpu_context(game, net))
     assert algorithm.learn()["loss/policy"] == 0
     assert algorithm.progress.decisions == 0

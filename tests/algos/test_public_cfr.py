@@ -12,14 +12,14 @@ from random_games import game
 from toy_games import kuhn, label, leduc
 from two_cores import two_cores
 
-from poker_rl.algos.cfr import CFR
-from poker_rl.algos.public_cfr import PublicCFR
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability
-from poker_rl.evaluation.public_tree import AskedTree
-from poker_rl.games.sequences import mean_regret
-from poker_rl.games.tree import tree_of
-from poker_rl.players.public_table import PublicTablePlayer, places_of
+from poker_rl.algos.tabular.cfr import CFR
+from poker_rl.algos.tabular.public_cfr import PublicCFR
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import exploitability
+from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.sequence_form import compute_mean_regret
+from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
 
 TWELVE = replace(game("flop_holdem"), name="twelve", ranks="QKA", max_raises=[0, 1])
 TWO_BOARDS = replace(
@@ -58,9 +58,9 @@ def test_regret_of_a_first_street_with_a_board(board):
     settings = {**DCFR, "iterations_per_step": 20, "game": definition}
     over_deals = CFR(**settings, predictive=False)
     over_deals.learn()
-    first = tree_of(definition).records["street"] == 0
+    first = get_tree(definition).infoset_records["street"] == 0
     told = PublicCFR(**settings).learn()["regret/first_street"]
-    assert told == pytest.approx(mean_regret(over_deals._regrets[first]) / 20, rel=1e-2)
+    assert told == pytest.approx(compute_mean_regret(over_deals._regrets[first]) / 20, rel=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,11 @@ def test_plays_as_cfr_over_all_deals(definition, variant):
     over_boards = solved(definition, 5, **variant).players()["average"]
     over_deals = CFR(**variant, predictive=False, iterations_per_step=5, game=definition)
     over_deals.learn()
-    tree = tree_of(definition)
+    tree = get_tree(definition)
     np.testing.assert_allclose(
-        over_boards.probabilities(tree.records), over_deals.players()["average"].policy, atol=1e-3
+        over_boards.action_probs(tree.infoset_records),
+        over_deals.players()["average"].policy,
+        atol=1e-3,
     )
 
 
@@ -88,8 +90,8 @@ def test_comes_close_to_equilibrium_with_two_boards():
     """As CFR over all deals; the policies part early, where regrets are 0 but for rounding."""
     over_deals = CFR(**DCFR, predictive=False, iterations_per_step=100, game=TWO_BOARDS)
     over_deals.learn()
-    tree = tree_of(TWO_BOARDS)
-    policy = solved(TWO_BOARDS, 100).players()["average"].probabilities(tree.records)
+    tree = get_tree(TWO_BOARDS)
+    policy = solved(TWO_BOARDS, 100).players()["average"].action_probs(tree.infoset_records)
     assert exploitability(tree, policy) < 2 * exploitability(
         tree, over_deals.players()["average"].policy
     )
@@ -98,39 +100,41 @@ def test_comes_close_to_equilibrium_with_two_boards():
 def test_comes_close_to_equilibrium():
     """DCFR over all deals is at .008 antes then."""
     player = solved(leduc(), 1000).players()["average"]
-    tree = tree_of(leduc())
-    assert exploitability(tree, player.probabilities(tree.records)) < 0.012
+    tree = get_tree(leduc())
+    assert exploitability(tree, player.action_probs(tree.infoset_records)) < 0.012
 
 
 def test_finds_a_hand_whatever_its_suits_are_called():
     """The enumerated tree asks about every deal, the public one about those that stand for them."""
     player = solved(TWELVE, 8).players()["average"]
-    tree = tree_of(TWELVE)
-    gains = AskedTree(TWELVE, merge=True).measure(player).gains
+    tree = get_tree(TWELVE)
+    gains = EvaluatedPublicTree(TWELVE, merge_suits=True).evaluate_player(player).seat_gains
     assert gains.mean() == pytest.approx(
-        exploitability(tree, player.probabilities(tree.records)), abs=1e-9
+        exploitability(tree, player.action_probs(tree.infoset_records)), abs=1e-9
     )
     assert (
         gains.mean()
         < 0.5
-        * AskedTree(TWELVE, merge=True).measure(solved(TWELVE, 1).players()["average"]).gains.mean()
+        * EvaluatedPublicTree(TWELVE, merge_suits=True)
+        .evaluate_player(solved(TWELVE, 1).players()["average"])
+        .seat_gains.mean()
     )
 
 
 def test_each_information_set_has_a_row_of_its_own():
     """Those that share it have the same seat, ranks and betting, and differ in suits alone."""
-    tree = tree_of(TWELVE)
-    rows = places_of(TWELVE).of(tree.records)
-    assert set(rows.tolist()) == set(range(places_of(TWELVE).rows))
-    policies = np.random.default_rng(0).dirichlet(np.ones(3), places_of(TWELVE).rows)
-    player = PublicTablePlayer(TWELVE, policies.astype(np.float16))
+    tree = get_tree(TWELVE)
+    rows = get_infoset_index(TWELVE).lookup_rows(tree.infoset_records)
+    assert set(rows.tolist()) == set(range(get_infoset_index(TWELVE).row_count))
+    policies = np.random.default_rng(0).dirichlet(np.ones(3), get_infoset_index(TWELVE).row_count)
+    player = PublicTabularPlayer(TWELVE, policies.astype(np.float16))
     by_name = {}
-    for name, row in zip(tree.names, rows.tolist(), strict=True):
+    for name, row in zip(tree.infoset_names, rows.tolist(), strict=True):
         seat, cards, line = (*name.split(" "), "")[:3]
         ranks = "|".join("".join(sorted(part[::2])) for part in cards.split("|"))
         by_name.setdefault(row, (seat, ranks, line))
         assert by_name[row] == (seat, ranks, line)
-    np.testing.assert_allclose(player.probabilities(tree.records), policies[rows], atol=1e-3)
+    np.testing.assert_allclose(player.action_probs(tree.infoset_records), policies[rows], atol=1e-3)
 
 
 @two_cores
@@ -160,9 +164,9 @@ def test_resumes_to_the_bit(tmp_path):
 
 def test_a_player_is_kept_and_read_back():
     player = solved(leduc(), 3).players()["average"]
-    again = PublicTablePlayer.from_state(player.state(), leduc(), torch.device("cpu"))
-    records = tree_of(leduc()).records
-    np.testing.assert_array_equal(player.probabilities(records), again.probabilities(records))
+    again = PublicTabularPlayer.from_dict(player.to_dict(), leduc(), torch.device("cpu"))
+    records = get_tree(leduc()).infoset_records
+    np.testing.assert_array_equal(player.action_probs(records), again.action_probs(records))
 
 
 @pytest.mark.parametrize(
@@ -174,5 +178,5 @@ def test_a_player_is_kept_and_read_back():
     ],
 )
 def test_other_games_are_refused(name, says):
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(ConfigError, match=says):
         solved(game(name), 1)

@@ -8,65 +8,71 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from givens import given
-from idle_hands import demand_unharmed
+from empty_iterations import check_iterations_without_decisions
+from learner_contexts import cpu_context
 from toy_games import kuhn, leduc
 
-from poker_rl.algos.reinforce import Reinforce, RunningAverage
+from poker_rl.algos.reinforce import MovingAverageBaseline, Reinforce
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.evaluation.equilibrium import bets, distance
+from poker_rl.config.option_files import load_option
+from poker_rl.evaluation.kuhn_bet_probs import compute_squared_distances, extract_bet_probs
+from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import FOLD
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.tree import tree_of
-from poker_rl.learning.rollout import ENDED
-from poker_rl.nets.dense import MLP, BetWeight, Net
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.learning.rollout import HAND_ENDED
+from poker_rl.nets.dense import MLPConfig, NetConfig, SigmoidPolicyConfig
 
-TABLE = BetWeight(spread=0.5)
-HIDDEN = MLP(hidden=[8], activation="tanh", init="torch", features="observation")
-RUNNING = RunningAverage(decay=0.9, start=-2.0)
+TABLE = SigmoidPolicyConfig(init_range=0.5)
+HIDDEN = MLPConfig(hidden_sizes=[8], activation="tanh", init="torch", features="observation")
+RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)
 
 
 def reinforce(
-    game: Poker, net: Net = TABLE, seed: int = 0, opponent: Any = None, **changed: Any
+    game: FixedLimitPoker,
+    net: NetConfig = TABLE,
+    seed: int = 0,
+    opponent: Any = None,
+    **changed: Any,
 ) -> Reinforce:
     settings: dict[str, Any] = {
-        "hands": 32,
+        "hands_per_iteration": 32,
         "baseline": RUNNING,
-        "optimiser": "sgd",
+        "optimizer": "sgd",
         "lr": 0.05,
-        "members": "shared",
+        "network_sharing": "shared",
         "instances": 1,
         "seating": "fixed",
     }
-    return Reinforce(**(settings | changed), given=given(game, net, seed, opponent))
+    return Reinforce(**(settings | changed), context=cpu_context(game, net, seed, opponent))
 
 
 def played(learner: Reinforce, metrics: bool = False) -> Any:
     """The batch of one call of `learn`."""
     batches = []
-    play_out = learner._agents.rollout.play_out
-    learner._agents.rollout.play_out = lambda act: batches.append(play_out(act)) or batches[-1]  # type: ignore
+    play_out = learner.agents.rollout.play_full_hands
+    learner.agents.rollout.play_full_hands = lambda act: (
+        batches.append(play_out(act)) or batches[-1]
+    )  # type: ignore
     told = learner.learn()
-    learner._agents.rollout.play_out = play_out  # type: ignore[method-assign]
+    learner.agents.rollout.play_full_hands = play_out  # type: ignore[method-assign]
     return (batches[0], told) if metrics else batches[0]
 
 
-def equilibrium(game: Poker) -> Any:
-    return build(option("player", "equilibrium"), "player", game=game)
+def equilibrium(game: FixedLimitPoker) -> Any:
+    return build(load_option("player", "equilibrium"), "player", game=game)
 
 
 @pytest.mark.parametrize("baseline", [None, RUNNING])
-def test_an_update_is_the_formulas(baseline: RunningAverage | None) -> None:
+def test_an_update_is_the_formulas(baseline: MovingAverageBaseline | None) -> None:
     learner = reinforce(kuhn(), instances=3, baseline=baseline)
-    weight = learner._policy.weight.detach().numpy()[..., 0].copy()  # type: ignore
+    weight = learner._policy_network.weight.detach().numpy()[..., 0].copy()  # type: ignore
     for seat_baseline in (0 if baseline is None else -2.0, None):
-        before = learner._baseline.copy()
+        before = learner._baselines.copy()
         if seat_baseline is not None:
             assert (before == seat_baseline).all()
         batch, metrics = played(learner, metrics=True)
         won = np.zeros((3 * 32, 2))
-        ended = batch.next == ENDED
+        ended = batch.next_row == HAND_ENDED
         won[batch.table[ended], batch.seat[ended]] = batch.reward[ended]
         assert (won.sum(1) == 0).all()
         assert (np.abs(won) > 0).all()
@@ -79,7 +85,7 @@ def test_an_update_is_the_formulas(baseline: RunningAverage | None) -> None:
         loss = -np.log(np.where(aggressive, bet, 1 - bet)) * gain
         np.add.at(weight, (instance, infoset), 0.05 * slope * gain / 32)
         np.testing.assert_allclose(
-            learner._policy.weight.detach().numpy()[..., 0],  # type: ignore[operator]
+            learner._policy_network.weight.detach().numpy()[..., 0],  # type: ignore[operator]
             weight,
             rtol=1e-5,
             atol=1e-6,
@@ -87,37 +93,39 @@ def test_an_update_is_the_formulas(baseline: RunningAverage | None) -> None:
         assert metrics["loss/policy"] == pytest.approx(loss.sum() / 96, rel=1e-4)
         mean = won.reshape(3, 32, 2).mean(1)
         after = 0 if baseline is None else 0.9 * before + 0.1 * mean
-        np.testing.assert_allclose(learner._baseline, after + 0 * mean, rtol=1e-5)
+        np.testing.assert_allclose(learner._baselines, after + 0 * mean, rtol=1e-5)
 
 
 def test_against_a_fixed_player_only_the_first_seat_learns() -> None:
     game = kuhn()
-    learner = reinforce(game, opponent=equilibrium(game), optimiser="adam")
-    before = learner._policy.weight.detach().clone()  # type: ignore[operator]
+    learner = reinforce(game, opponent=equilibrium(game), optimizer="adam")
+    before = learner._policy_network.weight.detach().clone()  # type: ignore[operator]
     for _ in range(20):
         batch = played(learner)
         assert (batch.agent == 0).all()
-    moved = (learner._policy.weight != before)[0, :, 0].numpy()  # type: ignore[index]
-    np.testing.assert_array_equal(moved, tree_of(game).owner == 0)
-    assert learner._baseline[0, 1] == RUNNING.start
+    moved = (learner._policy_network.weight != before)[0, :, 0].numpy()  # type: ignore[index]
+    np.testing.assert_array_equal(moved, get_tree(game).infoset_seat == 0)
+    assert learner._baselines[0, 1] == RUNNING.initial_value
     assert learner.progress.updates == 20
     assert learner.progress.hands == 640
 
 
-@pytest.mark.parametrize("members", ["shared", "seat", "agent", "node"])
+@pytest.mark.parametrize("network_sharing", ["shared", "per_seat", "per_agent", "per_betting_node"])
 @pytest.mark.parametrize("game", [kuhn(3), leduc()])
-def test_any_number_of_seats_and_every_sharing(game: Poker, members: str) -> None:
-    learner = reinforce(game, HIDDEN, members=members, instances=2, seating="shuffled")
+def test_any_number_of_seats_and_every_sharing(game: FixedLimitPoker, network_sharing: str) -> None:
+    learner = reinforce(
+        game, HIDDEN, network_sharing=network_sharing, instances=2, seating="shuffled"
+    )
     for _ in range(3):
         metrics = learner.learn()
     assert all(np.isfinite(value) for value in metrics.values())
-    policy = learner.players()["current"].probabilities(np.tile(tree_of(game).records, 2))
+    policy = learner.players()["current"].action_probs(np.tile(get_tree(game).infoset_records, 2))
     np.testing.assert_allclose(policy.sum(1), 1)
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 def test_a_resumed_run_goes_on_to_the_bit(optimiser: str) -> None:
-    changed = {"optimiser": optimiser, "instances": 3, "seating": "shuffled"}
+    changed = {"optimizer": optimiser, "instances": 3, "seating": "shuffled"}
     one = reinforce(kuhn(), **changed)
     for _ in range(3):
         one.learn()
@@ -130,7 +138,7 @@ def test_a_resumed_run_goes_on_to_the_bit(optimiser: str) -> None:
         a, b = one.learn(), other.learn()
         a.pop("time/outside_networks"), b.pop("time/outside_networks")
         assert a == b
-    assert torch.equal(one._policy.weight, other._policy.weight)  # type: ignore[arg-type]
+    assert torch.equal(one._policy_network.weight, other._policy_network.weight)  # type: ignore[arg-type]
     assert one.progress == other.progress
 
 
@@ -140,22 +148,24 @@ def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal() -> N
     learner = reinforce(
         game,
         baseline=None,
-        optimiser="adam",
+        optimizer="adam",
         instances=100,
         opponent=equilibrium(game),
     )
     for _ in range(100):
         learner.learn()
-    tree = tree_of(game)
-    policy = learner.players()["current"].probabilities(np.tile(tree.records, 100))
-    first, _ = distance(bets(tree, policy.reshape(100, *tree.legal.shape)))
+    tree = get_tree(game)
+    policy = learner.players()["current"].action_probs(np.tile(tree.infoset_records, 100))
+    first, _ = compute_squared_distances(
+        extract_bet_probs(tree, policy.reshape(100, *tree.legal_mask.shape))
+    )
     # here over 8 seeds: mean .393, standard deviation .020, of which four; SGD stays at .835
     assert abs(np.median(first) - 0.396) < 0.08
 
 
 def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
     """In the big blind, of an opponent who folds."""
-    game = build(option("game", "limit_holdem"), "game")
-    folds = build(option("player", "fold"), "opponent", game=game)
-    algorithm = reinforce(game, HIDDEN, opponent=folds, hands=1, seating="shuffled")
-    demand_unharmed(algorithm, hands=20)
+    game = build(load_option("game", "limit_holdem"), "game")
+    folds = build(load_option("player", "fold"), "opponent", game=game)
+    algorithm = reinforce(game, HIDDEN, opponent=folds, hands_per_iteration=1, seating="shuffled")
+    check_iterations_without_decisions(algorithm, hands=20)

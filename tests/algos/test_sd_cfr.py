@@ -7,67 +7,70 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from givens import given
-from resuming import demand_resumes_to_the_bit
+from learner_contexts import cpu_context
+from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
 from tree_values import counterfactual
 
 from poker_rl.algos.sd_cfr import SDCFR
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.config.schedules import Constant, Log
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability, values
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.tree import Tree, tree_of
-from poker_rl.learning import means, room
-from poker_rl.learning.agents import Agents, Seats
-from poker_rl.learning.branching import Decisions, traverse
-from poker_rl.learning.exact_average import ExactAverage
-from poker_rl.learning.means import Means
-from poker_rl.nets.dense import MLP
-from poker_rl.players.table import TablePlayer
+from poker_rl.config.option_files import load_option
+from poker_rl.config.schedules import Constant, LogLinear
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.learning import memory_budget
+from poker_rl.learning.agents import Agents, NetworkAssignment
+from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
+from poker_rl.learning.buffers import merging_buffer
+from poker_rl.learning.buffers.merging_buffer import MergingBuffer
+from poker_rl.learning.external_sampling import TraversalDecisions, traverse
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.players.tabular_player import TabularPlayer
 
-NET = MLP(hidden=[32], activation="relu", init="torch", features="observation")
+NET = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
 
 
 def learner(
-    game: Poker, seed: int = 0, opponent: Any = None, net: Any = NET, **changed: Any
+    game: FixedLimitPoker, seed: int = 0, opponent: Any = None, net: Any = NET, **changed: Any
 ) -> SDCFR:
     settings: dict[str, Any] = {
-        "hands": 40,
-        "power": 1.0,
+        "traversals": 40,
+        "iteration_weight_power": 1.0,
         "capacity": 1000,
-        "updates": 8,
-        "average_updates": 8,
-        "batch": 64,
-        "lr": Constant(start=1e-3),
+        "regret_gradient_steps": 8,
+        "average_gradient_steps": 8,
+        "batch_size": 64,
+        "regret_lr": Constant(start=1e-3),
         "average_lr": Constant(start=1e-3),
-        "gradient_norm": 1.0,
+        "max_grad_norm": 1.0,
         "reward_scale": 1.0,
-        "last_scale": 0.01,
-        "average_exact": None,
-        "members": "seat",
+        "output_init_scale": 0.01,
+        "exact_average_interval": None,
+        "network_sharing": "per_seat",
         "instances": 1,
     }
-    return SDCFR(**settings | changed, given=given(game, net, seed, opponent))
+    return SDCFR(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
-def agents_of(game: Poker, hands: int = 1) -> Agents:
-    seats = Seats(members="seat", instances=1, seating="fixed")
-    return Agents(given(game, NET), seats, tables=hands)
+def agents_of(game: FixedLimitPoker, hands: int = 1) -> Agents:
+    seats = NetworkAssignment(network_sharing="per_seat", instances=1, seating="fixed")
+    return Agents(cpu_context(game, NET), seats, tables_per_instance=hands)
 
 
-def any_policy(tree: Tree, seed: int) -> np.ndarray:
-    return tree.normalise(np.random.default_rng(seed).random(tree.legal.shape) * tree.legal)
+def any_policy(tree: GameTree, seed: int) -> np.ndarray:
+    return tree.normalize(
+        np.random.default_rng(seed).random(tree.legal_mask.shape) * tree.legal_mask
+    )
 
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
-def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: Poker) -> None:
+def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -> None:
     """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
-    tree, hands, times = tree_of(game), 1000, 20
+    tree, hands, times = get_tree(game), 1000, 20
     agents, policy = agents_of(game, hands), any_policy(tree, 1)
-    rows, _ = agents.known(tree.records)
+    rows, _ = agents.encode_records(tree.infoset_records)
     place = {row.tobytes(): i for i, row in enumerate(rows)}
 
     def infosets(seen: np.ndarray) -> np.ndarray:
@@ -75,17 +78,17 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: Poker) -> None:
 
     for traverser in range(game.seats):
         regrets, met, _ = counterfactual(tree, policy, traverser)
-        theirs = tree.owner != traverser
+        theirs = tree.infoset_seat != traverser
         sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
-        counts = np.zeros((times, tree.size))
+        counts = np.zeros((times, tree.infoset_count))
         for k in range(times):
             for part in traverse(agents, traverser, lambda seen, *_: policy[infosets(seen)]):
                 here = infosets(part.observation)
-                assert (part.copy == tree.owner[here]).all()
-                np.add.at(sums[k], here, part.told / hands)
+                assert (part.replica == tree.infoset_seat[here]).all()
+                np.add.at(sums[k], here, part.targets / hands)
                 np.add.at(counts[k], here, 1 / hands)
         often = met * hands * times >= 40
-        assert often.sum() > tree.size / 3
+        assert often.sum() > tree.infoset_count / 3
         for found, expected in ((counts, met), (sums, np.where(theirs[:, None], 0, regrets))):
             error = found.std(0, ddof=1) / times**0.5
             off = abs(found.mean(0) - expected)
@@ -94,71 +97,75 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: Poker) -> None:
         assert sums[:, theirs] == pytest.approx((counts[..., None] * policy)[:, theirs])
 
 
-def decisions(seen: list[list[int]], told: list[list[float]], copy: list[int]) -> Decisions:
+def decisions(
+    seen: list[list[int]], told: list[list[float]], copy: list[int]
+) -> TraversalDecisions:
     observation = np.zeros((len(seen), 11), np.uint8)
     observation[:, :2] = seen
     mask = np.ones((len(seen), 3), np.bool_)
-    return Decisions(observation, mask, np.array(copy), np.array(told, np.float64))
+    return TraversalDecisions(observation, mask, np.array(copy), np.array(told, np.float64))
 
 
 def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
     game = kuhn()
     agents = agents_of(game)
-    agents.column = agents.column._replace(width=11)
-    memory = Means(agents, capacity=10, power=1.0)
-    memory.begin()
+    agents.observation_column = agents.observation_column._replace(width=11)
+    memory = MergingBuffer(agents, capacity=10, iteration_weight_power=1.0)
+    memory.start_iteration()
     memory.add(decisions([[0, 1], [1, 1], [0, 1]], [[1, 0, 0], [5, 5, 5], [3, 0, 0]], [0, 0, 1]))
-    memory.begin()
+    memory.start_iteration()
     memory.add(decisions([[0, 1], [0, 1]], [[4, 3, 0], [7, 0, 0]], [0, 1]))
-    targets = memory.targets(batch=4)
+    targets = memory.sample_targets(batch_size=4)
     assert len(memory) == 3
-    assert targets.share.tolist() == [[0.75, 0.25], [1, 0]]
-    assert targets.mean[0].tolist() == [[3, 2, 0], [5, 5, 5]]  # (1 x 1 + 2 x 4) / 3
-    assert targets.mean[1, 0].tolist() == pytest.approx([17 / 3, 0, 0])
+    assert targets.weight.tolist() == [[0.75, 0.25], [1, 0]]
+    assert targets.target[0].tolist() == [[3, 2, 0], [5, 5, 5]]  # (1 x 1 + 2 x 4) / 3
+    assert targets.target[1, 0].tolist() == pytest.approx([17 / 3, 0, 0])
     assert targets.observation[0, :, :2].tolist() == [[0, 1], [1, 1]]
     # fewer than there are: drawn by their weights
-    drawn = [memory.targets(batch=1).mean[0, 0, 0].item() for _ in range(400)]
+    drawn = [memory.sample_targets(batch_size=1).target[0, 0, 0].item() for _ in range(400)]
     assert set(drawn) == {3.0, 5.0}
     assert drawn.count(3.0) == pytest.approx(300, abs=40)  # 4.6 standard deviations
 
 
 def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until then equal ones stand side by side, and weigh together what they weigh as one."""
-    monkeypatch.setattr("poker_rl.learning.means.FEW", 8)
+    monkeypatch.setattr("poker_rl.learning.buffers.merging_buffer.ALWAYS_MERGE_BELOW", 8)
     agents = agents_of(kuhn())
-    agents.column = agents.column._replace(width=11)
-    memory = Means(agents, capacity=5, power=1.0)
-    memory.begin()
+    agents.observation_column = agents.observation_column._replace(width=11)
+    memory = MergingBuffer(agents, capacity=5, iteration_weight_power=1.0)
+    memory.start_iteration()
     places = [[a, b] for a in (0, 1) for b in (0, 1)]
     memory.add(decisions(2 * places, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
-    memory.begin()
+    memory.start_iteration()
     memory.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
     assert len(memory) == 9
-    apart = memory.targets(batch=9)
-    restored = Means(agents, capacity=5, power=1.0)
+    apart = memory.sample_targets(batch_size=9)
+    restored = MergingBuffer(agents, capacity=5, iteration_weight_power=1.0)
     restored.load_state_dict(memory.state_dict())
     for either in (memory, restored):
         either.add(decisions([[1, 1]], [[1, 0, 0]], [1]))
         assert len(either) == 8
-    merged = memory.targets(batch=9)
+    merged = memory.sample_targets(batch_size=9)
     for targets in (apart, merged):
-        assert float((targets.share[0] * targets.mean[0, :, 0]).sum()) == pytest.approx(2.0)
+        assert float((targets.weight[0] * targets.target[0, :, 0]).sum()) == pytest.approx(2.0)
 
 
 def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
     agents = agents_of(kuhn())
-    agents.column = agents.column._replace(width=11)
+    agents.observation_column = agents.observation_column._replace(width=11)
     kept = []
     for _ in range(200):
-        memory = Means(agents, capacity=2, power=1.0)  # of two copies: 4 rows
+        memory = MergingBuffer(
+            agents, capacity=2, iteration_weight_power=1.0
+        )  # of two copies: 4 rows
         for bits in range(8):
-            memory.begin()
+            memory.start_iteration()
             row = np.unpackbits(np.array([[bits]], np.uint8), axis=1).astype(np.uint8)
             item = decisions([[0, 0]], [[bits, 0, 0]], [0])
             item.observation[:, :8] = row
             memory.add(item)
         assert len(memory) == 4
-        kept += memory.targets(batch=8).mean[0, :, 0].tolist()
+        kept += memory.sample_targets(batch_size=8).target[0, :, 0].tolist()
     counts = np.bincount(np.array(kept).round().astype(int), minlength=8)
     assert abs(counts - 100).max() < 30  # 4 standard deviations
 
@@ -166,28 +173,33 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
 def test_the_exact_average_weighs_policies_by_their_own_reach() -> None:
     """Against any opponent it wins what the policies win, each as often as it weighs."""
     game = leduc()
-    tree = tree_of(game)
+    tree = get_tree(game)
     one, two, other = (any_policy(tree, seed) for seed in range(3))
-    average = ExactAverage(game, every=2, power=0.5, instances=1)
+    exact = ExactAveragePolicy(game, interval=2, iteration_weight_power=0.5, instances=1)
     for iteration, policy in ((1, other), (2, one), (3, other), (8, two)):
-        average.add(TablePlayer(game, policy), [0], iteration)
+        exact.add(TabularPlayer(game, policy), [0], iteration)
 
     def wins(policy: np.ndarray) -> float:
-        mine = tree.owner == 0
-        return float(values(tree, np.where(mine[:, None], policy, other))[0])
+        mine = tree.infoset_seat == 0
+        return float(compute_seat_values(tree, np.where(mine[:, None], policy, other))[0])
 
-    assert wins(average.player().policy) == pytest.approx((wins(one) + 2 * wins(two)) / 3)
+    assert wins(exact.build_player().policy) == pytest.approx((wins(one) + 2 * wins(two)) / 3)
 
 
 def test_regrets_are_fitted_in_units_of_the_reward_scale() -> None:
     one = learner(
-        kuhn(), hands=300, updates=400, reward_scale=5.0, lr=Constant(start=1e-2), batch=1000
+        kuhn(),
+        traversals=300,
+        regret_gradient_steps=400,
+        reward_scale=5.0,
+        regret_lr=Constant(start=1e-2),
+        batch_size=1000,
     )
     one.learn()
-    told = one._regret_memory.targets(1000)
-    kept = told.mask.bool() & (told.share > 0)[..., None]
-    off = (one._regrets(told.observation.float()) - told.mean / 5)[kept].abs().max()
-    assert float(off.detach()) < 0.05 < float(told.mean.abs().max()) / 5
+    told = one._regret_buffer.sample_targets(1000)
+    kept = told.mask.bool() & (told.weight > 0)[..., None]
+    off = (one._regret_network(told.observation.float()) - told.target / 5)[kept].abs().max()
+    assert float(off.detach()) < 0.05 < float(told.target.abs().max()) / 5
 
 
 def test_comes_near_equilibrium_on_kuhn() -> None:
@@ -198,29 +210,29 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
     game, steps = kuhn(), 60_000
     algorithm = learner(
         game,
-        hands=100,
-        lr=Log(start=3e-3, end=3e-4, horizon=steps),
-        average_lr=Log(start=5e-3, end=3e-4, horizon=steps),
-        average_exact=1,
+        traversals=100,
+        regret_lr=LogLinear(start=3e-3, end=3e-4, horizon=steps),
+        average_lr=LogLinear(start=5e-3, end=3e-4, horizon=steps),
+        exact_average_interval=1,
     )
     while algorithm.progress.decisions < steps:
         algorithm.learn()
-    tree, players = tree_of(game), algorithm.players()
+    tree, players = get_tree(game), algorithm.players()
     for name in ("average", "average_exact"):
-        assert exploitability(tree, players[name].probabilities(tree.records)) < 0.09
+        assert exploitability(tree, players[name].action_probs(tree.infoset_records)) < 0.09
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"average_exact": 2},
-        {"members": "shared", "instances": 2},
-        {"batch": 4, "capacity": 6, "instances": 2},  # drawn from a memory that is full
+        {"exact_average_interval": 2},
+        {"network_sharing": "shared", "instances": 2},
+        {"batch_size": 4, "capacity": 6, "instances": 2},  # drawn from a memory that is full
     ],
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
     game = kuhn(3)
-    demand_resumes_to_the_bit(game, lambda: learner(game, seed=3, **changed))
+    check_resumes_to_the_bit(game, lambda: learner(game, seed=3, **changed))
 
 
 def test_a_warm_start_goes_on_from_networks_and_memories() -> None:
@@ -229,37 +241,37 @@ def test_a_warm_start_goes_on_from_networks_and_memories() -> None:
     for _ in range(3):
         first.learn()
     learnt = first.state_dict()
-    warm.take_over(learnt)
+    warm.warm_start(learnt)
     state = warm.state_dict()
     for name in ("regrets", "average"):
         assert all(torch.equal(state[name][key], learnt[name][key]) for key in learnt[name])
-    for name in ("regret_memory", "average_memory"):
+    for name in ("regret_buffer", "average_buffer"):
         rows = learnt[name]["rows"]
         assert all(torch.equal(state[name]["rows"][key], rows[key]) for key in rows)
         assert state[name]["generator"] != learnt[name]["generator"]
     assert warm.progress.iterations == 0
     warm.learn()
-    assert warm.state_dict()["regret_memory"]["iteration"] == 4  # weighs more than the first three
-    with pytest.raises(Refused, match=r"^capacity: room for 8 observations, the other memory has "):
-        learner(game, capacity=4).take_over(learnt)
+    assert warm.state_dict()["regret_buffer"]["iteration"] == 4  # weighs more than the first three
+    with pytest.raises(ConfigError, match=r"^capacity: 8 observations, the other buffer has "):
+        learner(game, capacity=4).warm_start(learnt)
 
 
 def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     game = kuhn()
-    caller = build(option("player", "call"), "opponent", game=game)
-    with pytest.raises(Refused, match=r"^opponent: "):
+    caller = build(load_option("player", "call"), "opponent", game=game)
+    with pytest.raises(ConfigError, match=r"^opponent: "):
         learner(game, opponent=caller)
-    with pytest.raises(Refused, match=r"^net: a shape for policies, and regrets are values"):
-        learner(game, net=build(option("net", "amounts"), "net"))
-    with pytest.raises(Refused, match=r"^average_exact: tabulates one learner"):
-        learner(game, average_exact=1, instances=2)
-    holdem = build(option("game", "limit_holdem"), "game")
-    with pytest.raises(Refused, match=r"^average_exact: game: .* nodes"):
-        learner(holdem, average_exact=1)
+    with pytest.raises(ConfigError, match=r"^net: has no values of actions, which regrets need"):
+        learner(game, net=build(load_option("net", "amounts"), "net"))
+    with pytest.raises(ConfigError, match=r"^exact_average_interval: needs algo.instances=1"):
+        learner(game, exact_average_interval=1, instances=2)
+    holdem = build(load_option("game", "limit_holdem"), "game")
+    with pytest.raises(ConfigError, match=r"^exact_average_interval: game: .* nodes"):
+        learner(holdem, exact_average_interval=1)
     algorithm = learner(game)
-    monkeypatch.setattr(room, "_room", lambda device: 1000)
+    monkeypatch.setattr(memory_budget, "_measure_free_bytes", lambda device: 1000)
     with pytest.raises(
-        Refused, match=r"^algo.hands: 40 hands lead to \d+ positions and need about "
+        ConfigError, match=r"^algo.traversals: 40 hands lead to \d+ positions and need about "
     ):
         algorithm.learn()
 
@@ -267,29 +279,31 @@ def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_had_to_leave_a_memory_does_not_come_back() -> None:
     """So the means of those that stay are over every time that they were met."""
     agents = agents_of(kuhn())
-    agents.column = agents.column._replace(width=11)
-    memory = Means(agents, capacity=2, power=0.0)  # of two copies: 4 rows
+    agents.observation_column = agents.observation_column._replace(width=11)
+    memory = MergingBuffer(agents, capacity=2, iteration_weight_power=0.0)  # of two copies: 4 rows
     places = [[a, b] for a in (0, 1) for b in (0, 1)]
     seen, copy = 2 * places, [0] * 4 + [1] * 4
     for t in range(30):
-        memory.begin()
+        memory.start_iteration()
         now = np.random.default_rng(t).permutation(8)
         items = decisions([seen[i] for i in now], [[t, 0, 0]] * 8, [copy[i] for i in now])
         memory.add(items)
     assert len(memory) == 4
-    targets = memory.targets(batch=8)
-    assert targets.mean[targets.share > 0][:, 0].tolist() == pytest.approx([14.5] * 4)
+    targets = memory.sample_targets(batch_size=8)
+    assert targets.target[targets.weight > 0][:, 0].tolist() == pytest.approx([14.5] * 4)
 
 
 def test_nor_does_it_after_a_warm_start() -> None:
     agents = agents_of(kuhn())
-    agents.column = agents.column._replace(width=11)
+    agents.observation_column = agents.observation_column._replace(width=11)
     places = [[a, b] for a in (0, 1) for b in (0, 1)]
     items = decisions(2 * places, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4)
     for _ in range(20):  # each with an order of its own
-        first, warm = (Means(agents, capacity=2, power=0.0) for _ in range(2))
+        first, warm = (
+            MergingBuffer(agents, capacity=2, iteration_weight_power=0.0) for _ in range(2)
+        )
         first.add(items)
-        warm.take_over(first.state_dict())
+        warm.warm_start(first.state_dict())
         warm.add(items)
         assert (warm._rows["weight"] == 2).all()  # each was met by both
 
@@ -298,14 +312,14 @@ def test_hands_in_which_the_traverser_decides_nothing_do_no_harm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In the big blind, if the other seat folds."""
-    sizes, add = [], Means.add
+    sizes, add = [], MergingBuffer.add
 
-    def watched(memory: Means, items: Decisions) -> None:
+    def watched(memory: MergingBuffer, items: TraversalDecisions) -> None:
         sizes.append(len(items))
         add(memory, items)
 
-    monkeypatch.setattr(Means, "add", watched)
-    algorithm = learner(build(option("game", "limit_holdem"), "game"), hands=1)
+    monkeypatch.setattr(MergingBuffer, "add", watched)
+    algorithm = learner(build(load_option("game", "limit_holdem"), "game"), traversals=1)
     for _ in range(20):
         assert all(np.isfinite(value) for value in algorithm.learn().values())
     assert 0 in sizes
@@ -313,7 +327,12 @@ def test_hands_in_which_the_traverser_decides_nothing_do_no_harm(
 
 def test_both_memories_and_what_merging_takes_have_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(means, "demand", lambda what, needed, device: asked.append(needed))
+    monkeypatch.setattr(
+        merging_buffer, "check_memory", lambda what, needed, device: asked.append(needed)
+    )
     sd_cfr = learner(kuhn(), capacity=50_000)
-    one = sd_cfr._regret_memory.bytes
-    assert asked == [means.MERGING * one, means.MERGING * one + one]
+    one = sd_cfr._regret_buffer.nbytes
+    assert asked == [
+        merging_buffer.MERGE_MEMORY_FACTOR * one,
+        merging_buffer.MERGE_MEMORY_FACTOR * one + one,
+    ]

@@ -1,4 +1,4 @@
-"""Policy gradient with a critic: objectives, members' own means, the batch rule, resuming."""
+"""VPG: objectives, means per network, the batch rule, resuming."""
 
 from __future__ import annotations
 
@@ -8,67 +8,74 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from givens import given
-from idle_hands import demand_unharmed
+from empty_iterations import check_iterations_without_decisions
+from learner_contexts import cpu_context
 from toy_games import kuhn, leduc
 
-from poker_rl.algos.vpg import VPG, nth_hand
+from poker_rl.algos.vpg import VPG, find_nth_decision_hand
 from poker_rl.config.build import build
-from poker_rl.config.options import option
+from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.tree import tree_of
-from poker_rl.learning.rollout import ENDED, Batch
-from poker_rl.nets.dense import MLP
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import exploitability
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.learning.rollout import HAND_ENDED, RolloutBatch
+from poker_rl.nets.dense import MLPConfig
 
-NODE_AGENTS: dict[str, Any] = {"members": "node", "hands": 50, "member_decisions": 30}
+NODE_AGENTS: dict[str, Any] = {
+    "network_sharing": "per_betting_node",
+    "hands_per_iteration": 50,
+    "min_network_decisions": 30,
+}
 
 
 def vpg(
-    game: Poker, seed: int = 0, opponent: Any = None, rank: bool = False, **changed: Any
+    game: FixedLimitPoker, seed: int = 0, opponent: Any = None, rank: bool = False, **changed: Any
 ) -> VPG:
     settings: dict[str, Any] = {
-        "hands": 64,
-        "member_decisions": None,
-        "steps": 1,
+        "hands_per_iteration": 64,
+        "min_network_decisions": None,
+        "gradient_steps": 1,
         "objective": "log_probability",
-        "clip": 0.2,
+        "clip_coef": 0.2,
         "gae_lambda": 1.0,
-        "entropy": Constant(start=0.0),
+        "entropy_coef": Constant(start=0.0),
         "actor_lr": Constant(start=1e-3),
         "critic_lr": Constant(start=1e-3),
-        "gradient_norm": None,
+        "max_grad_norm": None,
         "reward_scale": 1.0,
-        "weight_average": 0.9,
-        "members": "shared",
+        "ema_decay": 0.9,
+        "network_sharing": "shared",
         "instances": 1,
         "seating": "fixed",
     }
-    net = MLP(
-        hidden=[7], activation="relu", init="torch", features="rank" if rank else "observation"
+    net = MLPConfig(
+        hidden_sizes=[7],
+        activation="relu",
+        init="torch",
+        features="rank" if rank else "observation",
     )
-    return VPG(**(settings | changed), given=given(game, net, seed, opponent))
+    return VPG(**(settings | changed), context=cpu_context(game, net, seed, opponent))
 
 
 def weights(module: torch.nn.Module) -> torch.Tensor:
     return torch.cat([weight.detach().flatten() for weight in module.parameters()])
 
 
-def played(learner: VPG) -> tuple[Batch, Any]:
+def played(learner: VPG) -> tuple[RolloutBatch, Any]:
     """The batch of one call of `learn`, and what it told."""
-    batches: list[Batch] = []
-    play = learner._play
+    batches: list[RolloutBatch] = []
+    play = learner._play_batch
 
-    def once() -> tuple[Batch, int]:
+    def once() -> tuple[RolloutBatch, int]:
         batch, hands = play()
         batches.append(batch)
         return batch, hands
 
-    learner._play = once  # type: ignore[method-assign]
+    learner._play_batch = once  # type: ignore[method-assign]
     told = learner.learn()
-    learner._play = play  # type: ignore[method-assign]
+    learner._play_batch = play  # type: ignore[method-assign]
     return batches[0], told
 
 
@@ -87,8 +94,8 @@ def test_with_one_step_a_batch_clipping_never_binds() -> None:
 
 
 def test_with_several_steps_clipping_binds() -> None:
-    changed = {"steps": 20, "actor_lr": Constant(start=1e-2), "objective": "clipped_ratio"}
-    free, clipped = vpg(kuhn(), clip=1e9, **changed), vpg(kuhn(), clip=0.05, **changed)
+    changed = {"gradient_steps": 20, "actor_lr": Constant(start=1e-2), "objective": "clipped_ratio"}
+    free, clipped = vpg(kuhn(), clip_coef=1e9, **changed), vpg(kuhn(), clip_coef=0.05, **changed)
     for learner in (free, clipped):
         learner.learn()
     assert (weights(free._actor) - weights(clipped._actor)).abs().max() > 1e-3
@@ -102,7 +109,7 @@ def test_with_several_steps_clipping_binds() -> None:
 def test_objectives_and_their_gradients(objective: str, value: float, slope: float) -> None:
     learner = vpg(kuhn(), objective=objective)
     log_prob = torch.full((1,), float(np.log(0.3)), requires_grad=True)
-    told = learner._objective(torch.tensor([-2.0]), log_prob, log_prob.detach())
+    told = learner._compute_objective(torch.tensor([-2.0]), log_prob, log_prob.detach())
     assert told.item() == pytest.approx(-2 * value)
     told.sum().backward()  # type: ignore[no-untyped-call]
     assert log_prob.grad is not None
@@ -116,13 +123,13 @@ def test_each_member_has_the_mean_of_its_own_decisions() -> None:
     batch, told = played(learner)
     critic_losses, actor_losses = [], []
     for member in range(4):
-        rows = np.flatnonzero(batch.copy == member)
+        rows = np.flatnonzero(batch.replica == member)
         card = torch.from_numpy(batch.observation[rows])
         w = [first[f"layers.{i}.{part}"][member] for i in (0, 1) for part in ("weight", "bias")]
         value = (torch.relu(card @ w[0] + w[1]) @ w[2] + w[3])[:, 0].numpy()
         won = batch.reward[rows].copy()  # in Kuhn poker the decision is the last or next to last
-        goes_on = batch.next[rows] >= 0
-        won[goes_on] = batch.reward[batch.next[rows][goes_on]]
+        goes_on = batch.next_row[rows] >= 0
+        won[goes_on] = batch.reward[batch.next_row[rows][goes_on]]
         critic_losses.append(np.mean((value - won) ** 2))
         a = [actor[f"layers.{i}.{part}"][member] for i in (0, 1) for part in ("weight", "bias")]
         logits = torch.relu(card @ a[0] + a[1]) @ a[2] + a[3]
@@ -141,16 +148,16 @@ def test_each_member_has_the_mean_of_its_own_decisions() -> None:
 def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instances: int) -> None:
     learner = vpg(kuhn(), rank=True, instances=instances, **NODE_AGENTS)
     batch, _ = played(learner)
-    decided = np.bincount(batch.copy, minlength=4 * instances).reshape(instances, 4)
+    decided = np.bincount(batch.replica, minlength=4 * instances).reshape(instances, 4)
     assert (decided.min(1) == 30).all()
     assert (decided.max(1) > 30).all()
     # hands are whole: every one begins and ends in the batch, and rows follow in order of time
-    follows = batch.next >= 0
-    assert (batch.next[follows] > np.flatnonzero(follows)).all()
-    assert (batch.seat[batch.next[follows]] == batch.seat[follows]).all()
-    assert (batch.next >= ENDED).all()
+    follows = batch.next_row >= 0
+    assert (batch.next_row[follows] > np.flatnonzero(follows)).all()
+    assert (batch.seat[batch.next_row[follows]] == batch.seat[follows]).all()
+    assert (batch.next_row >= HAND_ENDED).all()
     assert (np.abs(batch.reward[~follows]) > 0).all()
-    opened = sum(int((batch.copy == 4 * i).sum()) for i in range(instances))  # first moves
+    opened = sum(int((batch.replica == 4 * i).sum()) for i in range(instances))  # first moves
     assert learner.progress.hands == opened
     assert learner.progress.decisions == len(batch)
 
@@ -158,27 +165,35 @@ def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instanc
 def test_the_nth_decision_of_each_network() -> None:
     hand = np.array([3, 0, 1, 2, 0, 3, 5])
     copy = np.array([0, 0, 0, 1, 1, 1, 0])
-    np.testing.assert_array_equal(nth_hand(hand, copy, 2, 1), [0, 0])
-    np.testing.assert_array_equal(nth_hand(hand, copy, 2, 3), [3, 3])
+    np.testing.assert_array_equal(find_nth_decision_hand(hand, copy, 2, 1), [0, 0])
+    np.testing.assert_array_equal(find_nth_decision_hand(hand, copy, 2, 3), [3, 3])
 
 
 def test_a_member_that_never_decides_is_told() -> None:
     game = kuhn()
-    call = build(option("player", "call"), "player", game=game)
-    learner = vpg(game, opponent=call, members="node", hands=1, member_decisions=5)
-    with pytest.raises(Refused, match=r"algo\.member_decisions: .* 0 times in 1,000 hands, not 5"):
+    call = build(load_option("player", "call"), "player", game=game)
+    learner = vpg(
+        game,
+        opponent=call,
+        network_sharing="per_betting_node",
+        hands_per_iteration=1,
+        min_network_decisions=5,
+    )
+    with pytest.raises(
+        ConfigError, match=r"algo\.min_network_decisions: .* 0 times in 1,000 hands, not 5"
+    ):
         learner.learn()
 
 
-@pytest.mark.parametrize("members", ["shared", "seat", "agent", "node"])
+@pytest.mark.parametrize("network_sharing", ["shared", "per_seat", "per_agent", "per_betting_node"])
 @pytest.mark.parametrize("game", [kuhn(3), leduc()])
-def test_any_number_of_seats_and_every_sharing(game: Poker, members: str) -> None:
-    call = build(option("player", "call"), "player", game=game)
-    for opponent in (None, call) if members != "agent" else (None,):
+def test_any_number_of_seats_and_every_sharing(game: FixedLimitPoker, network_sharing: str) -> None:
+    call = build(load_option("player", "call"), "player", game=game)
+    for opponent in (None, call) if network_sharing != "per_agent" else (None,):
         learner = vpg(
             game,
             opponent=opponent,
-            members=members,
+            network_sharing=network_sharing,
             instances=2,
             seating="shuffled",
             gae_lambda=0.9,
@@ -187,7 +202,7 @@ def test_any_number_of_seats_and_every_sharing(game: Poker, members: str) -> Non
             metrics = learner.learn()
         assert all(np.isfinite(value) for value in metrics.values())
         for player in learner.players().values():
-            policy = player.probabilities(np.tile(tree_of(game).records, 2))
+            policy = player.action_probs(np.tile(get_tree(game).infoset_records, 2))
             np.testing.assert_allclose(policy.sum(1), 1)
 
 
@@ -195,7 +210,7 @@ def test_any_number_of_seats_and_every_sharing(game: Poker, members: str) -> Non
     "changed",
     [
         NODE_AGENTS | {"instances": 2},
-        {"steps": 3, "gradient_norm": 0.5, "instances": 2, "seating": "shuffled"},
+        {"gradient_steps": 3, "max_grad_norm": 0.5, "instances": 2, "seating": "shuffled"},
     ],
 )
 def test_a_resumed_run_goes_on_to_the_bit(changed: dict[str, Any]) -> None:
@@ -219,30 +234,30 @@ def test_a_resumed_run_goes_on_to_the_bit(changed: dict[str, Any]) -> None:
 def test_self_play_on_kuhn_comes_closer_to_equilibrium() -> None:
     learner = vpg(
         kuhn(),
-        hands=256,
-        entropy=Constant(start=0.2),
+        hands_per_iteration=256,
+        entropy_coef=Constant(start=0.2),
         actor_lr=Constant(start=1e-2),
         critic_lr=Constant(start=1e-2),
     )
-    tree = tree_of(kuhn())
+    tree = get_tree(kuhn())
     for _ in range(200):
         learner.learn()
-    policy = learner.players()["current"].probabilities(tree.records)
+    policy = learner.players()["current"].action_probs(tree.infoset_records)
     # over 6 seeds: mean .148, standard deviation .016, of which four; uniform play has .458
     assert exploitability(tree, policy) < 0.22
 
 
 def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
     """In the big blind, of an opponent who folds."""
-    game = build(option("game", "limit_holdem"), "game")
-    folds = build(option("player", "fold"), "opponent", game=game)
-    algorithm = vpg(game, opponent=folds, hands=1, seating="shuffled")
-    demand_unharmed(algorithm, hands=20)
+    game = build(load_option("game", "limit_holdem"), "game")
+    folds = build(load_option("player", "fold"), "opponent", game=game)
+    algorithm = vpg(game, opponent=folds, hands_per_iteration=1, seating="shuffled")
+    check_iterations_without_decisions(algorithm, hands=20)
 
 
 def test_a_small_game_with_drawn_seats_has_no_list_of_first_moves() -> None:
-    small = {"ranks": "JQK", "suits": "s", "hole_cards": 1, "most_seats": 3}
+    small = {"ranks": "JQK", "suits": "s", "hole_cards": 1, "max_seats": 3}
     streets = {"board_cards": [0], "raise_sizes": [2], "max_raises": [1]}
-    drawn = build(option("game", "limit_holdem_2to9") | small | streets, "game")
-    assert drawn.deal_count() < 1000
+    drawn = build(load_option("game", "limit_holdem_2to9") | small | streets, "game")
+    assert drawn.count_deals() < 1000
     assert "value/first_move" not in vpg(drawn).learn()

@@ -1,4 +1,4 @@
-"""`build`: what it accepts, and how it refuses the rest."""
+"""Conversion of settings by `build`, and the errors of wrong ones."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from poker_rl.config.build import build, convert_fields
-from poker_rl.config.messages import allowed
-from poker_rl.config.options import CONF, option, read
-from poker_rl.config.root import Root
-from poker_rl.config.settings import Count, Positive, Probability, Range, Refused
+from poker_rl.config.error_hints import suggest_allowed
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, read_plain_yaml
+from poker_rl.config.root_config import RootConfig
+from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt, Probability, Range
 
 
 class Shape(Protocol):
@@ -26,7 +26,7 @@ class Shape(Protocol):
 
 @dataclass(kw_only=True)
 class Square:
-    side: Positive
+    side: PositiveFloat
 
     def area(self) -> float:
         return self.side**2
@@ -34,7 +34,7 @@ class Square:
 
 @dataclass(kw_only=True)
 class Flat:
-    side: Positive
+    side: PositiveFloat
 
 
 @dataclass(kw_only=True)
@@ -48,21 +48,23 @@ class Base:
 
 @dataclass(kw_only=True)
 class Learner(Base):
-    hands: Count
+    hands_per_iteration: PositiveInt
     name: str
     fast: bool
     kind: Literal["own", "other"]
-    sizes: list[Count]
+    sizes: list[PositiveInt]
     pair: tuple[float, ...]
     shape: Shape
     limit: Annotated[int, Range(0, 9)] | None
 
     def __post_init__(self, device: str) -> None:
         super().__post_init__(device)
-        if self.hands > 1000:
-            raise Refused(f"hands: {self.hands} are too many for {self.name}")
+        if self.hands_per_iteration > 1000:
+            raise ConfigError(
+                f"hands_per_iteration: {self.hands_per_iteration} are too many for {self.name}"
+            )
         if self.name == "nobody":
-            raise Refused("nobody learns nothing")
+            raise ConfigError("nobody learns nothing")
 
 
 @dataclass(kw_only=True)
@@ -75,7 +77,7 @@ class Broken:
 def module(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make this file's classes those of a module of the program."""
     fake = ModuleType("poker_rl.fake")
-    vars(fake).update((name, one) for name, one in globals().items() if name[0] != "_")
+    vars(fake).update((name, value) for name, value in globals().items() if name[0] != "_")
     for target in (Square, Flat, Base, Learner, Broken):
         monkeypatch.setattr(target, "__module__", "poker_rl.fake")
     fake.function = print  # type: ignore[attr-defined]
@@ -86,7 +88,7 @@ SQUARE = {"_target_": "poker_rl.fake.Square", "side": 2}
 LEARNER: dict[str, Any] = {
     "_target_": "poker_rl.fake.Learner",
     "gamma": 1,
-    "hands": 1e2,
+    "hands_per_iteration": 1e2,
     "name": "somebody",
     "fast": True,
     "kind": "own",
@@ -101,11 +103,11 @@ def learner(**changes: Any) -> Learner:
     return build(LEARNER | changes, "algo", device="cpu", seed=3)
 
 
-def test_values_become_what_the_annotations_say() -> None:
+def test_values_are_converted_by_their_annotations() -> None:
     built = learner()
     assert built == Learner(
         gamma=1.0,
-        hands=100,
+        hands_per_iteration=100,
         name="somebody",
         fast=True,
         kind="own",
@@ -116,7 +118,11 @@ def test_values_become_what_the_annotations_say() -> None:
         device="cpu",
     )
     assert built.on == "cpu"
-    assert [type(v) for v in (built.gamma, built.hands, built.sizes[1])] == [float, int, int]
+    assert [type(v) for v in (built.gamma, built.hands_per_iteration, built.sizes[1])] == [
+        float,
+        int,
+        int,
+    ]
     assert learner(limit=9.0).limit == 9
 
 
@@ -130,12 +136,12 @@ def test_values_become_what_the_annotations_say() -> None:
         ({"gamma": None}, "algo.gamma: null is not a number"),
         ({"gamma": "???"}, "algo.gamma: missing; give algo.gamma=…"),
         ({"gamma": 10**400}, "algo.gamma: 1000"),
-        ({"hands": 0}, "algo.hands: 0 is not in [1, inf)"),
-        ({"hands": 10**400}, "algo.hands: 1000"),
-        ({"hands": 1e300}, "algo.hands: 1000"),
-        ({"hands": 2.5}, "algo.hands: 2.5 is not an integer"),
-        ({"hands": "1e6"}, 'algo.hands: "1e6" is not an integer'),
-        ({"hands": 2000}, "algo.hands: 2000 are too many for somebody"),
+        ({"hands_per_iteration": 0}, "algo.hands_per_iteration: 0 is not in [1, inf)"),
+        ({"hands_per_iteration": 10**400}, "algo.hands_per_iteration: 1000"),
+        ({"hands_per_iteration": 1e300}, "algo.hands_per_iteration: 1000"),
+        ({"hands_per_iteration": 2.5}, "algo.hands_per_iteration: 2.5 is not an integer"),
+        ({"hands_per_iteration": "1e6"}, 'algo.hands_per_iteration: "1e6" is not an integer'),
+        ({"hands_per_iteration": 2000}, "algo.hands_per_iteration: 2000 are too many for somebody"),
         ({"name": 5}, "algo.name: 5 is not text (what looks like a number needs quotes)"),
         ({"name": "nobody"}, "algo: nobody learns nothing"),
         ({"fast": 1}, "algo.fast: 1 is not true or false"),
@@ -155,7 +161,7 @@ def test_values_become_what_the_annotations_say() -> None:
         ),
         (
             {"gama": 1},
-            "algo.gama: no such setting; did you mean gamma? allowed: fast, gamma, hands",
+            "algo.gama: no such setting; did you mean gamma? allowed: fast, gamma",
         ),
         ({"device": "cpu"}, "algo.device: no such setting"),
         ({"_target_": "os.system"}, 'algo._target_: "os.system" is not a class of poker_rl'),
@@ -167,16 +173,16 @@ def test_values_become_what_the_annotations_say() -> None:
         ({"_target_": None}, "algo._target_: null is not a class of poker_rl"),
     ],
 )
-def test_refusals_name_the_key_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(Refused) as refused:
+def test_errors_name_the_key_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
         learner(**changes)
-    assert str(refused.value).startswith(message)
-    assert "\n" not in str(refused.value)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
 
 
-def test_a_key_left_out_is_missing() -> None:
+def test_a_key_that_is_left_out_is_missing() -> None:
     node = {key: value for key, value in LEARNER.items() if key != "kind"}
-    with pytest.raises(Refused, match=r"^algo\.kind: missing"):
+    with pytest.raises(ConfigError, match=r"^algo\.kind: missing"):
         build(node, "algo", device="cpu")
 
 
@@ -184,15 +190,15 @@ def test_a_key_left_out_is_missing() -> None:
     "allocate",
     [lambda: np.empty(10**15), lambda: np.empty(10**19), lambda: torch.empty(10**15)],
 )
-def test_what_does_not_fit_into_memory(
+def test_an_allocation_that_does_not_fit_into_memory(
     monkeypatch: pytest.MonkeyPatch, allocate: Callable[[], Any]
 ) -> None:
     monkeypatch.setattr(Broken, "__post_init__", lambda self: allocate())
-    with pytest.raises(Refused, match=r"^net: too large for the memory of this machine$"):
+    with pytest.raises(ConfigError, match=r"^net: too large for the memory of this machine$"):
         build({"_target_": "poker_rl.fake.Broken"}, "net")
 
 
-def test_a_bug_in_a_constructor_is_not_a_refusal() -> None:
+def test_a_bug_in_a_constructor_is_not_a_config_error() -> None:
     with pytest.raises(ZeroDivisionError):
         build({"_target_": "poker_rl.fake.Broken"}, "net")
 
@@ -227,27 +233,29 @@ ROOT: Mapping[str, Any] = {
 
 
 def test_root_settings() -> None:
-    root = Root(**convert_fields(Root, ROOT, "", {}))
+    root = RootConfig(**convert_fields(RootConfig, ROOT, "", {}))
     assert root.budget == 1_000_000
     assert isinstance(root.budget, int)
-    with pytest.raises(Refused, match=r"^budget_unit: \"hand\" is no choice; did you mean hands\?"):
-        convert_fields(Root, {**ROOT, "budget_unit": "hand"}, "", {})
-    assert read(CONF / "config.yaml").keys() >= ROOT.keys()
+    with pytest.raises(
+        ConfigError, match=r"^budget_unit: \"hand\" is no choice; did you mean hands\?"
+    ):
+        convert_fields(RootConfig, {**ROOT, "budget_unit": "hand"}, "", {})
+    assert read_plain_yaml(SHIPPED_OPTION_DIR / "config.yaml").keys() >= ROOT.keys()
 
 
 @pytest.mark.parametrize("name", [".", "..", "../x", "a/b", ".x", "-x", "x" * 61, "a\0", "a b"])
 def test_a_name_is_that_of_one_folder(name: str) -> None:
-    Root(**convert_fields(Root, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
+    RootConfig(**convert_fields(RootConfig, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
     with pytest.raises(
-        Refused, match=r"name: .* is no name of a folder; allowed: up to 60 letters"
+        ConfigError, match=r"name: .* is no name of a folder; allowed: up to 60 letters"
     ):
-        Root(**convert_fields(Root, {**ROOT, "name": name}, "", {}))
+        RootConfig(**convert_fields(RootConfig, {**ROOT, "name": name}, "", {}))
 
 
 def test_numbers_in_yaml(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("a: 1e6\nb: 1e-3\nc: ${a}\n")
-    assert read(path) == {"a": 1e6, "b": 1e-3, "c": 1e6}
+    assert read_plain_yaml(path) == {"a": 1e6, "b": 1e-3, "c": 1e6}
 
 
 # Each line ten of the line before.
@@ -257,7 +265,7 @@ LAUGHS = "a0: &a0 1\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "problem"),
     [
         ("a: [", "is not YAML: "),
         ("\x00", "is not YAML: "),
@@ -267,41 +275,49 @@ LAUGHS = "a0: &a0 1\n" + "".join(
         ("a: ${b}", "a: Interpolation key 'b' not found"),
         ("a: ${a}", "a: "),
         ("a: ${b", "can't be read: no viable alternative at input '${b'"),
-        ("a: " + "[" * 900 + "]" * 900, "is not settings: lists and mappings are nested over 50"),
-        ("a: &x [1, *x]", "is not settings: *x refers to itself"),
-        (LAUGHS, "is not settings: more than 10,000 values"),
+        ("a: " + "[" * 60 + "]" * 60, "is nested over 50 deep"),
+        ("a: " + "[" * 9000 + "]" * 9000, "is nested over 50 deep"),
+        ("a: &x [1, *x]", "is nested over 50 deep, or refers to itself"),
+        (LAUGHS, "stands for more than 10,000 values"),
         ("a: !!int x", "can't be read: invalid literal for int() with base 10: 'x'"),
         ("a: !!timestamp x", "can't be read: "),
     ],
-    ids=range(13),
+    ids=range(14),
 )
-def test_files_that_are_no_settings(tmp_path: Path, text: str, what: str) -> None:
+def test_files_that_are_no_settings(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
-    with pytest.raises(Refused) as refused:
-        read(path)
-    assert str(refused.value).startswith(f"{path}: {what}")
-    assert "\n" not in str(refused.value)
+    with pytest.raises(ConfigError) as error:
+        read_plain_yaml(path)
+    assert str(error.value).startswith(f"{path}: {problem}")
+    assert "\n" not in str(error.value)
 
 
 def test_anchors(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("a: &a {b: 1}\nc: *a\nd: {<<: *a, e: 2}\n")
-    assert read(path) == {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}}
+    assert read_plain_yaml(path) == {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}}
     path.write_bytes(b"a: \xff")
-    with pytest.raises(Refused, match=r"x\.yaml: is not text"):
-        read(path)
-    with pytest.raises(Refused, match="No such file"):
-        read(tmp_path / "y.yaml")
+    with pytest.raises(ConfigError, match=r"x\.yaml: is not text"):
+        read_plain_yaml(path)
+    with pytest.raises(ConfigError, match="No such file"):
+        read_plain_yaml(tmp_path / "y.yaml")
 
 
 def test_options() -> None:
-    assert option("player", "uniform") == {"_target_": "poker_rl.players.bots.Uniform"}
-    with pytest.raises(Refused, match=r"^no player is called unifrm; did you mean uniform\?"):
-        option("player", "unifrm")
+    assert load_option("player", "uniform") == {
+        "_target_": "poker_rl.players.bots.basic_bots.UniformBot"
+    }
+    with pytest.raises(ConfigError, match=r"^no player is called unifrm; did you mean uniform\?"):
+        load_option("player", "unifrm")
 
 
 def test_near_misses() -> None:
-    assert allowed("khun", ["leduc", "kuhn"]) == "did you mean kuhn? allowed: kuhn, leduc"
-    assert allowed("chess", ["leduc", "kuhn"]) == "allowed: kuhn, leduc"
-    assert allowed("x", []) == "allowed: none"
+    assert suggest_allowed("khun", ["leduc", "kuhn"]) == "did you mean kuhn? allowed: kuhn, leduc"
+    assert suggest_allowed("chess", ["leduc", "kuhn"]) == "allowed: kuhn, leduc"
+    assert suggest_allowed("x", []) == "allowed: none"
+    assert (
+        suggest_allowed("n_epochs", ["epochs", "lr"]) == "did you mean epochs? allowed: epochs, lr"
+    )
+    hint = suggest_allowed("learning_rate", ["algo"], ["algo.actor_lr", "algo.critic_lr", "a.b.lr"])
+    assert hint == "did you mean algo.actor_lr or algo.critic_lr? allowed: algo"

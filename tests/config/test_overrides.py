@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from poker_rl.config.compose import compose, opened
-from poker_rl.config.options import folders, plain
-from poker_rl.config.overrides import overridden
-from poker_rl.config.settings import Refused
-from poker_rl.config.sweeps import split
+from poker_rl.config.compose import compose_config, initialize_hydra
+from poker_rl.config.hydra_overrides import read_with_overrides
+from poker_rl.config.option_files import list_option_dirs, to_plain_dict
+from poker_rl.config.sweep_launcher import split_sweep
+from poker_rl.config.validation import ConfigError
 
 
 @dataclass
@@ -44,24 +44,24 @@ TEXTS = [
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Any:
-    """Reads settings as a command does that is given them."""
+def read_settings(tmp_path: Path) -> Any:
+    """Function that reads settings as a command does."""
     path = tmp_path / "x.yaml"
     path.write_text("out: null\nactions: a\ndeals: 1\nagainst: []\nspace: {}\n")
-    return lambda *words: overridden(path, words, Settings)
+    return lambda *words: read_with_overrides(path, words, Settings)
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_text_is_taken_as_it_is_typed(given: Any, text: str) -> None:
-    assert given(f"out={text}", f"actions={text}") == {
-        **given(),
+def test_text_needs_no_quotes(read_settings: Any, text: str) -> None:
+    assert read_settings(f"out={text}", f"actions={text}") == {
+        **read_settings(),
         "out": text,
         "actions": text,
     }
     if "${" not in text:  # which a run resolves
-        with opened(folders(None)):
+        with initialize_hydra(list_option_dirs(None)):
             typed = [f"{key}={text}" for key in ("outputs", "name", "resume", "warm_start")]
-            composed = plain(compose(typed).settings)
+            composed = to_plain_dict(compose_config(typed).config)
         assert [composed[word.partition("=")[0]] for word in typed] == [text] * 4
 
 
@@ -74,16 +74,16 @@ def test_text_is_taken_as_it_is_typed(given: Any, text: str) -> None:
         ("deals=100k", 100e3),
         ("deals=1.5M", 1.5e6),
         ("against=[a#b,c=d,~/e;f,'g, h']", ["a#b", "c=d", "~/e;f", "g, h"]),
-        ("against=[algo.hands=1k,call]", ["algo.hands=1k", "call"]),
+        ("against=[algo.hands_per_iteration=1k,call]", ["algo.hands_per_iteration=1k", "call"]),
         ("space={algo.lr: {low: 1k, log: true}}", {"algo.lr": {"low": 1e3, "log": True}}),
     ],
 )
-def test_other_values(given: Any, typed: str, value: Any) -> None:
-    assert given(typed)[typed.partition("=")[0]] == value
+def test_other_values(read_settings: Any, typed: str, value: Any) -> None:
+    assert read_settings(typed)[typed.partition("=")[0]] == value
 
 
 @pytest.mark.parametrize(
-    ("typed", "says"),
+    ("typed", "problem"),
     [
         ("against", "against: can't be read; write key=value"),
         ("against=[x", r"against=\[x: can't be read; write key=value"),
@@ -91,17 +91,17 @@ def test_other_values(given: Any, typed: str, value: Any) -> None:
         ("against=a,b", r"against: takes one value; a list is against=\[a,b\]"),
     ],
 )
-def test_what_can_not_be_read(given: Any, typed: str, says: str) -> None:
-    with pytest.raises(Refused, match=f"^{says}"):
-        given(typed)
+def test_overrides_that_can_not_be_read(read_settings: Any, typed: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{problem}"):
+        read_settings(typed)
 
 
 def test_a_sweep_has_several_texts_and_numbers() -> None:
     words = ["name=a,b", "outputs=x #1", "budget=1k,2M", "seed=range(start=1,stop=3)"]
-    with opened(folders(None)):
-        _, jobs = split(words)
-        settings = [plain(compose(job).settings) for job in jobs]
+    with initialize_hydra(list_option_dirs(None)):
+        _, jobs = split_sweep(words)
+        settings = [to_plain_dict(compose_config(job).config) for job in jobs]
     keys = ("name", "outputs", "budget", "seed")
-    assert [tuple(one[key] for key in keys) for one in settings] == [
+    assert [tuple(job[key] for key in keys) for job in settings] == [
         (name, "x #1", budget, seed) for name in "ab" for budget in (1e3, 2e6) for seed in (1, 2)
     ]

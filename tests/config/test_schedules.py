@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poker_rl.config.schedules import Constant, InverseSqrt, Linear, Log, StableDecay
+from poker_rl.config.schedules import Constant, InverseSqrt, Linear, LogLinear, StableDecay
 
 
 def test_constant() -> None:
@@ -19,14 +19,14 @@ def test_linear_reaches_its_end_and_stays() -> None:
 
 
 def test_stable_decay_falls_in_the_last_part_of_its_horizon() -> None:
-    rate = StableDecay(start=0.8, end=0.2, decay=0.4, horizon=100)
+    rate = StableDecay(start=0.8, end=0.2, decay_share=0.4, horizon=100)
     assert [rate.value(step) for step in (0, 60, 80, 100, 10**6)] == pytest.approx(
         [0.8, 0.8, 0.5, 0.2, 0.2]
     )
 
 
 def test_log_passes_the_geometric_mean_half_way() -> None:
-    alpha = Log(start=0.4, end=0.1, horizon=100)
+    alpha = LogLinear(start=0.4, end=0.1, horizon=100)
     assert [alpha.value(step) for step in (0, 50, 100, 500)] == pytest.approx([0.4, 0.2, 0.1, 0.1])
 
 
@@ -44,7 +44,7 @@ def test_values_stay_between_start_and_end(
     low, high = sorted((start, end))
     for schedule in (
         Linear(start=start, end=end, horizon=horizon),
-        StableDecay(start=start, end=end, decay=0.3, horizon=horizon),
-        Log(start=start, end=end, horizon=horizon),
+        StableDecay(start=start, end=end, decay_share=0.3, horizon=horizon),
+        LogLinear(start=start, end=end, horizon=horizon),
     ):
         assert low * (1 - 1e-9) <= schedule.value(step) <= high * (1 + 1e-9)

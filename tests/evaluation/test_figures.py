@@ -20,11 +20,11 @@ from evaluations import (
 )
 from matplotlib.colors import to_rgb
 
-from poker_rl.evaluation import drawing, figures, policies
-from poker_rl.evaluation.equilibrium import bets, distance
-from poker_rl.evaluation.measurement import Measurement, flatten
-from poker_rl.games.tree import tree_of
-from poker_rl.players.equilibrium import optimal
+from poker_rl.evaluation.kuhn_bet_probs import compute_squared_distances, extract_bet_probs
+from poker_rl.evaluation.plots import plotting, policy_figures, run_figures
+from poker_rl.evaluation.result import Result, flatten
+from poker_rl.games.game_tree import get_tree
+from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs
 
 
 def metrics(path, rows):
@@ -35,7 +35,7 @@ def metrics(path, rows):
 def run(path, one, player, **extra):
     """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
     row = flatten(one.evaluate({"current": player}))
-    counters = [dict.fromkeys(figures.COUNTERS, 100 * i) for i in range(10)]
+    counters = [dict.fromkeys(run_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
     return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
 
 
@@ -58,22 +58,26 @@ def drawable(figure):
 
 
 def test_a_dollar_is_no_mathematics():
-    figure, (ax,) = figures.canvas(3, 2)
-    figures.label(ax, "Against $x^{$", "hands", "won ($_{$ a hand)")
+    figure, (ax,) = run_figures.create_figure(3, 2)
+    run_figures.label_axes(ax, "Against $x^{$", "hands", "won ($_{$ a hand)")
     assert drawable(figure)
     assert titles(figure) == ["Against $x^{$"]
 
 
 def test_read_fills_gaps(tmp_path):
-    curves = figures.read(metrics(tmp_path / "m", [{"hands": 0}, {"hands": 1, "loss/value": 2.5}]))
+    curves = run_figures.read_curves(
+        metrics(tmp_path / "m", [{"hands": 0}, {"hands": 1, "loss/value": 2.5}])
+    )
     np.testing.assert_array_equal(curves["loss/value"], [np.nan, 2.5])
     np.testing.assert_array_equal(curves["hands"], [0, 1])
 
 
 def test_exponential_average():
     # .2 * new + .8 * old, beginning at the first.
-    np.testing.assert_allclose(figures.smoothed(np.array([1.0, 0.0, 5.0]), 0.2), [1, 0.8, 1.64])
-    np.testing.assert_allclose(figures.smoothed(np.array([1.0, 0.0, 5.0]), 1), [1, 0, 5])
+    np.testing.assert_allclose(
+        run_figures.smooth_values(np.array([1.0, 0.0, 5.0]), 0.2), [1, 0.8, 1.64]
+    )
+    np.testing.assert_allclose(run_figures.smooth_values(np.array([1.0, 0.0, 5.0]), 1), [1, 0, 5])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,7 @@ def test_exponential_average():
     [(0, "0"), (500, "500"), (20_000, "20k"), (1.5e6, "1.5M"), (3e9, "3B"), (-2e3, "-2k")],
 )
 def test_short_numbers(steps, written):
-    assert drawing.short(steps) == written
+    assert plotting.format_step_count(steps) == written
 
 
 def test_exploitability_of_every_player(tmp_path):
@@ -93,8 +97,8 @@ def test_exploitability_of_every_player(tmp_path):
         }
         for i in range(5)
     ]
-    curves = figures.read(metrics(tmp_path / "m", rows))
-    figure = figures.exploitability(curves, "decisions", "ante/hand", None)
+    curves = run_figures.read_curves(metrics(tmp_path / "m", rows))
+    figure = run_figures.draw_exploitability(curves, "decisions", "ante/hand", None)
     (ax,) = figure.axes
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
@@ -108,35 +112,38 @@ def test_exploitability_of_every_player(tmp_path):
 
 def test_nothing_to_draw():
     curves = {"decisions": np.arange(3.0)}
-    assert figures.exploitability(curves, "decisions", "ante/hand", None) is None
-    assert figures.losses(curves, "decisions", 1) is None
-    assert figures.matches(curves, "decisions", "ante/hand") is None
+    assert run_figures.draw_exploitability(curves, "decisions", "ante/hand", None) is None
+    assert run_figures.draw_losses(curves, "decisions", 1) is None
+    assert run_figures.draw_matches(curves, "decisions", "ante/hand") is None
 
 
 def test_a_curve_of_nothing_but_zeros_is_drawn():
     curves = {"decisions": np.zeros(1), "eval/current/exploitability": np.zeros(1)}
-    assert drawable(figures.exploitability(curves, "decisions", "ante/hand", None))
+    assert drawable(run_figures.draw_exploitability(curves, "decisions", "ante/hand", None))
 
 
 def test_matches_of_several_copies_have_bands(tmp_path):
-    copies = [Measurement(won, 0.5, "mbb/hand", "against call") for won in (1.0, 2.0, 4.0)]
-    told = flatten(evaluation().spread("current/against/call", copies))
-    counters = [dict.fromkeys(figures.COUNTERS, i) for i in range(2)]
-    curves = figures.read(metrics(tmp_path / "m", [row | told for row in counters]))
+    instances = [
+        Result("current", "against/call", won, 0.5, "mbb/hand", "against call", 100)
+        for won in (1.0, 2.0, 4.0)
+    ]
+    told = flatten(evaluation().summarize_instances(instances))
+    counters = [dict.fromkeys(run_figures.COUNTER_TAGS, i) for i in range(2)]
+    curves = run_figures.read_curves(metrics(tmp_path / "m", [row | told for row in counters]))
     # A run that was written by an earlier version has intervals of the percentiles too.
     curves["eval/current/against/call/p10/half_width"] = np.full(2, 0.5)
-    assert figures.opponents_of(curves) == ["call"]
-    line = figures.of_player(curves, "hands", "current", "against/call")
+    assert run_figures.list_opponents(curves) == ["call"]
+    line = run_figures.build_player_line(curves, "hands", "current", "against/call")
     np.testing.assert_array_equal(line.y, [2, 2])
     assert [name for name, _, _ in line.bands] == ["10 to 90 %", "25 to 75 %"]
-    assert drawable(figures.matches(curves, "hands", "mbb/hand"))
+    assert drawable(run_figures.draw_matches(curves, "hands", "mbb/hand"))
 
 
 def test_percentiles_are_bands():
     levels = {10: 0.0, 25: 1.0, 50: 2.0, 75: 3.0, 90: 4.0}
     curves = {f"eval/current/nash_conv/p{p}": np.full(3, level) for p, level in levels.items()}
     curves |= {"eval/current/nash_conv": np.full(3, 9.0), "updates": np.arange(3.0)}
-    line = figures.of_player(curves, "updates", "current", "nash_conv")
+    line = run_figures.build_player_line(curves, "updates", "current", "nash_conv")
     assert [(name, low[0], high[0]) for name, low, high in line.bands] == [
         ("10 to 90 %", 0, 4),
         ("25 to 75 %", 1, 3),
@@ -147,7 +154,7 @@ def test_percentiles_are_bands():
 def test_a_large_game_is_drawn_by_its_matches(tmp_path):
     one = evaluation(HOLDEM, deals=100, opponents="[uniform]")
     player = loader(HOLDEM)("raise")
-    drawn = one.figures({"current": player}, run(tmp_path / "m", one, player))
+    drawn = one.build_figures({"current": player}, run(tmp_path / "m", one, player))
     assert list(drawn) == ["matches", "starting_hands_current", "flop_current"]
     assert titles(drawn["matches"]) == ["Against uniform"]
     ax = drawn["matches"].axes[0]
@@ -160,7 +167,7 @@ def test_a_large_game_is_drawn_by_its_matches(tmp_path):
 def test_a_run_folder_may_be_an_opponent():
     tags = ("against/runs/kuhn/1", "against/runs/kuhn/1/half_width", "against/call/p50")
     curves = {f"eval/current/{tag}": np.zeros(2) for tag in (*tags, "against/call")}
-    figure = figures.matches({"hands": np.arange(2.0), **curves}, "hands", "ante/hand")
+    figure = run_figures.draw_matches({"hands": np.arange(2.0), **curves}, "hands", "ante/hand")
     assert titles(figure) == ["Against 1", "Against call"]
     assert foot(figure).endswith("in full: runs/kuhn/1")
 
@@ -170,20 +177,20 @@ def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
     one = evaluation(game)
     player = Policies(game, random_policies(game))
     file = run(tmp_path / "m", one, player, **{"loss/policy": 1.0, "loss/value": 2.0})
-    drawn = one.figures({"current": player}, file)
+    drawn = one.build_figures({"current": player}, file)
     assert list(drawn) == ["exploitability", "losses", "policy_current"]
     assert titles(drawn["losses"]) == ["Policy loss", "Value loss"]
     for name, figure in drawn.items():
         says = "mean of the updates" if name == "losses" else "exact"
         assert says in foot(figure)  # what kind of number
         path = tmp_path / f"{name}.png"
-        drawing.save(figure, path, "run outputs/$x^$, seed 1")  # "$" is no mathematics
+        plotting.save_png(figure, path, "run outputs/$x^$, seed 1")  # "$" is no mathematics
         assert foot(figure).endswith("run outputs/$x^$, seed 1")
         assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_legend_of_a_policy_explains_its_names():
-    figure = policies.policy(tree_of(LEDUC), random_policies(LEDUC)[0], "Policy: x")
+    figure = policy_figures.draw_policy(get_tree(LEDUC), random_policies(LEDUC)[0], "Policy: x")
     assert figure.get_suptitle() == "Policy: x, in per cent"
     for words in ("own | board", "c check or call", "r bet or raise"):
         assert words in foot(figure)
@@ -201,33 +208,33 @@ def run_of(rows, players, tag, **extra):
     return {"decisions": steps} | falls | extra
 
 
-def colours_of(figure):
-    """The colours of the curves by player."""
+def colors_of(figure):
+    """The colors of the curves by player."""
     curves = [line for ax in figure.axes for line in ax.lines]
     return {curve.get_label().removesuffix(" (headline)"): curve.get_color() for curve in curves}
 
 
-def test_a_player_has_the_same_colour_everywhere():
+def test_a_player_has_the_same_color_everywhere():
     ppo = run_of(3, ["current", "weight_average"], "exploitability")
     actor_critic = run_of(3, ["weight_average", "other", "current"], "exploitability")
     won = run_of(3, ["weight_average"], "against/call")
     first, second = (
-        colours_of(figures.exploitability(curves, "decisions", "x", None))
+        colors_of(run_figures.draw_exploitability(curves, "decisions", "x", None))
         for curves in (ppo, actor_critic)
     )
     assert second.keys() > first.keys()
     assert {name: second[name] for name in first} == first
     assert len(set(second.values())) == 3
-    matches = colours_of(figures.matches(won, "decisions", "x"))
+    matches = colors_of(run_figures.draw_matches(won, "decisions", "x"))
     assert matches["weight average"] == first["weight average"]
-    assert drawing.colours(["average.7"])["average.7"] == drawing.PLAYERS["average"]
+    assert plotting.assign_colors(["average.7"])["average.7"] == plotting.PLAYER_COLORS["average"]
 
 
-def test_lines_of_one_colour_differ_in_their_dashes():
+def test_lines_of_one_color_differ_in_their_dashes():
     names = [f"line {i}" for i in range(16)]
-    colour_of = drawing.colours(names)
-    pairs = {(colour_of[name], drawing.dashes(colour_of)[name]) for name in names}
-    assert len(pairs) == len(names) > len(set(colour_of.values()))
+    color_of = plotting.assign_colors(names)
+    pairs = {(color_of[name], plotting.assign_line_styles(color_of)[name]) for name in names}
+    assert len(pairs) == len(names) > len(set(color_of.values()))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 60])
@@ -235,9 +242,9 @@ def test_ticks_are_written_alike_and_apart(rows):
     curves = run_of(rows, ["current"], "exploitability")
     curves |= run_of(rows, ["current"], "against/call", **{"loss/policy": np.full(rows, 2e-7)})
     for figure in (
-        figures.exploitability(curves, "decisions", "x", None),
-        figures.matches(curves, "decisions", "x"),
-        figures.losses(curves, "decisions", 1),
+        run_figures.draw_exploitability(curves, "decisions", "x", None),
+        run_figures.draw_matches(curves, "decisions", "x"),
+        run_figures.draw_losses(curves, "decisions", 1),
     ):
         figure.draw_without_rendering()
         (ax,) = figure.axes
@@ -261,7 +268,7 @@ def test_ticks_are_written_alike_and_apart(rows):
 def test_a_single_point_shows_its_interval():
     wide = {"eval/current/against/call/half_width": np.array([2.0])}
     curves = run_of(1, ["current"], "against/call", **wide)
-    (ax,) = figures.matches(curves, "decisions", "x").axes
+    (ax,) = run_figures.draw_matches(curves, "decisions", "x").axes
     (bar,) = ax.collections
     np.testing.assert_allclose(bar.get_segments(), [[(0, 1), (0, 5)]])
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0"]
@@ -271,21 +278,21 @@ def test_many_opponents_are_drawn_in_rows():
     curves = {"decisions": np.zeros(1)}
     for i in range(7):
         curves |= run_of(1, ["current", "average"], f"against/p{i}x")
-    figure = figures.matches(curves, "decisions", "x")
+    figure = run_figures.draw_matches(curves, "decisions", "x")
     assert titles(figure) == [f"Against p{i}x" for i in range(7)]
-    assert figure.get_figwidth() * drawing.DPI < 2000
-    met = [(9, Measurement(1.0, 0.5, "x", "against itself"))]
-    figure = figures.networks(curves, "decisions", "x", {"current": met, "average": met})
+    assert figure.get_figwidth() * plotting.FIGURE_DPI < 2000
+    met = [(9, Result("current", "against/itself", 1.0, 0.5, "x", "against itself", 100))]
+    figure = run_figures.draw_networks(curves, "decisions", "x", {"current": met, "average": met})
     assert len(titles(figure)) == 16
-    copy = figures.networks(curves, "decisions", "x", {"current.1": met})
+    copy = run_figures.draw_networks(curves, "decisions", "x", {"current.1": met})
     assert titles(copy) == ["current.1 against earlier selves"]
-    assert figure.get_figwidth() * drawing.DPI < 2000
+    assert figure.get_figwidth() * plotting.FIGURE_DPI < 2000
 
 
 def test_cells_are_divided_by_the_probabilities():
-    tree = tree_of(LEDUC)
+    tree = get_tree(LEDUC)
     chances = random_policies(LEDUC)[0]
-    figure = policies.policy(tree, chances, "random")
+    figure = policy_figures.draw_policy(tree, chances, "random")
     assert titles(figure) == [f"seat {s}, round {r}" for r in (1, 2) for s in (0, 1)]
     seat_1 = figure.axes[1]
     assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
@@ -298,37 +305,42 @@ def test_cells_are_divided_by_the_probabilities():
         "Kh",
     ]
     image = seat_1.images[0].get_array()  # [6, 3 * RESOLUTION, 3]
-    cell = image[3, policies.RESOLUTION : 2 * policies.RESOLUTION]
-    chance = chances[tree.names.index("1 Qh r")]
-    for colour, expected in zip(policies.ACTIONS, chance, strict=False):
-        share = np.isclose(cell, to_rgb(colour)).all(1).mean()
-        assert share == pytest.approx(expected, abs=1 / policies.RESOLUTION)
+    cell = image[3, policy_figures.SHADES_PER_CELL : 2 * policy_figures.SHADES_PER_CELL]
+    chance = chances[tree.infoset_names.index("1 Qh r")]
+    for color, expected in zip(policy_figures.ACTION_COLORS, chance, strict=False):
+        share = np.isclose(cell, to_rgb(color)).all(1).mean()
+        assert share == pytest.approx(expected, abs=1 / policy_figures.SHADES_PER_CELL)
 
 
 def test_too_many_cells_are_not_drawn(monkeypatch):
-    monkeypatch.setattr(policies, "MOST_INFOSETS", 47)
-    assert policies.policy(tree_of(KUHN_3P), random_policies(KUHN_3P)[0], "") is None
+    monkeypatch.setattr(policy_figures, "MAX_INFOSETS", 47)
+    assert policy_figures.draw_policy(get_tree(KUHN_3P), random_policies(KUHN_3P)[0], "") is None
 
 
 def test_kuhn_stands_beside_its_equilibrium(tmp_path):
     one = evaluation(KUHN)
     policy = random_policies(KUHN)
-    figure = one.figures(
+    figure = one.build_figures(
         {"current": Policies(KUHN, policy)}, run(tmp_path / "m", one, loader(KUHN)("call"))
     )["policy_current"]
-    own = bets(tree_of(KUHN), policy[0])
+    own = extract_bet_probs(get_tree(KUHN), policy[0])
     alpha = min(own[0, 0], 1 / 3)
     names = ["first player", f"equilibrium at alpha {alpha:.2f}", "second player", "equilibrium"]
     assert titles(figure)[:4] == names
-    shown = [own[[0, 2]], optimal(alpha)[[0, 2]], own[[1, 3]], optimal(alpha)[[1, 3]]]
+    shown = [
+        own[[0, 2]],
+        compute_equilibrium_bet_probs(alpha)[[0, 2]],
+        own[[1, 3]],
+        compute_equilibrium_bet_probs(alpha)[[1, 3]],
+    ]
     assert texts(figure) == [f"{p:.2f}" for panel in shown for p in panel.T.ravel()]
 
 
 def test_node_agents(tmp_path):
     one = evaluation(KUHN, "k1")
     player = loader(KUHN)("uniform")
-    learnt = {"loss/policy": 1.0, "loss/value": 2.0, one.edge: -0.25}
-    drawn = one.figures({"current": player}, run(tmp_path / "m", one, player, **learnt))
+    learnt = {"loss/policy": 1.0, "loss/value": 2.0, one.edge_metric: -0.25}
+    drawn = one.build_figures({"current": player}, run(tmp_path / "m", one, player, **learnt))
     assert list(drawn) == ["exploitability", "losses", "edge", "policy_current"]
     assert titles(drawn["losses"])[0] == "Policy loss, exponential average 0.2"
     critic, value, _ = drawn["edge"].axes[0].lines
@@ -340,15 +352,19 @@ def test_node_agents(tmp_path):
 def test_the_distance_of_many_models(tmp_path):
     one = evaluation(KUHN, "k2")
     models = Policies(KUHN, random_policies(KUHN, count=11))
-    drawn = one.figures({"current": models}, run(tmp_path / "m", one, models))
+    drawn = one.build_figures({"current": models}, run(tmp_path / "m", one, models))
     assert list(drawn) == ["exploitability", "distance", "policy_current"]
-    tree = tree_of(KUHN)
-    for far, ax in zip(distance(bets(tree, models.policies)), drawn["distance"].axes, strict=True):
+    tree = get_tree(KUHN)
+    for far, ax in zip(
+        compute_squared_distances(extract_bet_probs(tree, models.policies)),
+        drawn["distance"].axes,
+        strict=True,
+    ):
         np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(far))
         wide, narrow = (band.get_paths()[0].get_extents() for band in ax.collections)
         assert (wide.ymin, wide.ymax) == pytest.approx(tuple(np.percentile(far, [10, 90])))
         assert (narrow.ymin, narrow.ymax) == pytest.approx(tuple(np.percentile(far, [25, 75])))
-    first = np.sort(distance(bets(tree, models.policies))[0])
+    first = np.sort(compute_squared_distances(extract_bet_probs(tree, models.policies))[0])
     assert titles(drawn["policy_current"])[:3] == [
         f"first player, best: {first[0]:.3f}",
         f"first player, median: {first[5]:.3f}",
@@ -361,7 +377,7 @@ def test_the_distance_of_many_models(tmp_path):
 def test_a_fixed_second_player_stands_beside(tmp_path):
     one = evaluation(KUHN, "k2", opponent="equilibrium")
     models = Policies(KUHN, random_policies(KUHN, count=3))
-    drawn = one.figures({"current": models}, run(tmp_path / "m", one, models))
+    drawn = one.build_figures({"current": models}, run(tmp_path / "m", one, models))
     assert titles(drawn["distance"]) == ["First player"]
     assert titles(drawn["policy_current"])[3] == "second player: equilibrium"
     assert texts(drawn["policy_current"])[18:] == ["0.33", "0.00", "0.00", "0.33", "1.00", "1.00"]

@@ -11,29 +11,36 @@ from random_games import game
 from toy_games import kuhn, leduc
 
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation import edges
-from poker_rl.evaluation.bounds import by_local_best_response, by_trained, judged
-from poker_rl.evaluation.exploitability import best_response_values, values
-from poker_rl.evaluation.lbr import Deal, LocalBestResponse
-from poker_rl.evaluation.matches import against
-from poker_rl.evaluation.measurement import Measurement
-from poker_rl.games.poker.table import CALL, FOLD, RAISE
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.best_response import showdown_equity
+from poker_rl.evaluation.best_response.exploitability_bounds import (
+    classify_bound,
+    compute_lbr_bound,
+    compute_trained_bound,
+)
+from poker_rl.evaluation.best_response.lbr import LocalBestResponse, ResponderDeal
+from poker_rl.evaluation.exact.exploitability import (
+    compute_best_response_values,
+    compute_seat_values,
+)
+from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.evaluation.result import Result
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public.boards import Boards
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import tree_of
-from poker_rl.players.bots import Uniform
+from poker_rl.players.bots.basic_bots import UniformBot
 
 HOLDEM = game("limit_holdem")
 
 
-class HalfRaise(Uniform):
+class HalfRaise(UniformBot):
     """Calls and raises equally often."""
 
-    def legal(self, records):
-        legal = super().legal(records)
+    def legal_mask(self, records):
+        legal = super().legal_mask(records)
         legal[:, FOLD] = False
         return legal
 
@@ -49,19 +56,20 @@ class HalfRaise(Uniform):
 )
 def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypatch):
     """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
-    monkeypatch.setattr(edges, "DRAWN", 300)  # before the flop; more take longer
+    monkeypatch.setattr(showdown_equity, "SAMPLED_BOARDS", 300)  # before the flop; more take longer
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
-    won = by_local_best_response(HOLDEM, player, "it", 1920, seed=1).won
+    won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=1)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
     assert least - won.half_width < won.value < most + won.half_width
     assert won.half_width < 500
 
 
 def test_who_always_folds_loses_750_thousandths_of_a_big_blind(monkeypatch):
-    monkeypatch.setattr(edges, "DRAWN", 100)
-    bound = by_local_best_response(HOLDEM, loader(HOLDEM)("fold"), "fold", 60, seed=0)
-    assert (bound.won.value, bound.won.half_width) == (750, 0)
-    assert bound.hands == 120
+    monkeypatch.setattr(showdown_equity, "SAMPLED_BOARDS", 100)
+    bound = compute_lbr_bound(HOLDEM, loader(HOLDEM)("fold"), "fold", 60, seed=0)
+    assert bound.tag == "fold/bound/lbr"
+    assert (bound.value, bound.half_width) == (750, 0)
+    assert bound.n == 60
 
 
 def check_down(tables):
@@ -76,34 +84,34 @@ def by_every_deal(definition, policy):
 
     Each of its decisions is weighed by going through all deals that it may be in, hand by hand.
     """
-    tree = tree_of(definition)
-    deals = definition.deals()
+    tree = get_tree(definition)
+    deals = definition.list_deals()
     worth = 0.0
     for seat in (0, 1):
         local = policy.copy()
-        for infoset in np.flatnonzero(tree.owner == seat):
-            record = tree.records[infoset]
-            seen = [seat, *range(2, 2 + int(definition.record[0]["shown"][record["street"]]))]
+        for infoset in np.flatnonzero(tree.infoset_seat == seat):
+            record = tree.infoset_records[infoset]
+            seen = [seat, *range(2, 2 + int(definition.definitions[0]["shown"][record["street"]]))]
             possible = deals[(deals[:, seen] == record["deck"][seen]).all(1)]
             tables = Tables(definition, len(possible), 0)
             tables.deal(decks=possible)
             weight = np.ones(len(possible))
             for action in record["line"][: record["moves"]]:
                 if tables.records["to_act"][0] != seat:
-                    weight *= policy[tree.infoset_of(tables.records), action]
+                    weight *= policy[tree.lookup_infosets(tables.records), action]
                 tables.step(np.full(len(possible), action))
             before = tables.records.copy()
 
             def after(*actions, before=before):
                 played = Tables(definition, 0, 0)
-                played.use(before.copy())
+                played.load_records(before.copy())
                 for action in actions:
                     played.step(np.full(len(before), action))
                 return played
 
-            legal = np.flatnonzero(tree.legal[infoset])
+            legal = np.flatnonzero(tree.legal_mask[infoset])
             raises = legal[legal >= RAISE]
-            if definition.listed_sizes == [] and len(raises):
+            if definition.raise_size_options == [] and len(raises):
                 price = int(record["price"])  # both have it in after a call: a pot of twice that
                 wanted = [raises[0], raises[-1], 2 * price, 3 * price]
                 raises = np.unique(np.clip(wanted, raises[0], raises[-1]))
@@ -112,27 +120,27 @@ def by_every_deal(definition, policy):
                 found[FOLD] = after(FOLD).payoffs()[:, seat]
             for action in raises:
                 raised = after(action)
-                folds = policy[tree.infoset_of(raised.records), FOLD]
+                folds = policy[tree.lookup_infosets(raised.records), FOLD]
                 gone = after(action, FOLD).payoffs()[:, seat]
                 found[action] = folds * gone + (1 - folds) * check_down(raised)[:, seat]
             local[infoset] = 0
             local[infoset, max(found, key=lambda action: weight @ found[action])] = 1
-        mixed = np.where((tree.owner == seat)[:, None], local, policy)
-        worth += values(tree, mixed)[seat] / 2
-    return worth, best_response_values(tree, policy).mean()
+        mixed = np.where((tree.infoset_seat == seat)[:, None], local, policy)
+        worth += compute_seat_values(tree, mixed)[seat] / 2
+    return worth, compute_best_response_values(tree, policy).mean()
 
 
 def expected(deal, state, seat, place):
     """What one hand of a deal wins on average, all that the player may do gone through."""
     table, places = state.record[0], np.array([place])
     if table["over"]:
-        return deal.paid(state, seat, places)[0]
+        return deal.compute_payoffs(state, seat, places)[0]
     if table["to_act"] == seat:
-        action = deal.choice(state, seat)[deal.index(int(table["street"]))[place]]
-        return expected(deal, deal.after(state, int(action)), seat, place)
-    (chances,) = deal.chances(state, places)
+        action = deal.choose_actions(state, seat)[deal.get_view_rows(int(table["street"]))[place]]
+        return expected(deal, deal.get_child_state(state, int(action)), seat, place)
+    (chances,) = deal.compute_player_probs(state, places)
     return sum(
-        chances[action] * expected(deal, deal.after(state, int(action)), seat, place)
+        chances[action] * expected(deal, deal.get_child_state(state, int(action)), seat, place)
         for action in np.flatnonzero(chances)
     )
 
@@ -140,7 +148,7 @@ def expected(deal, state, seat, place):
 # One card each and no board, and who has put in more acts first: a check leaves the other to call.
 LARGER_BLIND_OPENS = build(
     {
-        **option("game", "nolimit_leduc"),
+        **load_option("game", "nolimit_leduc"),
         **{"name": "larger_blind_opens", "ranks": "QKA", "suits": "s", "board_cards": [0, 0]},
         **{"ante": 0, "blinds": [2, 1], "openers": [0, 1], "stacks": [3, 7], "min_bet": 3},
     },
@@ -156,16 +164,16 @@ def test_a_hand_wins_on_average_what_going_through_every_deal_says(definition):
     (policy,) = random_policies(definition, seed=1)
     policy = policy**4 / (policy**4).sum(1, keepdims=True)  # its actions tell much of its hand
     player = Policies(definition, [policy])
-    player.blind_to_suits = False
+    player.is_suit_invariant = False
     responder, ranges = LocalBestResponse(definition, player, 0), Ranges(definition)
     found = []
-    for board in combinations(range(definition.cards), sum(definition.board_cards)):
+    for board in combinations(range(definition.deck_size), sum(definition.board_cards)):
         cards = np.array(board, np.int64)
-        deal = Deal(responder, cards, np.flatnonzero(ranges.free(cards)))
+        deal = ResponderDeal(responder, cards, np.flatnonzero(ranges.mask_compatible_hands(cards)))
         found += [
-            expected(deal, responder.root(seat), seat, place)
+            expected(deal, responder.get_root_state(seat), seat, place)
             for seat in (0, 1)
-            for place in range(definition.cards - len(cards))
+            for place in range(definition.deck_size - len(cards))
         ]
     assert np.mean(found) == pytest.approx(by_every_deal(definition, policy)[0], abs=1e-6)
 
@@ -177,8 +185,8 @@ def test_the_estimate_is_that_of_going_through_every_deal(definition):
     exact, best = by_every_deal(definition, policy)
     assert 0.3 * best < exact <= best + 1e-12
     player = Policies(definition, [policy])
-    player.blind_to_suits = False
-    won = by_local_best_response(definition, player, "random", 1000, seed=0).won
+    player.is_suit_invariant = False
+    won = compute_lbr_bound(definition, player, "random", 1000, seed=0)
     scale = 1 / definition.unit_chips
     assert won.value == pytest.approx(exact * scale, abs=won.half_width)
     assert won.half_width < 0.25 * exact * scale
@@ -186,15 +194,15 @@ def test_the_estimate_is_that_of_going_through_every_deal(definition):
 
 def test_suits_are_merged_where_renaming_leaves_each_street_as_it_is():
     """The cards of each street count as a set; c, d, h and s are 0 to 3, a deuce is 0 to 3."""
-    boards = Boards(HOLDEM, Ranges(HOLDEM), merge=True)
+    boards = Boards(HOLDEM, Ranges(HOLDEM), merge_suits=True)
     for cards, left in {
         (0, 4, 8, 12, 16): [24, 6, 6, 6],  # clubs alone: the other three suits are alike
         (0, 4, 9, 12, 16): [24, 2, 2, 2],
         (0, 5, 10, 15, 16): [24, 1, 1, 1],
         (0, 1, 10, 12, 13): [24, 2, 1, 1],  # a pair on the flop, told apart by the turn
     }.items():
-        found = boards.along(np.array(cards))
-        assert [len(board.renamings) for board in found] == left
+        found = boards.trace_boards(np.array(cards))
+        assert [len(board.suit_permutations) for board in found] == left
         assert [len(board.cards) for board in found] == [0, 3, 4, 5]
 
 
@@ -207,17 +215,19 @@ def test_edges_are_counted_over_all_boards_that_may_come():
     ranges, none = Ranges(HOLDEM), np.random.default_rng(0)
     place = {tuple(hand): i for i, hand in enumerate(ranges.hands.tolist())}
     aces, kings = place[48, 49], place[44, 45]
-    (before,) = edges.edges(HOLDEM, ranges, np.array([aces]), np.array([], np.int64), none)
+    (before,) = showdown_equity.compute_showdown_equity(
+        HOLDEM, ranges, np.array([aces]), np.array([], np.int64), none
+    )
     assert (1 + before[kings]) / 2 == pytest.approx(0.8195, abs=0.04)  # of 2,000 boards
     flop = np.array([0, 5, 50])  # a deuce, a three of another suit and an ace
-    (after,) = edges.edges(HOLDEM, ranges, np.array([aces]), flop, none)
+    (after,) = showdown_equity.compute_showdown_equity(HOLDEM, ranges, np.array([aces]), flop, none)
     assert after[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
     assert after[place[48, 51]] == 0  # one card cannot be held twice
 
 
 @pytest.mark.parametrize("name", ["limit_holdem_3p", "limit_holdem_2to9", "big2"])
 def test_what_is_not_poker_for_two_is_refused(name):
-    with pytest.raises(Refused, match=f"{name} is not poker for two players"):
+    with pytest.raises(ConfigError, match=f"{name} is not poker for two players"):
         LocalBestResponse(game(name), loader(leduc())("call"), 0)
 
 
@@ -227,20 +237,23 @@ def test_the_best_of_trained_responses_is_measured_anew():
     load = loader(definition)
     given = {name: load(name) for name in ("fold", "raise", "call")}
     player = load("uniform")
-    bound = by_trained(definition, player, "uniform", given, 200, seed=3)
-    chosen = against(definition, given[bound.by], player, "uniform", 200, 3)
+    bound = compute_trained_bound(definition, player, "uniform", given, 200, seed=3)
+    responder = given[bound.measure.removeprefix("bound/")]
+    chosen = play_match(definition, responder, player, "uniform", 200, 3)
     assert chosen.value == max(
-        against(definition, one, player, "uniform", 200, 3).value for one in given.values()
+        play_match(definition, one, player, "uniform", 200, 3).value for one in given.values()
     )
-    assert bound.won.value != chosen.value
-    alone = by_trained(definition, player, "uniform", {"fold": given["fold"]}, 200, seed=3)
-    assert alone.won.value < 0
-    assert alone.won.kind == "lower_bound, vacuous"
+    assert bound.value != chosen.value
+    alone = compute_trained_bound(
+        definition, player, "uniform", {"fold": given["fold"]}, 200, seed=3
+    )
+    assert alone.value < 0
+    assert alone.kind == "lower_bound, vacuous"
 
 
 def test_a_bound_whose_interval_reaches_0_is_vacuous() -> None:
     def kind(value: float, half_width: float | None) -> str:
-        return judged(Measurement(value, half_width, "mbb/hand", "")).kind
+        return classify_bound(Result("it", "bound/lbr", value, half_width, "mbb/hand", "")).kind
 
     assert kind(298, 413) == "lower_bound, vacuous"
     assert kind(298, 297) == "lower_bound"

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from poker_rl.evaluation.matches import half_width
-from poker_rl.evaluation.ratings import elo, explained, largest_cycle
+from poker_rl.evaluation.matches.duplicate_match import compute_half_width
+from poker_rl.evaluation.matches.ratings import (
+    compute_explained_variance,
+    find_largest_cycle,
+    fit_elo,
+)
 
 PAIRS = np.array([(a, b) for a in range(4) for b in range(a + 1, 4)])
 KNOWN = np.array([250.0, 50.0, -80.0, -220.0])
@@ -20,8 +24,8 @@ def played(deals, generator):
 
 
 def test_known_ratings_are_found():
-    rating, influences = elo(PAIRS, played(20_000, np.random.default_rng(0)), 4)
-    wide = [half_width(each) for each in influences]
+    rating, influences = fit_elo(PAIRS, played(20_000, np.random.default_rng(0)), 4)
+    wide = [compute_half_width(each) for each in influences]
     # Two half widths are four standard errors: only a wrong rating is that far.
     assert (abs(rating - KNOWN) < 2 * np.array(wide)).all()
     assert max(wide) < 4
@@ -31,8 +35,8 @@ def test_95_in_100_intervals_hold_the_rating():
     generator = np.random.default_rng(1)
     runs, held = 200, np.zeros(4)
     for _ in range(runs):
-        rating, influences = elo(PAIRS, played(200, generator), 4)
-        held += [abs(rating[i] - KNOWN[i]) <= half_width(influences[i]) for i in range(4)]
+        rating, influences = fit_elo(PAIRS, played(200, generator), 4)
+        held += [abs(rating[i] - KNOWN[i]) <= compute_half_width(influences[i]) for i in range(4)]
     # Four standard deviations of a binomial count: sqrt(.95 * .05 / 200) = .0154.
     assert held / runs == pytest.approx(np.full(4, 0.95), abs=4 * 0.0154)
 
@@ -42,22 +46,22 @@ def test_the_same_deals_twice_tell_no_more_than_once():
     # and always score the same: their ratings are equal, and their difference is known for certain.
     scores = played(500, np.random.default_rng(2))[:1]
     pairs = np.array([(0, 2), (1, 2), (0, 1)])
-    rating, influences = elo(pairs, np.concatenate([scores, scores, np.full((1, 500), 0.5)]), 3)
+    rating, influences = fit_elo(pairs, np.concatenate([scores, scores, np.full((1, 500), 0.5)]), 3)
     assert rating[0] == pytest.approx(rating[1])
-    assert half_width(influences[0] - influences[1]) == pytest.approx(0, abs=1e-9)
-    assert half_width(influences[0]) > 1
+    assert compute_half_width(influences[0] - influences[1]) == pytest.approx(0, abs=1e-9)
+    assert compute_half_width(influences[0]) > 1
 
 
 def test_who_wins_every_deal_has_a_finite_rating():
     # With one drawn deal added the score is 1,000.5 of 1,001, which are 1,320.5 points: 400 times
     # the decimal logarithm of 1,000.5 / 0.5.
-    rating, _ = elo(np.array([(0, 1)]), np.ones((1, 1000)), 2)
+    rating, _ = fit_elo(np.array([(0, 1)]), np.ones((1, 1000)), 2)
     assert rating[0] - rating[1] == pytest.approx(1320.5, abs=0.05)
 
 
 def test_thirty_wins_of_thirty_do_not_tell_a_rating_exactly():
-    rating, influences = elo(np.array([(0, 1)]), np.ones((1, 30)), 2)
-    apart, width = rating[0] - rating[1], half_width(influences[0] - influences[1])
+    rating, influences = fit_elo(np.array([(0, 1)]), np.ones((1, 30)), 2)
+    apart, width = rating[0] - rating[1], compute_half_width(influences[0] - influences[1])
     # Who wins nine deals of ten, 382 points more, wins thirty in a row once in 24 times.
     assert apart - width < 382 + 30
     assert apart + width > 1000
@@ -72,13 +76,13 @@ def designs(players):
 
 def test_a_rating_explains_all_of_differences_and_nothing_of_a_circle():
     every = designs(4)
-    assert explained(every, every @ KNOWN) == pytest.approx(1)
+    assert compute_explained_variance(every, every @ KNOWN) == pytest.approx(1)
     # Rock, paper and scissors: in this order of pairs (rp, rs, pr, ps, sr, sp).
     circle = np.array([-1.0, 1, 1, -1, -1, 1])
-    assert explained(designs(3), circle) == pytest.approx(0)
+    assert compute_explained_variance(designs(3), circle) == pytest.approx(0)
     # Both together, of squares 12 and 6: differences of 1, 0 and -1 are 1, 2, -1, 1, -2 and -1.
     both = designs(3) @ np.array([1.0, 0, -1]) + circle
-    assert explained(designs(3), both) == pytest.approx(12 / 18)
+    assert compute_explained_variance(designs(3), both) == pytest.approx(12 / 18)
 
 
 def test_the_largest_cycle_is_the_one_whose_smallest_win_is_largest():
@@ -86,11 +90,11 @@ def test_the_largest_cycle_is_the_one_whose_smallest_win_is_largest():
     for a, b, by in [(0, 2, 3), (2, 1, 4), (1, 0, 5), (0, 3, 9), (3, 1, 2), (4, 0, 1), (2, 4, 9)]:
         won[a, b], won[b, a] = by, -by
     # 0 > 2 > 1 > 0 by at least 3, 0 > 3 > 1 > 0 by 2 and 0 > 2 > 4 > 0 by 1.
-    assert largest_cycle(won, np.zeros((5, 5))) == (0, 2, 1)
-    assert largest_cycle(won, np.full((5, 5), 1.5)) == (0, 2, 1)
+    assert find_largest_cycle(won, np.zeros((5, 5))) == (0, 2, 1)
+    assert find_largest_cycle(won, np.full((5, 5), 1.5)) == (0, 2, 1)
     wide = np.zeros((5, 5))
     wide[0, 2] = 3.5
-    assert largest_cycle(won, wide) == (0, 3, 1)
-    assert largest_cycle(won, np.full((5, 5), 6.0)) is None
+    assert find_largest_cycle(won, wide) == (0, 3, 1)
+    assert find_largest_cycle(won, np.full((5, 5), 6.0)) is None
     ranks = np.arange(5.0)
-    assert largest_cycle(ranks[:, None] - ranks, np.zeros((5, 5))) is None
+    assert find_largest_cycle(ranks[:, None] - ranks, np.zeros((5, 5))) is None

@@ -1,4 +1,4 @@
-"""The rules of limit poker: order of action, caps, pots, and what must hold in every hand."""
+"""Rules of limit poker: order of action, caps, pots, and invariants of every hand."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from random_games import LIMIT, definition, drawn, game, play, variants
 from toy_games import kuhn, label, leduc
 
 from poker_rl.config.build import build
-from poker_rl.config.options import option
+from poker_rl.config.option_files import load_option
 from poker_rl.games.cards import parse_cards
+from poker_rl.games.game_tree import GameTree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.poker.drawn_seats import DrawnSeats
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.poker.table import MOVES
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.record_dtypes import MAX_MOVES
+from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import Tree, row_count
+from poker_rl.games.tree_nodes import count_nodes
 
 
 @st.composite
@@ -25,16 +26,16 @@ def definitions(draw):
     return definition(lambda low, high: draw(st.integers(low, high)))
 
 
-def variant(name: str, **changes: object) -> Poker:
-    return build({**option("game", name), **changes}, "game")
+def variant(name: str, **changes: object) -> FixedLimitPoker:
+    return build({**load_option("game", name), **changes}, "game")
 
 
-def cards(definition: Poker, text: str) -> np.ndarray:
+def cards(definition: FixedLimitPoker, text: str) -> np.ndarray:
     """A deck that starts with these cards, [1, dealt]."""
     return np.array([parse_cards(text, definition.ranks, definition.suits)], np.int8)
 
 
-def hand(definition: Poker, deck: str, *actions: int) -> Tables:
+def hand(definition: FixedLimitPoker, deck: str, *actions: int) -> Tables:
     """One table after these cards and actions."""
     tables = Tables(definition, 1, 0)
     tables.deal(decks=cards(definition, deck))
@@ -46,14 +47,14 @@ def hand(definition: Poker, deck: str, *actions: int) -> Tables:
 # Every hand of every game
 
 
-def check_hands(game: Poker | DrawnSeats, hands: int, seed: int) -> None:
+def check_hands(game: FixedLimitPoker | VariableSeatsPoker, hands: int, seed: int) -> None:
     """Play random hands and check what must hold in all of them."""
     tables, moves = play(game, hands, seed)
     played = np.zeros(hands, int)
     for move in moves:
         assert (move.records["moves"] == played[move.rows]).all()
         played[move.rows] += 1
-    assert (played <= MOVES).all()
+    assert (played <= MAX_MOVES).all()
     won, variant = tables.payoffs(), tables.records["variant"]
     assert set(variant) == set(range(len(variants(game))))
     for i, each in enumerate(variants(game)):
@@ -63,7 +64,7 @@ def check_hands(game: Poker | DrawnSeats, hands: int, seed: int) -> None:
         check_ends(each, tables.records[variant == i], won[variant == i])
 
 
-def check_decisions(game: Poker, records: np.ndarray, legal: np.ndarray) -> None:
+def check_decisions(game: FixedLimitPoker, records: np.ndarray, legal: np.ndarray) -> None:
     row, seat = np.arange(len(records)), records["to_act"]
     assert (seat < game.seats).all()
     assert not records["folded"][row, seat].any()
@@ -76,9 +77,9 @@ def check_decisions(game: Poker, records: np.ndarray, legal: np.ndarray) -> None
     assert (legal[:, RAISE] == (records["raises"] < cap)).all()
 
 
-def check_ends(game: Poker, records: np.ndarray, won: np.ndarray) -> None:
-    decks = records["deck"][:, : game.dealt]
-    assert ((decks >= 0) & (decks < game.cards)).all()
+def check_ends(game: FixedLimitPoker, records: np.ndarray, won: np.ndarray) -> None:
+    decks = records["deck"][:, : game.cards_dealt]
+    assert ((decks >= 0) & (decks < game.deck_size)).all()
     assert (np.diff(np.sort(decks), axis=1) > 0).all()  # no card twice
     assert not won[:, game.seats :].any()
     won, paid = won[:, : game.seats], records["paid"][:, : game.seats]
@@ -88,7 +89,7 @@ def check_ends(game: Poker, records: np.ndarray, won: np.ndarray) -> None:
     assert (won[folded] == -paid[folded]).all()
     assert (won >= -paid).all()
     assert (paid <= price[:, None]).all()
-    assert (price <= game.most_chips).all()
+    assert (price <= game.max_chips_per_seat).all()
     assert (records["live"] == (~folded).sum(1)).all()
     # Whoever stayed paid the price, but for those the last fold spared it.
     assert ((paid == price[:, None]) | folded | (records["live"] == 1)[:, None]).all()
@@ -115,7 +116,7 @@ def test_an_illegal_action_raises_and_changes_nothing(name):
                 wrong = ~move.legal[:, action]
             if wrong.any():
                 tables = Tables(game(name), 0, 0)
-                tables.use(move.records[wrong])
+                tables.load_records(move.records[wrong])
                 with pytest.raises(ValueError, match="illegal action"):
                     tables.step(np.full(wrong.sum(), action))
                 assert tables.records.tobytes() == move.records[wrong].tobytes()
@@ -149,7 +150,7 @@ HOLDEM = "2c 3c 2d 3d 7h 8s 9s Jc Ad"
 
 
 @pytest.fixture(scope="module")
-def holdem() -> Poker:
+def holdem() -> FixedLimitPoker:
     return game("limit_holdem")
 
 
@@ -170,7 +171,7 @@ def test_order_of_action(holdem):
 def test_the_big_blind_may_raise_a_limped_pot(holdem):
     tables = hand(holdem, HOLDEM, CALL)
     assert tables.records["street"][0] == 0
-    assert tables.legal().tolist() == [[False, True, True]]
+    assert tables.legal_mask().tolist() == [[False, True, True]]
 
 
 def test_four_bets_a_street_the_big_blind_the_first(holdem):
@@ -178,14 +179,14 @@ def test_four_bets_a_street_the_big_blind_the_first(holdem):
     raises = []
     for _ in range(4):
         count = 0
-        while tables.legal()[0, RAISE]:
+        while tables.legal_mask()[0, RAISE]:
             tables.step(np.array([RAISE]))
             count += 1
         raises.append(count)
         tables.step(np.array([CALL]))
     assert raises == [3, 4, 4, 4]
     assert tables.records["paid"][0, :2].tolist() == [48, 48]  # 24 big blinds
-    assert holdem.most_chips == 24 * holdem.unit_chips
+    assert holdem.max_chips_per_seat == 24 * holdem.unit_chips
 
 
 def test_bets_double_on_the_turn(holdem):
@@ -225,7 +226,7 @@ def test_order_of_action_at_a_ring(seats):
         tables.step(np.array([CALL]))
     table = list(range(seats))
     assert orders == [table[2:] + table[:2], table, table, table]
-    assert ring.most_chips == 24 * ring.unit_chips
+    assert ring.max_chips_per_seat == 24 * ring.unit_chips
 
 
 # Pots
@@ -279,7 +280,7 @@ def test_two_odd_chips_go_to_two_winners():
 # Stacks
 
 
-def stacked(stacks: list[int] | int, **changes: object) -> Poker:
+def stacked(stacks: list[int] | int, **changes: object) -> FixedLimitPoker:
     """Three-handed limit hold'em, blinds of 2 and 4, bets of 4 and 8."""
     chips = {"blinds": [2, 4, 0], "raise_sizes": [4, 4, 8, 8], "stacks": stacks}
     return variant("limit_holdem_3p", **chips, **changes)
@@ -294,7 +295,7 @@ def test_an_all_in_of_half_a_bet_reopens_the_betting(short, raises):
     tables = hand(stacked([100, 100, 8 + short]), STACKED, CALL, CALL, CALL, RAISE, CALL, RAISE)
     assert tables.records["to_act"][0] == 0
     assert tables.records["price"][0] == 8 + short
-    assert tables.legal().tolist() == [[True, True, raises]]
+    assert tables.legal_mask().tolist() == [[True, True, raises]]
     if raises:
         tables.step(np.array([RAISE]))
         assert tables.records["price"][0] == 12 + short
@@ -303,14 +304,14 @@ def test_an_all_in_of_half_a_bet_reopens_the_betting(short, raises):
 def test_who_has_not_acted_may_raise_any_all_in():
     tables = hand(stacked([5, 100, 100]), STACKED, CALL, CALL, CALL, RAISE)
     assert tables.records["paid"][0, :3].tolist() == [5, 4, 4]
-    assert tables.legal().tolist() == [[True, True, True]]
+    assert tables.legal_mask().tolist() == [[True, True, True]]
     tables.step(np.array([RAISE]))
     assert tables.records["price"][0] == 9
 
 
 def test_a_short_all_in_counts_towards_the_cap():
     tables = hand(stacked([5, 100, 100], max_raises=[3, 1, 4, 4]), STACKED, *[CALL] * 3, RAISE)
-    assert tables.legal().tolist() == [[True, True, False]]
+    assert tables.legal_mask().tolist() == [[True, True, False]]
 
 
 def test_side_pots_in_limit():
@@ -326,12 +327,12 @@ def test_deep_stacks_change_nothing():
     plain = variant("limit_holdem_3p", blinds=[2, 4, 0], raise_sizes=[4, 4, 8, 8])
     fixed, moves = play(plain, 300, seed=9)
     tables = Tables(deep, 300, 0)
-    tables.deal(decks=fixed.records["deck"][:, : plain.dealt])
+    tables.deal(decks=fixed.records["deck"][:, : plain.cards_dealt])
     for move in moves:
-        assert (tables.legal(move.rows) == move.legal).all()
+        assert (tables.legal_mask(move.rows) == move.legal).all()
         tables.step(move.actions, move.rows)
     assert (tables.payoffs() == fixed.payoffs()).all()
-    assert Tree(variant("leduc", stacks=100)).size == Tree(leduc()).size
+    assert GameTree(variant("leduc", stacks=100)).infoset_count == GameTree(leduc()).infoset_count
 
 
 @pytest.mark.parametrize("stacks", [[3, 20, 60], [30, 5, 9], 40])
@@ -342,7 +343,7 @@ def test_observations_with_stacks(stacks):
 
 
 def test_stacks_where_the_seats_are_drawn():
-    drawn = build({**option("game", "limit_holdem_2to9"), "stacks": 12}, "game")
+    drawn = build({**load_option("game", "limit_holdem_2to9"), "stacks": 12}, "game")
     tables, _ = play(drawn, 500, seed=7)
     assert (tables.payoffs().sum(1) == 0).all()
     assert (tables.records["paid"] <= 12).all()
@@ -356,7 +357,7 @@ def test_an_ante_that_others_do_not_pay_is_for_nobody_to_call():
     """Antes of 1, 1 and 3: the others may check, and the winner gets 5."""
     three = variant("kuhn_3p", ante=[1, 1, 3])
     tables = hand(three, "K Q J")
-    assert not tables.legal()[0, FOLD]
+    assert not tables.legal_mask()[0, FOLD]
     assert hand(three, "K Q J", CALL, CALL, CALL).payoffs().tolist() == [[4, -1, -3]]
     assert hand(three, "Q J K", RAISE, FOLD, CALL).payoffs().tolist() == [[-2, -1, 3]]
     assert hand(three, "Q J K", RAISE, FOLD, FOLD).payoffs().tolist() == [[4, -1, -3]]
@@ -364,7 +365,7 @@ def test_an_ante_that_others_do_not_pay_is_for_nobody_to_call():
 
 def test_antes_by_seat_that_are_equal_are_one_ante():
     equal = variant("leduc", ante=[1, 1])
-    assert equal.record.tobytes() == leduc().record.tobytes()
+    assert equal.definitions.tobytes() == leduc().definitions.tobytes()
 
 
 def test_the_first_pot_holds_all_antes():
@@ -372,10 +373,10 @@ def test_the_first_pot_holds_all_antes():
     limit = stacked([6, 10, 105], ante=[0, 0, 5])
     tables = hand(limit, STACKED, RAISE, CALL, RAISE, CALL)
     assert tables.payoffs().tolist() == [[17, -2, -15]]
-    scene = limit.scene(tables.records[0], None)
-    assert scene.pots == (23, 8)
-    assert [(place.paid, place.stack) for place in scene.places] == [(6, 0), (10, 0), (15, 90)]
-    assert limit.scene(hand(limit, STACKED).records[0], 0).pots == (5,)
+    view = limit.build_view(tables.records[0], None)
+    assert view.pots == (23, 8)
+    assert [(seat.paid, seat.stack) for seat in view.seats] == [(6, 0), (10, 0), (15, 90)]
+    assert limit.build_view(hand(limit, STACKED).records[0], 0).pots == (5,)
 
 
 def test_nobody_has_to_put_in_anything_but_the_antes():
@@ -402,21 +403,21 @@ def distinct(rows: np.ndarray) -> np.ndarray:
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
 
-def check_observations(game: Poker, records: np.ndarray) -> None:
+def check_observations(game: FixedLimitPoker, records: np.ndarray) -> None:
     """Two decisions look alike exactly if their information sets are the same."""
     tables = Tables(game, 0, 0)
-    tables.use(records)
+    tables.load_records(records)
     observation = distinct(tables.observe())
-    infoset = np.unique(tables.infosets(), return_inverse=True)[1]
+    infoset = np.unique(tables.infoset_keys(), return_inverse=True)[1]
     pairs = len(np.unique(np.stack([observation, infoset]), axis=1).T)
     assert pairs == observation.max() + 1 == infoset.max() + 1
 
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), kuhn(4), leduc()], ids=label)
 def test_observations_are_as_fine_as_infosets(game):
-    tree = Tree(game)
-    check_observations(game, tree.records)
-    assert len(np.unique(tree.infoset_of(tree.records))) == tree.size
+    tree = GameTree(game)
+    check_observations(game, tree.infoset_records)
+    assert len(np.unique(tree.lookup_infosets(tree.infoset_records))) == tree.infoset_count
 
 
 @pytest.mark.parametrize("name", LIMIT)
@@ -427,10 +428,10 @@ def test_observations_of_random_hands(name):
 
 def test_observations_of_small_definitions():
     """Through the whole tree, where it is small enough."""
-    games = [game for game in drawn(100, seed=7, small=True) if row_count(game, 10_000) <= 10_000]
+    games = [game for game in drawn(100, seed=7, small=True) if count_nodes(game, 10_000) <= 10_000]
     assert len(games) >= 25
     for each in games:
-        check_observations(each, Tree(each).records)
+        check_observations(each, GameTree(each).infoset_records)
 
 
 def test_observations_of_drawn_definitions():
@@ -462,7 +463,7 @@ def test_observation_and_hidden_cards_make_the_deal(holdem):
     _, moves = play(holdem, 100, seed=8)
     for move in moves:
         tables = Tables(holdem, 0, 0)
-        tables.use(move.records)
+        tables.load_records(move.records)
         for record, own, other in zip(
             move.records, tables.observe()[:, 80:132], tables.reveal(), strict=True
         ):

@@ -1,4 +1,4 @@
-"""Big 2: how a hand goes, what a seat sees, and the statistics of random play."""
+"""Rules of Big 2: the course of a game, observations, and statistics of random play."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from big2_tables import BIG2, at, cards, do, followers, moves, own, played, strength
 
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game_tree import GameTree
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import Tree, row_count
+from poker_rl.games.tree_nodes import count_nodes
 
 PASS = 1694
 
@@ -238,10 +239,10 @@ def test_hidden_cards():
 
 def test_information_sets():
     def key(tables):
-        return tables.infosets()[0]
+        return tables.infoset_keys()[0]
 
     known = do(at("4d4h9d", "5d9c", "6d9hTh", "7dTd"), "4d")
-    assert len(key(known)) <= BIG2.infoset_size
+    assert len(key(known)) <= BIG2.infoset_key_size
     others = do(at("4d4h8d", "5d9c", "6c9sTh", "7dJd"), "4d")
     assert key(known) == key(others)  # only hidden cards differ
     assert key(known) != key(do(at("4d4h9d", "5d9s", "6d9hTh", "7dTd"), "4d"))  # own card
@@ -264,7 +265,7 @@ def test_statistics_of_random_play():
         tables.deal()
         rows = np.arange(2_000)
         while len(rows):
-            actions, count = drawn(tables.legal(rows), generator)
+            actions, count = drawn(tables.legal_mask(rows), generator)
             decisions += len(rows)
             choices += count.sum()
             forced += (count == 1).sum()
@@ -291,9 +292,9 @@ def test_names():
 
 
 def test_it_is_too_large_to_enumerate():
-    assert BIG2.deal_count() == comb(52, 13) * comb(39, 13) * comb(26, 13)
-    assert row_count(BIG2, 10**9) > 1e28
-    with pytest.raises(Refused, match=r"^game: big2 has more than [^ ]*e\+3. nodes; [^\n]*$"):
-        Tree(BIG2)
-    with pytest.raises(Refused, match=r"^game: big2 has 5\.4e\+28 deals"):
-        BIG2.deals()
+    assert BIG2.count_deals() == comb(52, 13) * comb(39, 13) * comb(26, 13)
+    assert count_nodes(BIG2, 10**9) > 1e28
+    with pytest.raises(ConfigError, match=r"^game: big2 has more than [^ ]*e\+3. nodes; [^\n]*$"):
+        GameTree(BIG2)
+    with pytest.raises(ConfigError, match=r"^game: big2 has 5\.4e\+28 deals"):
+        BIG2.list_deals()

@@ -1,4 +1,4 @@
-"""Hand strength: counts of every hand, another evaluator, and the rules written out in Python."""
+"""Hand strength against counts of all hands, another evaluator, and the rules in plain Python."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from phevaluator import evaluate_cards
 from pokerkit import Card, RhodeIslandHoldemLookup, ShortDeckHoldemLookup
 from random_games import game
 
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
 from poker_rl.games import cards
-from poker_rl.games.cards import best_five, card_name, parse_cards, strength
+from poker_rl.games.cards import card_name, evaluate_best_five, evaluate_hand, parse_cards
 from poker_rl.games.tables import Tables
 
 
@@ -24,7 +24,7 @@ def strengths(hands, suits, short_deck=False):
     """Strengths [N] of hands [N, count]."""
     found = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
-        found[i] = strength(hands[i], hands.shape[1], suits, short_deck)
+        found[i] = evaluate_hand(hands[i], hands.shape[1], suits, short_deck)
     return found
 
 
@@ -33,7 +33,7 @@ def best_fives(hands, suits):
     """The same where hands may go on."""
     found = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
-        found[i] = best_five(hands[i], hands.shape[1], suits)
+        found[i] = evaluate_best_five(hands[i], hands.shape[1], suits)
     return found
 
 
@@ -43,7 +43,7 @@ def classes(count, deck, suits):
     found = np.zeros(1 << 16, np.int64)
     hand = np.arange(count)
     while True:
-        found[strength(hand, count, suits)] += 1
+        found[evaluate_hand(hand, count, suits)] += 1
         i = count - 1
         while i >= 0 and hand[i] == deck - count + i:
             i -= 1
@@ -156,7 +156,7 @@ def test_order_of_a_short_deck_is_that_of_pokerkit():
 )
 def test_known_comparisons_of_a_short_deck(better, worse):
     order = [
-        strength(np.array(parse_cards(text, "6789TJQKA", "cdhs")), len(text) // 2, 4, True)
+        evaluate_hand(np.array(parse_cards(text, "6789TJQKA", "cdhs")), len(text) // 2, 4, True)
         for text in (better, worse)
     ]
     assert order[0] > order[1]
@@ -244,7 +244,7 @@ def test_three_cards_follow_the_rules_in_any_deck(ranks, suits):
 )
 def test_known_comparisons(better, worse):
     order = [
-        strength(np.array(parse_cards(text, "23456789TJQKA", "cdhs")), len(text) // 2, 4)
+        evaluate_hand(np.array(parse_cards(text, "23456789TJQKA", "cdhs")), len(text) // 2, 4)
         for text in (better, worse)
     ]
     assert order[0] > order[1]
@@ -252,7 +252,7 @@ def test_known_comparisons(better, worse):
 
 def test_fewer_cards_than_the_array_holds():
     hand = np.array([12, 0, 0, 0])
-    assert strength(hand, 1, 1) == strength(hand[:1], 1, 1)
+    assert evaluate_hand(hand, 1, 1) == evaluate_hand(hand[:1], 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -272,5 +272,5 @@ def test_names_are_rank_then_suit():
 
 @pytest.mark.parametrize("text", ["Ax", "A", "AsK", "sA"])
 def test_what_is_no_card_is_refused(text):
-    with pytest.raises(Refused, match="is no card; a card is a rank of "):
+    with pytest.raises(ConfigError, match="is no card; a card is a rank of "):
         parse_cards(text, "23456789TJQKA", "cdhs")

@@ -1,4 +1,4 @@
-"""Hands of Big 2: the numbers of actions, the order of hands, and which of them may be played."""
+"""Combinations of Big 2: numbers of actions, their order, and which of them are legal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from big2_tables import BIG2, at, cards, do, followers, hard_hands, moves, own, placed, played
 
-from poker_rl.games.big2.combinations import CHOICES
+from poker_rl.games.big2.combinations import ACTION_POSITIONS
 from poker_rl.games.tables import Tables
 
 # Actions
@@ -16,9 +16,9 @@ from poker_rl.games.tables import Tables
 
 def test_actions_come_in_blocks():
     """13 singles, 33 pairs, 31 triples, 330 fours, 1,287 fives and the pass, as published."""
-    sizes = [(size, len(list(block))) for size, block in groupby(map(len, CHOICES))]
+    sizes = [(size, len(list(block))) for size, block in groupby(map(len, ACTION_POSITIONS))]
     assert sizes == [(1, 13), (2, 33), (3, 31), (4, 330), (5, 1287), (0, 1)]
-    assert BIG2.actions == 1695
+    assert BIG2.action_count == 1695
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,11 @@ def test_actions_come_in_blocks():
     ],
 )
 def test_numbers_of_actions(action, positions):
-    assert CHOICES[action] == positions
+    assert ACTION_POSITIONS[action] == positions
 
 
 def test_each_block_is_every_choice_near_enough_in_lexicographic_order():
-    for size, block in groupby(CHOICES[:-1], len):
+    for size, block in groupby(ACTION_POSITIONS[:-1], len):
         every = combinations(range(13), size)  # lexicographic itself
         near = {
             2: lambda p: p[1] - p[0] <= 3,
@@ -99,7 +99,7 @@ def test_every_straight(low):
     for top in range(4):
         hand = [4 * (low + i) + (i + top) % 4 for i in range(5)]
         tables = Tables(BIG2, 0, 0)
-        tables.use(np.array([placed([hand, [0], [1], [2]])]))
+        tables.load_records(np.array([placed([hand, [0], [1], [2]])]))
         assert sum(len(move) == 10 for move in moves(tables)) == 1
 
 
@@ -124,8 +124,11 @@ def test_one_more_straight_flush_beats_the_last():
 def named(tables: Tables) -> list[set[tuple[int, ...]]]:
     """The legal moves of each table as sets of cards."""
     return [
-        {tuple(own(record)[position] for position in CHOICES[a]) for a in np.flatnonzero(legal)}
-        for record, legal in zip(tables.records, tables.legal(), strict=True)
+        {
+            tuple(own(record)[position] for position in ACTION_POSITIONS[a])
+            for a in np.flatnonzero(legal)
+        }
+        for record, legal in zip(tables.records, tables.legal_mask(), strict=True)
     ]
 
 
@@ -136,11 +139,11 @@ def test_legal_moves_in_random_play():
     states = 0
     while len(rows := np.flatnonzero(tables.records["over"] == 0)):
         live = Tables(BIG2, 0, 0)
-        live.use(tables.records[rows])
+        live.load_records(tables.records[rows])
         for record, found in zip(live.records, named(live), strict=True):
             assert found == followers(own(record), played(record))
         states += len(rows)
-        legal = tables.legal(rows)
+        legal = tables.legal_mask(rows)
         tables.step((generator.random(legal.shape) * legal).argmax(1), rows)
     assert states > 4000
 
@@ -148,12 +151,12 @@ def test_legal_moves_in_random_play():
 def test_legal_moves_with_hands_full_of_combinations():
     hard = list(hard_hands(150, seed=3))
     led = Tables(BIG2, 0, 0)
-    led.use(np.array([placed([held, [], [], []]) for held, _ in hard]))
+    led.load_records(np.array([placed([held, [], [], []]) for held, _ in hard]))
     for (held, _), found in zip(hard, named(led), strict=True):
         assert found == followers(held, ())
     followed = Tables(BIG2, 0, 0)
-    followed.use(np.array([placed([beat, held, [], []]) for held, beat in hard]))
-    plays = [CHOICES.index(tuple(range(len(beat)))) for _, beat in hard]
+    followed.load_records(np.array([placed([beat, held, [], []]) for held, beat in hard]))
+    plays = [ACTION_POSITIONS.index(tuple(range(len(beat)))) for _, beat in hard]
     followed.step(np.array(plays))
     followed.records["over"] = 0  # the leader has no card left
     kinds = set()
@@ -166,15 +169,15 @@ def test_legal_moves_with_hands_full_of_combinations():
 def test_a_step_is_legal_where_the_mask_says_so():
     hard = list(hard_hands(25, seed=4))
     tables = Tables(BIG2, 0, 0)
-    tables.use(np.array([placed([[*beat], held, [], []]) for held, beat in hard]))
-    tables.step(np.array([CHOICES.index(tuple(range(len(beat)))) for _, beat in hard]))
+    tables.load_records(np.array([placed([[*beat], held, [], []]) for held, beat in hard]))
+    tables.step(np.array([ACTION_POSITIONS.index(tuple(range(len(beat)))) for _, beat in hard]))
     tables.records["over"] = 0
     leads = [placed([held, [], [], []]) for held, _ in hard]
     for record in [*tables.records, *leads]:
         every = Tables(BIG2, 0, 0)
-        every.use(np.array([record] * BIG2.actions))
-        legal = every.legal()[0]
+        every.load_records(np.array([record] * BIG2.action_count))
+        legal = every.legal_mask()[0]
         with pytest.raises(ValueError, match="illegal action"):
-            every.step(np.arange(BIG2.actions))
+            every.step(np.arange(BIG2.action_count))
         changed = every.records != record
         assert (changed == legal).all()

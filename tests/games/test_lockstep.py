@@ -45,9 +45,9 @@ def test_leduc(definition):
 
 def test_limit_holdem():
     definition = game("limit_holdem")
-    told = compare(definition, open_spiel(universal_poker(definition)), hands=1000, seed=1)
-    assert told["hands"] == 1000
-    assert told["split pots"] > 50
+    counts = compare(definition, open_spiel(universal_poker(definition)), hands=1000, seed=1)
+    assert counts["hands"] == 1000
+    assert counts["split pots"] > 50
 
 
 def test_flop_holdem():
@@ -72,52 +72,52 @@ def test_drawn_definitions(first):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_holdem_beside_pokerkit(name):
-    told = compare(game(name), pokerkit, hands=500, seed=2)
-    assert told["hands"] == 500
-    assert told["showdowns"] > 150
-    assert told["split pots"] > 50
+    counts = compare(game(name), pokerkit, hands=500, seed=2)
+    assert counts["hands"] == 500
+    assert counts["showdowns"] > 150
+    assert counts["split pots"] > 50
     if game(name).seats > 2:  # heads-up whoever stays has paid the same
-        assert told["odd chips"] > 0
+        assert counts["odd chips"] > 0
 
 
 def test_rhode_island_holdem_beside_pokerkit():
-    told = compare(game("rhode_island"), pokerkit, hands=500, seed=2)
-    assert told["hands"] == 500
-    assert told["showdowns"] > 150
-    assert told["split pots"] > 5  # hands of three cards seldom tie
+    counts = compare(game("rhode_island"), pokerkit, hands=500, seed=2)
+    assert counts["hands"] == 500
+    assert counts["showdowns"] > 150
+    assert counts["split pots"] > 5  # hands of three cards seldom tie
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
     """1,200 hands in all; two seats to nine by turns, with and without `short_bets_reopen`."""
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for i, each in enumerate(games_of_stacks(40, seed)):
-        told += compare(each, pokerkit, hands=10, seed=i)
-    assert told["hands"] == 400
-    assert told["all-ins"] > 400
-    assert told["split pots"] > 40
+        counts += compare(each, pokerkit, hands=10, seed=i)
+    assert counts["hands"] == 400
+    assert counts["all-ins"] > 400
+    assert counts["split pots"] > 40
 
 
 @pytest.mark.parametrize("name", [LIMIT_STACKS, SHORT_DECK])
 def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(name):
     """Fixed limit, and no-limit with a short deck; two seats to nine by turns."""
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for i, each in enumerate(games_of_stacks(32, 5, name)):
-        told += compare(each, pokerkit, hands=8, seed=i)
-    assert told["hands"] == 256
-    assert told["all-ins"] > 256
-    assert told["split pots"] > 25
+        counts += compare(each, pokerkit, hands=8, seed=i)
+    assert counts["hands"] == 256
+    assert counts["all-ins"] > 256
+    assert counts["split pots"] > 25
 
 
 def test_short_deck_holdem_beside_pokerkit():
-    told = compare(game("nolimit_short_deck_6p"), pokerkit, hands=100, seed=2)
-    assert told["hands"] == 100
-    assert told["showdowns"] > 30
+    counts = compare(game("nolimit_short_deck_6p"), pokerkit, hands=100, seed=2)
+    assert counts["hands"] == 100
+    assert counts["showdowns"] > 30
 
 
 def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_so():
     """Of 400 hands some are not PokerKit's. Those beside it above are of both rules."""
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for i, each in enumerate(games_of_stacks(80, seed=9)):
         if not each.short_bets_reopen:
             other = replace(each, short_bets_reopen=True)
@@ -125,9 +125,9 @@ def test_the_two_rules_on_short_bets_differ_where_the_rule_of_tournaments_says_s
                 try:
                     pokerkit(hand._replace(game=other))
                 except Difference as difference:
-                    told[str(difference).partition(": ")[2].split("[")[0]] += 1
-    assert told.keys() == {"legal actions "}
-    assert told.total() >= 5
+                    counts[str(difference).partition(": ")[2].split("[")[0]] += 1
+    assert counts.keys() == {"legal actions "}
+    assert counts.total() >= 5
 
 
 def test_a_difference_is_found():

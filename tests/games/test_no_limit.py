@@ -1,4 +1,4 @@
-"""The rules of no-limit poker: raises, all-ins, side pots, bet sizes, and what always holds."""
+"""Rules of no-limit poker: raises, all-ins, side pots, bet sizes, and invariants."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ import numpy as np
 import pyspiel
 import pytest
 import torch
-from givens import given
+from learner_contexts import cpu_context
 from random_games import NO_LIMIT, Move, game, play, variants
 
 from poker_rl.config.build import build
-from poker_rl.config.options import option
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation.exploitability import exploitability, nash_conv
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import exploitability, nash_conv
 from poker_rl.games.cards import parse_cards
+from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.poker.drawn_seats import DrawnSeats
-from poker_rl.games.poker.no_limit import NoLimit
+from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
-from poker_rl.games.tree import Tree, tree_of
-from poker_rl.learning.agents import Agents, Seats
-from poker_rl.learning.memory import Circular, Memory
+from poker_rl.learning.agents import Agents, NetworkAssignment
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 
 BOARD = "2c 7d 9h Js 4c"
 
 
-def holdem(stacks: list[int], **changes: object) -> NoLimit:
+def holdem(stacks: list[int], **changes: object) -> NoLimitPoker:
     """No-limit hold'em with a seat for each stack, blinds of 1 and 2."""
     seats = len(stacks)
     blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
     openers = [1 if seats == 2 else 2 % seats, 0, 0, 0]
     settings = {"seats": seats, "blinds": blinds, "openers": openers, "stacks": stacks}
-    return build({**option("game", "nolimit_holdem"), **settings, **changes}, "game")
+    return build({**load_option("game", "nolimit_holdem"), **settings, **changes}, "game")
 
 
-def hand(definition: NoLimit, holes: str, *actions: int) -> Tables:
+def hand(definition: NoLimitPoker, holes: str, *actions: int) -> Tables:
     """One table after these hole cards and actions; the board is BOARD."""
     tables = Tables(definition, 1, 0)
     deck = parse_cards(f"{holes} {BOARD}", definition.ranks, definition.suits)
@@ -50,7 +50,7 @@ def hand(definition: NoLimit, holes: str, *actions: int) -> Tables:
 
 
 def legal(tables: Tables) -> list[int]:
-    return np.flatnonzero(tables.legal()[0]).tolist()
+    return np.flatnonzero(tables.legal_mask()[0]).tolist()
 
 
 def to(low: int, high: int) -> list[int]:
@@ -143,14 +143,14 @@ def test_bet_sizes_are_exact():
         tables.records["to_act"], tables.records["raise_by"] = 0, 0
         to = pot // 2 + floor(Fraction(201, 100) * pot + Fraction(1, 2))
         after = Tables(sizes, 0, 0)
-        after.use(tables.records.copy())
+        after.load_records(tables.records.copy())
         after.step(np.array([RAISE]))
         assert after.records["price"][0] == to
 
 
 def test_bet_sizes_are_shares_of_the_pot_after_calling():
     sizes = holdem([200, 200], bet_sizes=[0.5, 1.0, "all_in"])
-    names = [sizes.action_name(action) for action in range(sizes.actions)]
+    names = [sizes.action_name(action) for action in range(sizes.action_count)]
     assert names == ["fold", "call", "raise_0.5", "raise_1", "raise_all_in"]
     for action, chips in zip((2, 3, 4), (4, 6, 200), strict=True):  # pot 4 after calling 1
         assert hand(sizes, TWO, action).records["price"][0] == chips
@@ -215,19 +215,19 @@ def definitions(draw):
     }
     try:
         return holdem(stacks, **settings)
-    except Refused:  # bets too small for the smallest, or blinds too large for all
+    except ConfigError:  # bets too small for the smallest, or blinds too large for all
         hypothesis.reject()
 
 
-def check_hands(game: NoLimit | DrawnSeats, hands: int, seed: int) -> None:
+def check_hands(game: NoLimitPoker | VariableSeatsPoker, hands: int, seed: int) -> None:
     tables, moves = play(game, hands, seed)
     assert (tables.payoffs().sum(1) == 0).all()
     for i, each in enumerate(variants(game)):
         check_variant(each, tables, moves, tables.records["variant"] == i)
 
 
-def check_variant(game: NoLimit, tables: Tables, moves: list[Move], mine: np.ndarray) -> None:
-    stacks = np.array(game.stack_of)
+def check_variant(game: NoLimitPoker, tables: Tables, moves: list[Move], mine: np.ndarray) -> None:
+    stacks = np.array(game.starting_stacks)
     for move in moves:
         assert move.legal.any(1).all()
         row = np.flatnonzero(mine[move.rows])
@@ -263,7 +263,7 @@ def test_a_hand_fits_into_its_record():
     tables.deal()
     turn = 0
     while not tables.records["over"][0]:
-        raises = np.flatnonzero(tables.legal()[0, RAISE:])
+        raises = np.flatnonzero(tables.legal_mask()[0, RAISE:])
         action = RAISE + raises[0] if len(raises) and turn % 8 == 0 else CALL
         tables.step(np.array([action]))
         turn += 1
@@ -275,19 +275,21 @@ def test_a_hand_fits_into_its_record():
 
 
 @pytest.mark.parametrize("name", NO_LIMIT)
-def test_infosets_are_told_apart_as_their_names_are(name):
+def test_infosets_differ_where_their_names_do(name):
     definition = game(name)
     _, moves = play(definition, 300, seed=4)
     records = np.concatenate([move.records for move in moves])
     tables = Tables(definition, 0, 0)
-    tables.use(records)
-    keys = np.unique(tables.infosets(), return_inverse=True)[1]
+    tables.load_records(records)
+    keys = np.unique(tables.infoset_keys(), return_inverse=True)[1]
     names = [
         " ".join([str(record["variant"]), *sorted_cards(definition.infoset_name(record))])
         for record in records
     ]  # how many seats there are is known
-    told = np.unique(names, return_inverse=True)[1]
-    assert len(np.unique(np.stack([keys, told]), axis=1).T) == keys.max() + 1 == told.max() + 1
+    by_name = np.unique(names, return_inverse=True)[1]
+    assert (
+        len(np.unique(np.stack([keys, by_name]), axis=1).T) == keys.max() + 1 == by_name.max() + 1
+    )
 
 
 def sorted_cards(name: str) -> list[str]:
@@ -301,10 +303,10 @@ def sorted_cards(name: str) -> list[str]:
 
 
 def test_observations_of_a_small_game_are_as_fine_as_infosets():
-    tree = tree_of(game("nolimit_leduc"))
+    tree = get_tree(game("nolimit_leduc"))
     tables = Tables(tree.game, 0, 0)
-    tables.use(tree.records)
-    assert len(np.unique(tables.observe(), axis=0)) == tree.size
+    tables.load_records(tree.infoset_records)
+    assert len(np.unique(tables.observe(), axis=0)) == tree.infoset_count
 
 
 def test_an_observation_holds_chips_as_shares_of_the_largest_stack():
@@ -328,9 +330,9 @@ def test_history(name):
     definition = game(name)
     tables, moves = play(definition, 200, seed=5)
     for move in moves:
-        tables.use(move.records)
+        tables.load_records(move.records)
         steps, lengths = tables.history()
-        games = tables.definitions()
+        games = tables.gather_definitions()
         room, streets = int(games["room"][0]), int(games["streets"][0])
         seats, when, action, put = np.split(
             steps[:, :, : room + streets + 4].astype(float),
@@ -338,7 +340,7 @@ def test_history(name):
             axis=2,
         )
         for row, (record, length) in enumerate(zip(move.records, lengths, strict=True)):
-            told, line = int(games[row]["seats"]), record["line"][: record["moves"]]
+            seat_count, line = int(games[row]["seats"]), record["line"][: record["moves"]]
             blinds = length - len(line)
             assert blinds == (games[row]["post"] > games[row]["ante"]).sum()
             assert (steps[row, length:] == 0).all()
@@ -346,8 +348,10 @@ def test_history(name):
                 assert (part[row, :length].sum(1) == 1).all()
             assert action[row, blinds:length].argmax(1).tolist() == np.minimum(line, RAISE).tolist()
             assert (np.diff(when[row, :length].argmax(1)) >= 0).all()
-            chips = (seats[row] * put[row]).sum(0)[:told] / games[row]["chip"] + games[row]["ante"]
-            order = (record["to_act"] + np.arange(told)) % told
+            chips = (seats[row] * put[row]).sum(0)[:seat_count] / games[row]["chip"] + games[row][
+                "ante"
+            ]
+            order = (record["to_act"] + np.arange(seat_count)) % seat_count
             assert chips == pytest.approx(record["paid"][order], abs=1e-3)
 
 
@@ -362,7 +366,7 @@ def test_the_record_of_a_hand_that_ends_by_folds_is_whole(stacks, folds):
     assert over["over"]
     marks = int(record["marks"])
     assert over["chips"][:marks].tolist() == record["chips"][:marks].tolist()
-    assert definition.line_name(over) == "r6" + folds * "f"
+    assert definition.betting_line_name(over) == "r6" + folds * "f"
 
 
 def test_history_of_a_no_limit_hand():
@@ -379,7 +383,7 @@ def test_history_of_a_no_limit_hand():
 
 def test_a_game_without_history_says_so():
     tables = Tables(game("big2"), 1, 0)
-    with pytest.raises(Refused, match="big2 tells no history"):
+    with pytest.raises(ConfigError, match="big2 has no rule `history`"):
         tables.history()
 
 
@@ -387,7 +391,7 @@ def test_a_game_without_history_says_so():
 
 
 def test_uniform_play_as_open_spiel_has_it():
-    tree = Tree(game("nolimit_leduc"))
+    tree = GameTree(game("nolimit_leduc"))
     other = pyspiel.load_game(
         "universal_poker",
         {
@@ -405,17 +409,17 @@ def test_uniform_play_as_open_spiel_has_it():
         },
     )
     theirs = pyspiel.nash_conv(other, pyspiel.UniformRandomPolicy(other))
-    assert nash_conv(tree, tree.uniform()) == pytest.approx(theirs, abs=1e-9)
+    assert nash_conv(tree, tree.build_uniform_policy()) == pytest.approx(theirs, abs=1e-9)
 
 
 def test_cfr_plus_solves_a_small_game():
     """0.175 after 20 iterations, where uniform play is at 1.665."""
     definition = game("nolimit_leduc")
-    settings = {**option("algo", "cfr"), **option("algo", "cfr_plus")}
+    settings = {**load_option("algo", "cfr"), **load_option("algo", "cfr_plus")}
     solver = build({**settings, "iterations_per_step": 20}, "algo", game=definition)
     solver.learn()
-    tree = tree_of(definition)
-    policy = solver.players()["average"].probabilities(tree.records)
+    tree = get_tree(definition)
+    policy = solver.players()["average"].action_probs(tree.infoset_records)
     assert exploitability(tree, policy) < 0.2
 
 
@@ -424,12 +428,14 @@ def test_memories_keep_chips():
     definition = game("nolimit_holdem_sizes")
     _, moves = play(definition, 100, seed=6)
     tables = Tables(definition, 0, 0)
-    tables.use(moves[1].records)
+    tables.load_records(moves[1].records)
     seen = tables.observe()
-    net = build(option("net", "mlp_small"), "net")
-    seats = Seats(members="shared", instances=1, seating="fixed")
-    agents = Agents(given(definition, net), seats, tables=4)
-    memory = Memory("m", 1, Circular(), {"seen": agents.column}, torch.device("cpu"), 0)
+    net = build(load_option("net", "mlp_small"), "net")
+    seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+    agents = Agents(cpu_context(definition, net), seats, tables_per_instance=4)
+    memory = ReplayBuffer(
+        "m", 1, CircularInsertion(), {"seen": agents.observation_column}, torch.device("cpu"), 0
+    )
     memory.add(np.zeros(1, np.int64), seen=seen[:1])
     kept = memory.sample(1)["seen"][0, 0].float().numpy()
     assert np.abs(kept - seen[0]).max() <= 1 / 2048
@@ -475,8 +481,8 @@ def test_memories_keep_chips():
     ids=str,
 )
 def test_refused_in_one_line(changes, key, what):
-    with pytest.raises(Refused) as refused:
-        build({**option("game", "nolimit_holdem"), **changes}, "game")
+    with pytest.raises(ConfigError) as refused:
+        build({**load_option("game", "nolimit_holdem"), **changes}, "game")
     message = str(refused.value)
     assert message.startswith(f"game.{key}: ")
     assert what in message
@@ -492,19 +498,19 @@ def test_refused_in_one_line(changes, key, what):
 )
 def test_simple_bots(name, actions):
     definition = game("nolimit_holdem")
-    bot = build(option("player", name), "player", game=definition)
+    bot = build(load_option("player", name), "player", game=definition)
     for tables, action in zip(
         [hand(definition, TWO), hand(definition, TWO, 6)], actions, strict=True
     ):
-        assert np.flatnonzero(bot.probabilities(tables.records)[0]).tolist() == [action]
+        assert np.flatnonzero(bot.action_probs(tables.records)[0]).tolist() == [action]
 
 
 def test_all_in_takes_the_largest_size_there_is():
     definition = holdem([5, 5], bet_sizes=[0.5, 1.0, "all_in"])
-    bot = build(option("player", "all_in"), "player", game=definition)
-    assert bot.probabilities(hand(definition, TWO).records).argmax(1).tolist() == [3]
+    bot = build(load_option("player", "all_in"), "player", game=definition)
+    assert bot.action_probs(hand(definition, TWO).records).argmax(1).tolist() == [3]
 
 
 def test_all_in_needs_chips():
-    with pytest.raises(Refused, match="big2"):
-        build(option("player", "all_in"), "player", game=game("big2"))
+    with pytest.raises(ConfigError, match="big2"):
+        build(load_option("player", "all_in"), "player", game=game("big2"))

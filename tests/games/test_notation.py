@@ -1,12 +1,12 @@
-"""Positions that are typed in."""
+"""Positions in poker notation."""
 
 from __future__ import annotations
 
 import pytest
 from random_games import POKER, game, play, variants
 
-from poker_rl.config.settings import Refused
-from poker_rl.games.poker.notation import position
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.poker.notation import parse_position
 
 LIMIT, ANY, SIZES = "limit_holdem", "nolimit_holdem", "nolimit_holdem_20_sizes"
 
@@ -15,18 +15,18 @@ LIMIT, ANY, SIZES = "limit_holdem", "nolimit_holdem", "nolimit_holdem_20_sizes"
 def test_what_a_transcript_tells_is_the_position_it_is_of(name):
     """At every decision of random hands, with the letters joined; all but unknown cards is back."""
     definition = game(name)
-    drawn = len(definition.record) > 1
+    drawn = len(definition.definitions) > 1
     for move in play(definition, 6, seed=1)[1]:
         for record in move.records:
             played = variants(definition)[record["variant"]]
-            told = played.infoset_name(record)
-            _, cards, line = (*told.split(" "), "")[:3]
+            expected = played.infoset_name(record)
+            _, cards, line = (*expected.split(" "), "")[:3]
             hand, _, board = cards.partition("|")
             seats = played.seats if drawn else None
-            (found,) = position(definition, seats, hand, board, line)
-            assert played.infoset_name(found) == told
-            assert sorted(found["deck"][: played.dealt]) == sorted(
-                {int(card) for card in found["deck"][: played.dealt]}
+            (found,) = parse_position(definition, seats, hand, board, line)
+            assert played.infoset_name(found) == expected
+            assert sorted(found["deck"][: played.cards_dealt]) == sorted(
+                {int(card) for card in found["deck"][: played.cards_dealt]}
             )
             for field in record.dtype.names:
                 if field not in ("key", "draws", "deck", "hand", "rank", "mark"):
@@ -34,7 +34,7 @@ def test_what_a_transcript_tells_is_the_position_it_is_of(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "hand", "board", "actions", "told"),
+    ("name", "hand", "board", "actions", "expected"),
     [
         (LIMIT, "AsKd", "Qs7h2c", "r c / b r", "0 AsKd|Qs7h2c rcrr"),
         (LIMIT, "As Kd", "Qs7h2c", "raise call/bet,raise", "0 AsKd|Qs7h2c rcrr"),
@@ -53,9 +53,9 @@ def test_what_a_transcript_tells_is_the_position_it_is_of(name):
         ("nolimit_leduc", "Ks", "", "r3s", "1 Ks r4"),  # beside the ante
     ],
 )
-def test_ways_to_write_a_position(name, hand, board, actions, told):
-    (found,) = position(game(name), None, hand, board, actions)
-    assert game(name).infoset_name(found) == told
+def test_ways_to_write_a_position(name, hand, board, actions, expected):
+    (found,) = parse_position(game(name), None, hand, board, actions)
+    assert game(name).infoset_name(found) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_ways_to_write_a_position(name, hand, board, actions, told):
 )
 def test_a_class_of_hands_is_all_its_combinations(name, hand, board, actions, count):
     definition = game(name)
-    found = position(definition, None, hand, board, actions)
+    found = parse_position(definition, None, hand, board, actions)
     words = {definition.infoset_name(record).split(" ")[1].split("|")[0] for record in found}
     assert len(words) == len(found) == count
     held = sorted(hand.replace(" ", "")[: definition.hole_cards])
@@ -92,8 +92,8 @@ def test_a_class_of_hands_is_all_its_combinations(name, hand, board, actions, co
         (LIMIT, "AsKd", "", "c z", "the 2nd, z: is no action"),
         (LIMIT, "AsKd", "", "r f", "the hand is over after the 2nd action, nobody is to act"),
         (LIMIT, "AsKd", "", "r f c", "the 3rd, c: the hand is over before it"),
-        (LIMIT, "AsKd", "", "r / c", "the / after the 1st action: the betting of the street goes"),
-        (LIMIT, "AsKd", "", "/ c", "the / at the beginning: the betting of the street goes on"),
+        (LIMIT, "AsKd", "", "r / c", "the / after the 1st action: the betting of the street"),
+        (LIMIT, "AsKd", "", "/ c", "the / at the beginning: the betting of the street is not over"),
         (
             LIMIT,
             "AsKd",
@@ -146,11 +146,11 @@ def test_a_class_of_hands_is_all_its_combinations(name, hand, board, actions, co
     ],
 )
 def test_what_is_no_position_is_refused_where_it_is_wrong(name, hand, board, actions, words):
-    with pytest.raises(Refused, match=words):
-        position(game(name), None, hand, board, actions)
+    with pytest.raises(ConfigError, match=words):
+        parse_position(game(name), None, hand, board, actions)
 
 
 @pytest.mark.parametrize(("name", "seats"), [("limit_holdem_2to9", 10), ("kuhn", 3)])
 def test_a_number_of_seats_that_the_game_has_not(name, seats):
-    with pytest.raises(Refused, match=f"seats: {seats}; {name} is played by"):
-        position(game(name), seats, "AsKd", "", "")
+    with pytest.raises(ConfigError, match=f"seats: {seats}; {name} is played by"):
+        parse_position(game(name), seats, "AsKd", "", "")

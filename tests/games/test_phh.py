@@ -1,4 +1,4 @@
-"""Hands written as PHH are replayed by PokerKit to the same chips."""
+"""Hands exported as PHH, which PokerKit replays to the same chips."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from lockstep import games_of_stacks, shares
 from pokerkit import Automation, HandHistory
 from random_games import game, play
 
-from poker_rl.config.settings import Refused
-from poker_rl.games.hand import hand_of
-from poker_rl.games.poker.phh import phh
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.hand_history import hand_history_from_record
+from poker_rl.games.poker.phh import format_phh
 
 STACKS = [next(g for g in games_of_stacks(16, seed=4) if g.seats == seats) for seats in range(2, 7)]
 GAMES = [game("limit_holdem"), game("limit_holdem_6p"), game("limit_holdem_2to9"), *STACKS]
@@ -26,8 +26,8 @@ def hands(definition, count, seed=0):
         for row, action in zip(move.rows, move.actions, strict=True):
             lines[row].append(int(action))
     for record, line, won in zip(tables.records, lines, tables.payoffs(), strict=True):
-        hand = hand_of(definition, record, tuple(line))
-        seats = int(definition.record[hand.variant]["seats"])
+        hand = hand_history_from_record(definition, record, tuple(line))
+        seats = int(definition.definitions[hand.variant]["seats"])
         yield hand, won[:seats].tolist()
 
 
@@ -49,7 +49,7 @@ def test_pokerkit_replays_hands_to_the_same_chips(definition):
     exactly = 0
     for hand, won in hands(definition, 200 // len(GAMES) + 10):
         names = [f'player "{seat}"' for seat in range(len(won))]
-        history = HandHistory.loads(phh(definition, hand, names))
+        history = HandHistory.loads(format_phh(definition, hand, names))
         assert history.players == names
         stacks = zip(history.finishing_stacks, history.starting_stacks, strict=True)
         assert [after - before for after, before in stacks] == won
@@ -76,5 +76,5 @@ def test_pokerkit_replays_hands_to_the_same_chips(definition):
 )
 def test_games_that_phh_has_not_are_refused(definition, why):
     hand, won = next(hands(definition, 1))
-    with pytest.raises(Refused, match=why):
-        phh(definition, hand, ["someone"] * len(won))
+    with pytest.raises(ConfigError, match=why):
+        format_phh(definition, hand, ["someone"] * len(won))

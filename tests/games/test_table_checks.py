@@ -1,4 +1,4 @@
-"""Tables from a file: what play leads to is accepted, and nothing else reaches the rules."""
+"""Checks of tables from a file: only tables that play leads to reach the rules."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from random_games import NAMES, game, play
 
+from poker_rl.games.deck_checks import check_decks
 from poker_rl.games.game import Game
-from poker_rl.games.table_checks import check_decks, check_tables
-from poker_rl.games.tables import Tables, copied, tables_of
+from poker_rl.games.table_checks import check_tables
+from poker_rl.games.tables import Tables, copy_records, tables_from_records
 
 ACCEPTED = re.compile(r"(\S+): (\d+) of (\d+) damaged tables accepted")
 
@@ -32,10 +33,10 @@ def test_what_play_leads_to_is_accepted(name: str) -> None:
 @pytest.mark.parametrize(
     ("deck", "variant", "message"),
     [
-        ([0, 1, 1, 3, 4, 5, 6, 7, 8], 0, "not different cards"),
-        ([0, 1, 2, 3, 4, 5, 6, 7, 52], 0, "not different cards"),
-        ([0, 1, 2, 3, 4, 5, 6, 7, -1], 0, "not different cards"),
-        ([0, 1, 2, 3, 4, 5, 6, 7, 8], 8, "variant 8: .* has 8"),
+        ([0, 1, 1, 3, 4, 5, 6, 7, 8], 0, "is not 9 different cards of 0 to 51"),
+        ([0, 1, 2, 3, 4, 5, 6, 7, 52], 0, "is not 9 different cards of 0 to 51"),
+        ([0, 1, 2, 3, 4, 5, 6, 7, -1], 0, "is not 9 different cards of 0 to 51"),
+        ([0, 1, 2, 3, 4, 5, 6, 7, 8], 8, "variants: 8 is not in 0 to 7"),
     ],
 )
 def test_what_is_no_deal_is_refused(deck: list[int], variant: int, message: str) -> None:
@@ -46,11 +47,11 @@ def test_what_is_no_deal_is_refused(deck: list[int], variant: int, message: str)
 def damaged(game: Game, record: np.ndarray) -> np.ndarray:
     """Copies of a table [1], in each of which one integer of one field is an extreme one."""
     whole = []
-    for name in game.table.names or ():
-        kind = np.iinfo(game.table[name].base)
+    for name in game.table_dtype.names or ():
+        kind = np.iinfo(game.table_dtype[name].base)
         for place in range(record[name].size):
             for value in (kind.min, kind.max, kind.max // 2, -1 if kind.min else 60, 1, 0):
-                one = copied(record)
+                one = copy_records(record)
                 one[name].reshape(-1)[place] = value
                 whole.append(one)
     return np.concatenate(whole)
@@ -71,13 +72,13 @@ def play_damaged(name: str) -> None:
             accepted.append(i)
     assert messages
     assert "\n" not in "".join(messages)
-    used = tables_of(definition, tables[accepted])
+    used = tables_from_records(definition, tables[accepted])
     while len(rows := np.flatnonzero(used.records["over"] == 0)):
-        used.observe(rows), used.reveal(rows), used.infosets(rows)
-        if definition.history_size:
+        used.observe(rows), used.reveal(rows), used.infoset_keys(rows)
+        if definition.history_step_size:
             used.history(rows)
-        tables_of(definition, used.records[rows]).redeal()
-        legal = used.legal(rows)
+        tables_from_records(definition, used.records[rows]).redeal()
+        legal = used.legal_mask(rows)
         used.step((generator.random(legal.shape) * legal).argmax(1), rows)
     assert (used.payoffs().sum(1) == 0).all()
     print(f"{name}: {len(accepted)} of {len(tables)} damaged tables accepted", flush=True)

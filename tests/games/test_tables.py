@@ -1,4 +1,4 @@
-"""Batches of tables: fair deals, a random state a table, the same with any number of threads."""
+"""Batches of tables: fair deals, random states, equal results with any number of threads."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from random_games import NAMES, game, play
 
 from poker_rl.games import tables as module
-from poker_rl.games.tables import Tables, tables_of
+from poker_rl.games.tables import Tables, tables_from_records
 
 
 def deals(name: str, count: int, seed: int) -> np.ndarray:
     """Random decks, [count, dealt]."""
     tables = Tables(game(name), count, seed)
     tables.deal()
-    return tables.records["deck"][:, : tables.game.dealt].astype(int)
+    return tables.records["deck"][:, : tables.game.cards_dealt].astype(int)
 
 
 def excess(observed: np.ndarray, expected: float) -> float:
@@ -132,7 +132,7 @@ def test_saved_tables_go_on_as_if_never_stopped():
     tables, _ = play(game("leduc"), 30, seed=9)
     saved = tables.records.tobytes()
     resumed = Tables(game("leduc"), 0, seed=0)
-    resumed.use(np.frombuffer(saved, tables.records.dtype).copy())
+    resumed.load_records(np.frombuffer(saved, tables.records.dtype).copy())
     for batch in (tables, resumed):
         play(batch.game, 30, seed=10, tables=batch)
     assert tables.records.tobytes() == resumed.records.tobytes()
@@ -151,12 +151,12 @@ def test_serial_and_parallel_loops_agree(name, monkeypatch):
         return [
             tables.records.tobytes(),
             tables.payoffs().tobytes(),
-            tables.infosets().tobytes(),
+            tables.infoset_keys().tobytes(),
             *(array.tobytes() for array in observations),
         ]
 
     serial = run()
-    monkeypatch.setattr(module, "PARALLEL_ROWS", 1)
+    monkeypatch.setattr(module, "MIN_PARALLEL_ROWS", 1)
     monkeypatch.setattr(numba, "get_num_threads", lambda: 2)
     assert run() == serial
 
@@ -169,12 +169,12 @@ class Stream:
         self.tables.deal()
         shape = self.tables.game
         self.observations = np.zeros((count, shape.observation_size), shape.observation_dtype)
-        self.masks = self.tables.legal()
+        self.masks = self.tables.legal_mask()
         self.won = np.zeros((count, shape.seats), np.int64)
         self.over = np.zeros(count, np.uint8)
 
     def advance(self, actions: np.ndarray) -> None:
-        self.tables.advance(actions, self.observations, self.masks, self.won, self.over)
+        self.tables.step_autoreset(actions, self.observations, self.masks, self.won, self.over)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -194,7 +194,7 @@ def test_advance_is_step_payoffs_and_deal(name):
         assert (stream.won[ended] == tables.payoffs(ended)).all()
         tables.deal(ended)
         assert (stream.observations == tables.observe()).all()
-        assert (stream.masks == tables.legal()).all()
+        assert (stream.masks == tables.legal_mask()).all()
         assert (stream.tables.records["deck"] == tables.records["deck"]).all()
     assert hands > 100
 
@@ -218,7 +218,7 @@ def test_after_a_refusal_a_table_takes_the_next_legal_action(name):
     tables, other = Tables(game(name), 3, seed=17), Tables(game(name), 3, seed=17)
     tables.deal()
     other.deal()
-    legal = tables.legal()
+    legal = tables.legal_mask()
     for action in (-1, legal.shape[1], int((~legal[0]).argmax())):
         with pytest.raises(ValueError, match=f"illegal action {action} at table 0"):
             tables.step(np.array([action]), np.array([0]))
@@ -246,23 +246,23 @@ def test_rows_choose_tables():
     assert (tables.records[[0, 2]] == before[[0, 2]]).all()
     assert tables.records["line"][[3, 1], 0].tolist() == [2, 1]
     assert (tables.observe(np.array([3, 1])) == tables.observe()[[3, 1]]).all()
-    assert (tables.legal(np.array([3, 1])) == tables.legal()[[3, 1]]).all()
-    assert (tables.infosets(np.array([3, 1])) == tables.infosets()[[3, 1]]).all()
+    assert (tables.legal_mask(np.array([3, 1])) == tables.legal_mask()[[3, 1]]).all()
+    assert (tables.infoset_keys(np.array([3, 1])) == tables.infoset_keys()[[3, 1]]).all()
 
 
 def test_what_a_method_returns_may_be_kept():
     tables = Tables(game("kuhn"), 4, seed=16)
     tables.deal()
-    seen, legal = tables.observe(), tables.legal()
+    seen, legal = tables.observe(), tables.legal_mask()
     kept = seen.copy(), legal.copy()
     tables.step(np.full(4, 2))
     tables.observe()
-    tables.legal()
+    tables.legal_mask()
     assert (seen == kept[0]).all()
     assert (legal == kept[1]).all()
 
 
-# What a seat can't see, dealt anew
+# Redeals of hidden cards
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -270,14 +270,17 @@ def test_redealt_is_what_the_seat_to_act_cannot_see(name):
     played = game(name)
     _, moves = play(played, 60, seed=8)
     records = np.concatenate([move.records for move in moves])
-    before, after = tables_of(played, records), tables_of(played, records.copy())
+    before, after = (
+        tables_from_records(played, records),
+        tables_from_records(played, records.copy()),
+    )
     after.redeal()
-    assert (after.infosets() == before.infosets()).all()
-    assert (after.legal() == before.legal()).all()
+    assert (after.infoset_keys() == before.infoset_keys()).all()
+    assert (after.legal_mask() == before.legal_mask()).all()
     assert (after.observe() == before.observe()).all()
     assert (after.reveal() != before.reveal()).any(1).mean() > 0.2
     # The same random state comes to the same cards, whatever the hidden ones were.
-    again = tables_of(played, after.records.copy())
+    again = tables_from_records(played, after.records.copy())
     for field in ("key", "draws"):
         again.records[field] = records[field]
     again.redeal()
@@ -291,7 +294,7 @@ def test_hidden_cards_of_hold_em_are_redealt_uniformly():
     tables.replay(np.ones((1, 3), int), np.array([3]))  # calls; seat 1 is to act on the flop
     assert (tables.records["to_act"], tables.records["street"]) == (1, 1)
     known = tables.records["deck"][0, [2, 3, 4, 5, 6]]
-    many = tables_of(tables.game, tables.records.repeat(count))
+    many = tables_from_records(tables.game, tables.records.repeat(count))
     many.records["draws"] += np.arange(count, dtype=np.uint64) << np.uint64(8)
     many.redeal()
     decks = many.records["deck"][:, :9]
@@ -306,7 +309,7 @@ def test_hidden_cards_of_big_2_are_redealt_uniformly():
     count = 39_000
     tables = Tables(game("big2"), 1, seed=10)
     tables.deal()
-    many = tables_of(tables.game, tables.records.repeat(count))
+    many = tables_from_records(tables.game, tables.records.repeat(count))
     many.records["draws"] += np.arange(count, dtype=np.uint64) << np.uint64(8)
     many.redeal()
     seat = int(tables.records["to_act"][0])

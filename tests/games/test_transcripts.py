@@ -1,4 +1,4 @@
-"""Each game's transcript, written by scripts/transcripts.py and read by people, line by line."""
+"""Each game's transcript, written by scripts/transcripts.py, replayed line by line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from random_games import NAMES, game
-from transcripts import STANDING, moves_told
+from transcripts import STANDING, describe_moves
 
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.tables import Tables
@@ -30,7 +30,7 @@ def test_replay(name):
         word, _, rest = line.partition(" ")
         if word == "hand":
             deck = parse_cards(rest, definition.ranks, definition.suits)
-            variant = definition.record["dealt"].tolist().index(len(deck))
+            variant = definition.definitions["dealt"].tolist().index(len(deck))
             tables.deal(decks=np.array([deck]), variants=variant)
         elif word == "won":
             assert tables.records["over"][0]
@@ -42,14 +42,16 @@ def test_replay(name):
             record = tables.records[0]
             assert definition.infoset_name(record) == infoset
             count = [int(n) for n in standing.split()]
-            assert tables.definitions()["seats"] == len(count)
-            (field,) = STANDING.keys() & set(definition.table.names)
+            assert tables.gather_definitions()["seats"] == len(count)
+            (field,) = STANDING.keys() & set(definition.table_dtype.names)
             assert record[field][: len(count)].tolist() == count
-            moves = {definition.move_name(record, a): a for a in np.flatnonzero(tables.legal()[0])}
-            assert moves_told(list(moves)) == legal
+            moves = {
+                definition.move_name(record, a): a for a in np.flatnonzero(tables.legal_mask()[0])
+            }
+            assert describe_moves(list(moves)) == legal
             assert np.flatnonzero(tables.observe()[0]).tolist() == [int(n) for n in ones.split()]
             tables.step(np.array([moves[action]]))
             taken.add(definition.action_name(moves[action]))
     assert hands >= 5
-    actions = {definition.action_name(action) for action in range(definition.actions)}
+    actions = {definition.action_name(action) for action in range(definition.action_count)}
     assert taken == actions or len(taken) > 12

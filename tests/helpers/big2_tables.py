@@ -1,4 +1,4 @@
-"""Tables of Big 2 in states of choice, moves by their cards, and the rules once more, plainly."""
+"""Tables of Big 2 in chosen states, moves by their cards, and the rules in plain Python."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Strength = tuple[int, int, tuple[int, ...]]  # number of cards, category, what d
 
 
 def cards(text: str) -> list[int]:
-    """The cards of `3d3c`, ascending."""
+    """Return the cards of `3d3c`, ascending."""
     return sorted(parse_cards(text, ORDER, "dchs"))
 
 
 def placed(hands: Sequence[Sequence[int]]) -> np.void:
-    """A table at which seat 0 leads, with hands of any size; nothing was played before."""
+    """Return a table where seat 0 leads, with hands of any size and no cards played before."""
     tables = Tables(BIG2, 1, 0)
     tables.deal()
     record = tables.records[0]
@@ -37,28 +37,28 @@ def placed(hands: Sequence[Sequence[int]]) -> np.void:
 
 
 def at(*hands: str) -> Tables:
-    """Such a table by the names of the cards; the seats left out have the three of spades."""
+    """Return such a table by the names of the cards; missing seats have the three of spades."""
     tables = Tables(BIG2, 0, 0)
     rest = ["3s"] * (4 - len(hands))
-    tables.use(np.array([placed([cards(hand) for hand in (*hands, *rest)])]))
+    tables.load_records(np.array([placed([cards(hand) for hand in (*hands, *rest)])]))
     return tables
 
 
 def moves(tables: Tables) -> dict[str, int]:
-    """The legal moves at the only table, by name."""
+    """Return the legal moves at the only table, by name."""
     record = tables.records[0]
-    return {BIG2.move_name(record, int(a)): int(a) for a in np.flatnonzero(tables.legal()[0])}
+    return {BIG2.move_name(record, int(a)): int(a) for a in np.flatnonzero(tables.legal_mask()[0])}
 
 
 def do(tables: Tables, *names: str) -> Tables:
-    """Make some moves at the only table, each a hand or `pass`."""
+    """Play moves at the only table, each a hand or `pass`."""
     for name in names:
         tables.step(np.array([moves(tables)[name]]))
     return tables
 
 
 def strength(hand: Sequence[int]) -> Strength | None:
-    """What a hand is, in an order among hands of as many cards; None if it is no hand."""
+    """Return the strength of a hand among those of as many cards; None for an invalid hand."""
     hand = sorted(hand)
     ranks, suits = [card // 4 for card in hand], {card % 4 for card in hand}
     most = Counter(ranks).most_common()
@@ -80,7 +80,7 @@ def strength(hand: Sequence[int]) -> Strength | None:
 
 
 def followers(own: Sequence[int], previous: Sequence[int]) -> set[tuple[int, ...]]:
-    """Every set of own cards that may be played on the previous hand, () being a pass."""
+    """Return all sets of own cards that may be played on the previous hand; () is a pass."""
     beat = strength(previous) if len(previous) else None
     sizes = [len(previous)] if len(previous) else range(1, 6)
     found: set[tuple[int, ...]] = {()} if len(previous) else set()
@@ -93,7 +93,7 @@ def followers(own: Sequence[int], previous: Sequence[int]) -> set[tuple[int, ...
 
 
 def played(record: np.void) -> list[int]:
-    """The hand to beat, ascending; none if the seat to act leads."""
+    """Return the hand to beat, ascending; empty if the seat to act leads."""
     if record["size"] == 0:
         return []
     at_turn = int(record["turns"]) - int(record["passes"])
@@ -101,14 +101,14 @@ def played(record: np.void) -> list[int]:
 
 
 def own(record: np.void) -> list[int]:
-    """The cards of the seat to act."""
+    """Return the cards of the seat to act."""
     return [int(card) for card in record["hand"][record["to_act"]] if card >= 0]
 
 
 def hard_hands(count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Hands of up to 13 cards full of combinations, and something valid to beat, at random.
+    """Yield random hands of up to 13 cards, each with a valid hand to beat.
 
-    The cards are of a few ranks or suits alone, so that four of a kind and straight flushes abound.
+    The cards have few ranks or few suits, so four of a kind and straight flushes are frequent.
     """
     generator = np.random.default_rng(seed)
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Commands as the tests of the command line give them."""
+"""Commands for the tests of the command line."""
 
 from __future__ import annotations
 
@@ -18,32 +18,34 @@ TRAIN = ["train", "algo=cfr_plus", "budget=10", "evaluation.deals=30"]  # the fa
 
 
 def code(*arguments: str) -> int:
-    """The exit code of a command."""
+    """Run a command; return its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["poker-rl", *arguments])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as exit_error:
             cli.main()
-    assert isinstance(left.value.code, int)
-    return left.value.code
+    assert isinstance(exit_error.value.code, int)
+    return exit_error.value.code
 
 
 def anew(command: Sequence[str], *words: str) -> list[str]:
-    """A command with more settings, which take the place of those with the same key."""
+    """Return a command with more settings, which replace those with the same key."""
     return list({word.partition("=")[0]: word for word in (*command, *words)}.values())
 
 
 def runs(name: str = "*/*") -> list[Path]:
+    """Return the run folders in outputs."""
     return [path for path in sorted(Path("outputs").glob(f"{name}/*")) if path.is_dir()]
 
 
 def last_row(folder: Path) -> dict[str, float]:
+    """Return the last row of a run's metrics."""
     row: dict[str, float] = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     return row
 
 
 @contextmanager
 def files_of(size: int) -> Iterator[None]:
-    """In this context no file takes more bytes, as if the disk were full."""
+    """Limit the size of files in this context, as if the disk were full."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))

@@ -1,4 +1,4 @@
-"""Signals as a program gets them at a terminal, wherever the tests run."""
+"""Default signal handlers, wherever the tests run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def default_signals() -> Iterator[None]:
-    """Let SIGHUP and SIGINT act here and in processes started here: under nohup both are ignored.
+    """Set the default handlers of SIGHUP and SIGINT, which nohup ignores, in this context.
 
-    Only in this context, so that tests in the background survive the terminal all the same.
+    Outside of it, background tests continue when their terminal is closed.
     """
     handlers = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}

@@ -1,4 +1,4 @@
-"""Processes of tests: children of a server, as a fork of this one would lack its threads."""
+"""Fork server for the processes of tests, since a fork of this process would lack its threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bots of hold'em by name, and hands to ask them about."""
+"""Bots of hold'em by name, and tables for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from random_games import game
 
 from poker_rl.config.build import build
-from poker_rl.config.options import option
+from poker_rl.config.option_files import load_option
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.tables import Tables
 
@@ -16,25 +16,25 @@ HEADS_UP = game("limit_holdem")
 
 
 def cards(text: str) -> list[int]:
-    """The cards of `AsKd …`."""
+    """Return the cards of `AsKd …`."""
     return parse_cards(text, "23456789TJQKA", "cdhs")
 
 
 def bot(name: str, game: Any = HEADS_UP, **settings: Any) -> Any:
-    """The bot of `conf/player/<name>.yaml`, with other settings."""
-    return build({**option("player", name), **settings}, "player", game=game)
+    """Return the bot of `conf/player/<name>.yaml` with other settings."""
+    return build({**load_option("player", name), **settings}, "player", game=game)
 
 
 def hand(deck: str | np.ndarray, *actions: int, game: Any = HEADS_UP) -> np.ndarray:
-    """The table [1] after these cards, own ones first in every seat, and actions."""
+    """Return the table [1] with this deck after these actions."""
     tables = Tables(game, 1, 0)
     deal = np.array(cards(deck) if isinstance(deck, str) else deck)
-    tables.deal(decks=deal[None, : game.dealt])
+    tables.deal(decks=deal[None, : game.cards_dealt])
     for action in actions:
         tables.step(np.array([action]))
     return tables.records
 
 
 def does(name: str, deck: str, *actions: int, **settings: Any) -> list[float]:
-    """The chances of fold, call and raise that a bot gives heads-up."""
-    return bot(name, **settings).probabilities(hand(deck, *actions))[0].tolist()
+    """Return a bot's probabilities of fold, call and raise heads-up."""
+    return bot(name, **settings).action_probs(hand(deck, *actions))[0].tolist()

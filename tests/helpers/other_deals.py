@@ -1,4 +1,4 @@
-"""The same table after another deal, of which a seat can't know which of them it is at."""
+"""Other deals of a table in the same information set of a seat."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from poker_rl.games.tables import Tables
 
 
 def other_deals(played: Any, record: np.void, seat: int, count: int) -> list[np.void]:
-    """The same table after other deals, which the seat can't tell from this one.
+    """Return copies of a table with other deals in the same information set of the seat.
 
-    The cards that it does not see change places, as far as the game's rules let them.
+    The cards that it does not see are permuted as far as the rules of the game allow.
     """
     known, tables = key_of(played, record, seat), Tables(played, count, 0)
-    tables.use(np.array([record] * count))
+    tables.load_records(np.array([record] * count))
     generator = np.random.default_rng(0)
-    names = played.table.names or ()
+    names = played.table_dtype.names or ()
     for i, row in enumerate(tables.records):
         if "hand" in names and "turn" in names:  # Big 2: the cards that the others still hold
             others = [s for s in range(4) if s != seat]
@@ -36,8 +36,8 @@ def other_deals(played: Any, record: np.void, seat: int, count: int) -> list[np.
             shown = board + sum(definition.board_cards[: int(record["street"]) + 1])
             own = range(first, first + definition.hole_cards)
             fixed = [int(row["deck"][at]) for at in [*own, *range(board, shown)]]
-            rest = generator.permutation([c for c in range(definition.cards) if c not in fixed])
-            free = [at for at in range(definition.cards) if at not in own]
+            rest = generator.permutation([c for c in range(definition.deck_size) if c not in fixed])
+            free = [at for at in range(definition.deck_size) if at not in own]
             free = [at for at in free if not board <= at < shown]
             row["deck"][free] = rest
         row["key"], row["draws"] = generator.integers(2**60), i
@@ -46,11 +46,11 @@ def other_deals(played: Any, record: np.void, seat: int, count: int) -> list[np.
 
 
 def key_of(played: Any, record: np.void, seat: int) -> bytes:
-    """Of the information set of a seat, whether it is to act or not."""
+    """Return the key of the information set of any seat."""
     tables = Tables(played, 0, 0)
-    tables.use(np.array([record]))
+    tables.load_records(np.array([record]))
     tables.records["to_act"] = seat
-    key: bytes = tables.infosets()[0]
+    key: bytes = tables.infoset_keys()[0]
     return key
 
 

@@ -5,39 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from poker_rl.config.schedules import Constant
-from poker_rl.learning.earlier import EarlierSettings
+from poker_rl.learning.opponent_pool import OpponentPoolSettings
 
 
 def ppo_settings(**changed: Any) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "tables": 64,
-        "steps": 8,
+        "rollout_steps": 8,
         "epochs": 2,
         "minibatches": 2,
         "gamma": 1.0,
         "gae_lambda": 0.95,
-        "clip": Constant(start=0.2),
+        "clip_coef": Constant(start=0.2),
         "lr": Constant(start=3e-3),
-        "adam_epsilon": 1e-5,
-        "gradient_norm": 0.5,
-        "entropy": Constant(start=0.1),
-        "even": "actions",
-        "magnet": None,
-        "magnet_every": 100,
-        "last": None,
-        "value": 0.5,
-        "clip_value": False,
-        "normalise": False,
+        "max_grad_norm": 0.5,
+        "entropy_coef": Constant(start=0.1),
+        "entropy_over": "actions",
+        "kl_old_coef": None,
+        "value_coef": 0.5,
+        "clip_value_loss": False,
+        "normalize_advantages": False,
         "reward_scale": 2.0,
-        "critic": "own",
-        "shared": 0,
-        "last_scale": 0.01,
-        "weight_average": 0.95,
-        "average": None,
-        "earlier": EarlierSettings(share=0.0, every=1, keep=1),
-        "members": "shared",
+        "critic_view": "own",
+        "shared_layers": 0,
+        "output_init_scale": 0.01,
+        "ema_decay": 0.95,
+        "average_policy": None,
+        "opponent_pool": OpponentPoolSettings(play_prob=0.0, snapshot_interval=1, capacity=1),
+        "network_sharing": "shared",
         "instances": 1,
         "seating": "fixed",
-        "ask_forced": True,
+        "include_forced_moves": True,
     }
     return settings | changed

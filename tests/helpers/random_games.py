@@ -1,4 +1,4 @@
-"""Games by name, randomly drawn definitions, and random play, recorded move by move."""
+"""Games by name, random definitions, and random play, recorded move by move."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.build import build
-from poker_rl.config.options import CONF, option
-from poker_rl.games.cards import RANKS
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
+from poker_rl.games.cards import MAX_RANKS
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.drawn_seats import DrawnSeats
-from poker_rl.games.poker.game import PokerGame
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.poker.table import NO_LIMIT_TABLE
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE
+from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
 
-NAMES = sorted(path.stem for path in (CONF / "game").glob("*.yaml"))
+NAMES = sorted(path.stem for path in (SHIPPED_OPTION_DIR / "game").glob("*.yaml"))
 DECK = "23456789TJQKA"
 
 
-def game(name: str) -> Any:
-    """The game of `conf/game/<name>.yaml`."""
-    return build(option("game", name), "game")
+def game(name: str) -> PokerGame | Any:
+    """Return the game of `conf/game/<name>.yaml`."""
+    return build(load_option("game", name), "game")
 
 
 POKER = [name for name in NAMES if game(name).rules is betting]
-NO_LIMIT = [name for name in POKER if game(name).table is NO_LIMIT_TABLE]
+NO_LIMIT = [name for name in POKER if game(name).table_dtype is NO_LIMIT_TABLE_DTYPE]
 LIMIT = [name for name in POKER if name not in NO_LIMIT]
 
 
-def variants(game: PokerGame | DrawnSeats) -> list[PokerGame]:
-    """The games that a hand may be of."""
-    return [game] if isinstance(game, PokerGame) else game.games
+def variants(game: PokerGame | VariableSeatsPoker) -> list[PokerGame]:
+    """Return the games that a hand may be of."""
+    return list(game.variant_games)
 
 
-def definition(between: Callable[[int, int], int], small: bool = False) -> Poker:
-    """A limit game of 2-4 seats and 1-4 streets, each choice made by `between(low, high)`.
+def definition(between: Callable[[int, int], int], small: bool = False) -> FixedLimitPoker:
+    """Return a limit game of 2-4 seats and 1-4 streets, with choices by `between(low, high)`.
 
     A small one has 2-3 seats, 1-2 streets and a short deck.
     """
@@ -51,13 +51,13 @@ def definition(between: Callable[[int, int], int], small: bool = False) -> Poker
     dealt = seats * hole + sum(board)
     suits = between(1, 4)
     least = max(2, -(-dealt // suits))
-    ranks = least if small else between(least, RANKS)
+    ranks = least if small else between(least, MAX_RANKS)
     if between(0, 1):
         ante, blinds = between(1, 3), []
     else:
         ante, blinds = between(0, 1), [between(0, 4) for _ in range(seats)]
         blinds[between(0, seats - 1)] += 1
-    return Poker(
+    return FixedLimitPoker(
         name="drawn",
         unit="chip",
         unit_chips=1,
@@ -74,8 +74,8 @@ def definition(between: Callable[[int, int], int], small: bool = False) -> Poker
     )
 
 
-def drawn(count: int, seed: int, small: bool = False) -> list[Poker]:
-    """So many random definitions."""
+def drawn(count: int, seed: int, small: bool = False) -> list[FixedLimitPoker]:
+    """Return random definitions."""
     generator = np.random.default_rng(seed)
     return [definition(lambda a, b: int(generator.integers(a, b + 1)), small) for _ in range(count)]
 
@@ -84,7 +84,7 @@ def drawn(count: int, seed: int, small: bool = False) -> list[Poker]:
 class Move:
     """One decision at each table whose hand is not over."""
 
-    rows: np.ndarray  # [n] which tables
+    rows: np.ndarray  # [n] indices of the tables
     records: np.ndarray  # [n] before the move
     legal: np.ndarray  # [n, A]
     actions: np.ndarray  # [n]
@@ -93,14 +93,14 @@ class Move:
 def play(
     game: Game, hands: int, seed: int, tables: Tables | None = None
 ) -> tuple[Tables, list[Move]]:
-    """Hands played to the end with uniformly random legal actions."""
+    """Play hands to the end with uniformly random legal actions; return tables and moves."""
     generator = np.random.default_rng(seed)
     if tables is None:
         tables = Tables(game, hands, seed)
     tables.deal()
     moves = []
     while len(rows := np.flatnonzero(tables.records["over"] == 0)):
-        legal = tables.legal(rows)
+        legal = tables.legal_mask(rows)
         actions = (generator.random(legal.shape) * legal).argmax(1)
         moves.append(Move(rows, tables.records[rows].copy(), legal, actions))
         tables.step(actions, rows)

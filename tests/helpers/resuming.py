@@ -1,4 +1,4 @@
-"""A learner that goes on from its state beside one that was never stopped."""
+"""Comparison of a resumed learner with an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from poker_rl.games.tree import tree_of
+from poker_rl.games.game_tree import get_tree
 
 
-def demand_resumes_to_the_bit(game: Any, begin: Callable[[], Any]) -> None:
-    """Six steps in a row equal three, saving, loading and three more.
+def check_resumes_to_the_bit(game: Any, begin: Callable[[], Any]) -> None:
+    """Check that six steps equal three steps, saving, loading and three more steps.
 
     Args:
-        game: one that is small enough to enumerate.
-        begin: makes a learner of it, each time the same.
+        game: a game small enough to enumerate.
+        begin: creates equal learners.
     """
     whole, half, resumed = (begin() for _ in range(3))
     metrics = [whole.learn() for _ in range(6)]
@@ -31,9 +31,9 @@ def demand_resumes_to_the_bit(game: Any, begin: Callable[[], Any]) -> None:
         got = resumed.learn()
         for tag in expected:
             assert tag.startswith("time/") or got[tag] == expected[tag], tag
-    tree = tree_of(game)
+    tree = get_tree(game)
     for name, player in whole.players().items():
-        records = np.tile(tree.records, player.instances)
-        again = resumed.players()[name].probabilities(records)
-        assert (player.probabilities(records) == again).all()
+        records = np.tile(tree.infoset_records, player.instances)
+        again = resumed.players()[name].action_probs(records)
+        assert (player.action_probs(records) == again).all()
     assert resumed.progress == whole.progress

@@ -18,18 +18,18 @@ import httpx
 from commands import anew
 from starlette.types import ASGIApp
 
-from poker_rl.games.load import load_game
-from poker_rl.play.address import listening
-from poker_rl.play.connections import PageServer
-from poker_rl.play.table import Seated, Table
-from poker_rl.players.load import load_player
+from poker_rl.games.game_loader import load_game
+from poker_rl.play.connection_limits import PageServer
+from poker_rl.play.live_hand import GameTable, NamedPlayer
+from poker_rl.play.network_address import create_listener
+from poker_rl.players.player_loader import load_player
 
 
-def against(game: str, *names: str) -> Table:
+def against(game: str, *names: str) -> GameTable:
     """A table with these players, the first of them the adviser."""
     played = load_game(game)
-    seated = [Seated(name, load_player(name, played)) for name in names]
-    return Table(played, seated, seated[0])
+    seated = [NamedPlayer(name, load_player(name, played)) for name in names]
+    return GameTable(played, seated, seated[0])
 
 
 def play_on(view: dict[str, Any], post: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Started:
 @contextmanager
 def serving(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
     """A server with at most so many connections in a thread of its own, and its port."""
-    listener = listening("127.0.0.1", 0, False)
+    listener = create_listener("127.0.0.1", 0, False)
     server = PageServer(app, most)
     thread = threading.Thread(target=server.run, args=[[listener]], daemon=True)
     port = listener.getsockname()[1]

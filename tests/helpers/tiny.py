@@ -1,4 +1,4 @@
-"""The smallest algorithm with everything a run has to carry: weights, an optimiser, generators."""
+"""The smallest algorithm with all parts of a checkpoint: weights, an optimizer and generators."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.evaluation.measurement import Measurement
-from poker_rl.players.sampling import draw
+from poker_rl.evaluation.result import Result
+from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.training.loggers.tensorboard import TensorBoard
 from poker_rl.training.train import train_in_folder
 
@@ -23,7 +23,7 @@ from poker_rl.training.train import train_in_folder
 class TinyGame:
     name = "tiny"
 
-    def state(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {"name": "tiny", "cards": [1, 2, 3]}
 
 
@@ -31,12 +31,12 @@ class TinyPlayer:
     def __init__(self, weight: torch.Tensor) -> None:
         self.weight = weight
 
-    def state(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {"_target_": "tiny.TinyPlayer", "weight": self.weight}
 
 
 class TinyAlgorithm:
-    """Fits noise, 5 to 11 decisions at a time; `nan_at` breaks a metric, a weight or a draw."""
+    """Algorithm that fits noise; a metric, a weight or a sample breaks at iteration `nan_at`."""
 
     def __init__(self, seed: int, nan_at: int = 0, nan_in: str = "metric") -> None:
         self.nan_at, self.nan_in = nan_at, nan_in
@@ -66,7 +66,7 @@ class TinyAlgorithm:
             if self.nan_in == "metric":
                 metrics["loss/policy"] = float("nan")
             elif self.nan_in == "draw":
-                draw(np.full((1, 3), np.nan), np.zeros(1))
+                sample_from_probs(np.full((1, 3), np.nan), np.zeros(1))
             else:
                 with torch.no_grad():
                     self.net.bias[1] = float("inf")
@@ -98,17 +98,17 @@ class TinyEvaluation:
     def evaluate(
         self,
         players: Mapping[str, TinyPlayer],
-        half: Path | None = None,
+        half_snapshot: Path | None = None,
         exact: bool = False,
-    ) -> dict[str, Measurement]:
+    ) -> list[Result]:
         size = float(players["current"].weight.detach().norm())
-        before = 0 if half is None else int(half.stem)
-        return {
-            "current/exploitability": Measurement(size, None, "ante", "exact"),
-            "current/match": Measurement(size - before, 0.25, "ante", "against call"),
-        }
+        before = 0 if half_snapshot is None else int(half_snapshot.stem)
+        return [
+            Result("current", "exploitability", size, None, "ante", "exact"),
+            Result("current", "match", size - before, 0.25, "ante", "against call", 100),
+        ]
 
-    def figures(self, players: Mapping[str, TinyPlayer], metrics: Path) -> dict[str, Any]:
+    def build_figures(self, players: Mapping[str, TinyPlayer], metrics: Path) -> dict[str, Any]:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(2, 1))
@@ -118,7 +118,7 @@ class TinyEvaluation:
 
 
 def settings(**changes: Any) -> dict[str, Any]:
-    """A root config."""
+    """Return the config of a run."""
     return {
         "names": {"game": "tiny", "algo": "fit"},
         "seed": 5,
@@ -146,7 +146,7 @@ def settings(**changes: Any) -> dict[str, Any]:
 def train(
     resume: Path | None = None, overrides: Sequence[str] = (), **changes: Any
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """What `poker-rl train` does, in the current folder."""
+    """Train in the current folder, and return the last row and the units of the measurements."""
     cfg = settings(**changes)
     algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}
     algorithm = TinyAlgorithm(cfg["seed"], **algo)
@@ -167,13 +167,13 @@ def train(
 
 
 def rows(folder: Path) -> list[dict[str, float]]:
-    """The metrics of a run, what a clock measured left out."""
+    """Return the metrics of a run without times."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in lines]
 
 
 def only_folder() -> Path:
-    """The one run folder below the current folder."""
+    """Return the only run folder in the current folder."""
     (folder,) = Path("outputs").glob("*/*/*")
     return folder
 
@@ -184,7 +184,7 @@ if __name__ == "__main__":
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal to the bit."""
+    """Return whether two values are equal to the bit."""
     if isinstance(one, torch.Tensor):
         return torch.equal(one, other)
     if isinstance(one, dict):

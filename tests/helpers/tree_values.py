@@ -1,43 +1,43 @@
-"""The exact value of every table of a game that can be enumerated, as `luck.py` takes values."""
+"""Exact value of every table of a game that can be enumerated, as a value function of AIVAT."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.evaluation.equity import UNDEALT
-from poker_rl.games.tree import Tree
+from poker_rl.evaluation.variance_reduction.pot_equity import HOLE_CARDS_UNKNOWN
+from poker_rl.games.game_tree import GameTree
 
 
 class TreeValue:
-    """What the nodes of a tree are worth, looked up by the actions so far and the cards known.
+    """Value function that looks nodes of a tree up by their actions and known cards.
 
     Args:
-        worth: of each node to each seat, [N, seats]; `expected` gives what policies make of it.
+        worth: value of each node to each seat, [N, seats], as from `expected`.
     """
 
-    def __init__(self, tree: Tree, worth: np.ndarray) -> None:
+    def __init__(self, tree: GameTree, worth: np.ndarray) -> None:
         self._game = tree.game
-        definition = tree.game.record[0]
+        definition = tree.game.definitions[0]
         self._first = int(definition["seats"]) * int(definition["hole"])
         streets = definition["shown"][: definition["streets"]].astype(int)
         self._groups = [int(definition["hole"])] * int(definition["seats"])
         self._groups += np.diff(streets, prepend=0).tolist()
         lines, deal = _lines(tree)
-        cards = tree.game.deals()[deal]  # [N, dealt]
+        cards = tree.game.list_deals()[deal]  # [N, dealt]
         self._width = lines.shape[1]
         self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        for shown in {UNDEALT, *streets.tolist()}:
+        for shown in {HOLE_CARDS_UNKNOWN, *streets.tolist()}:
             keys, place = np.unique(self._keys(lines, cards, shown), return_inverse=True)
             count = np.bincount(place)
             means = [np.bincount(place, column) / count for column in worth.T]
             self._known[shown] = keys, np.stack(means, axis=1)
 
-    def values(self, records: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        """Tables [B] of which only so many board cards [B] are known -> chips [B, seats, 1]."""
+    def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
+        """Return the values of tables [B] with known board cards [B], [B, seats, 1] chips."""
         out = np.empty((len(records), self._game.seats))
         dealt = sum(self._groups)
-        for many in np.unique(shown):
-            mine = np.flatnonzero(shown == many)
+        for many in np.unique(board_cards_known):
+            mine = np.flatnonzero(board_cards_known == many)
             part = records[mine]
             line = part["line"][:, : self._width].astype(np.int16)
             line[np.arange(self._width) >= part["moves"][:, None]] = -1
@@ -47,8 +47,8 @@ class TreeValue:
         return out[:, :, None]
 
     def _keys(self, lines: np.ndarray, cards: np.ndarray, shown: int) -> np.ndarray:
-        """Actions [B, L] and the first cards of the deck [B, dealt], as far as known, as bytes."""
-        known = 0 if shown == UNDEALT else self._first + shown
+        """Return actions [B, L] and the known cards of decks [B, dealt] as bytes."""
+        known = 0 if shown == HOLE_CARDS_UNKNOWN else self._first + shown
         parts, at = [lines.astype(np.int16)], 0
         for size in self._groups:  # cards that come together have no order
             if at + size <= known and size:
@@ -58,59 +58,63 @@ class TreeValue:
         return key.view(np.dtype((np.void, key.shape[1] * key.itemsize)))[:, 0]
 
 
-def expected(tree: Tree, policy: np.ndarray) -> np.ndarray:
-    """What each seat wins on average from every node on, if all play `policy` [I, A]: [N, seats].
+def expected(tree: GameTree, policy: np.ndarray) -> np.ndarray:
+    """Return the value of every node to each seat if all play `policy` [I, A], [N, seats].
 
-    All cards of the deal count as known, those that nobody has seen yet too.
+    All cards of the deal count as known.
     """
-    worth = tree.payoffs.copy()
-    for depth in range(len(tree.levels) - 2, 0, -1):
-        first, end = tree.levels[depth : depth + 2]
+    worth = tree.node_payoffs.copy()
+    for depth in range(len(tree.level_starts) - 2, 0, -1):
+        first, end = tree.level_starts[depth : depth + 2]
         chance = policy.ravel()[tree.edge[first:end]]
         np.add.at(worth, tree.parent[first:end], chance[:, None] * worth[first:end])
     return worth
 
 
 def counterfactual(
-    tree: Tree, policy: np.ndarray, traverser: int
+    tree: GameTree, policy: np.ndarray, traverser: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of a hand in which all play `policy` [I, A], without the chances of the traverser's actions.
+    """Return counterfactual quantities of a traverser if all play `policy` [I, A], in chips.
 
     Returns:
-        the regrets of his actions [I, A], how often each infoset is met [I], and what he wins from
-        his own on, times how often they are met [I]; in chips.
+        The regrets of the traverser's actions [I, A], the counterfactual reach of each information
+        set [I], and the counterfactual values of the traverser's own [I].
     """
-    actions = tree.legal.shape[1]
+    actions = tree.legal_mask.shape[1]
     edge = tree.edge.astype(np.int64)
-    reach = np.full(len(tree.parent), 1 / tree.deals)
-    worth = tree.payoffs[:, traverser].copy()
+    reach = np.full(len(tree.parent), 1 / tree.deal_count)
+    worth = tree.node_payoffs[:, traverser].copy()
     q = np.zeros((len(worth), actions))
-    for node in range(tree.deals, len(worth)):
+    for node in range(tree.deal_count, len(worth)):
         above = tree.parent[node]
         chance = 1.0 if tree.seat[above] == traverser else policy.flat[edge[node]]
         reach[node] = reach[above] * chance
-    for node in reversed(range(tree.deals, len(worth))):
+    for node in reversed(range(tree.deal_count, len(worth))):
         above, action = tree.parent[node], edge[node] % actions
         q[above, action] = worth[node]
         worth[above] += policy.flat[edge[node]] * worth[node]
-    regrets, met, won = np.zeros(tree.legal.shape), np.zeros(tree.size), np.zeros(tree.size)
+    regrets, met, won = (
+        np.zeros(tree.legal_mask.shape),
+        np.zeros(tree.infoset_count),
+        np.zeros(tree.infoset_count),
+    )
     for node in np.flatnonzero(tree.seat >= 0):
         i = tree.infoset[node]
         if tree.seat[node] == traverser:
-            regrets[i] += reach[node] * (q[node] - worth[node]) * tree.legal[i]
+            regrets[i] += reach[node] * (q[node] - worth[node]) * tree.legal_mask[i]
             won[i] += reach[node] * worth[node]
         met[i] += reach[node]
     return regrets, met, won
 
 
-def _lines(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
-    """The actions that lead to each node, -1 from its last one on, [N, L]; and its deal [N]."""
-    lines = np.full((len(tree.parent), max(len(tree.levels) - 2, 1)), -1, np.int16)
+def _lines(tree: GameTree) -> tuple[np.ndarray, np.ndarray]:
+    """Return the actions that lead to each node, padded with -1, [N, L], and its deal [N]."""
+    lines = np.full((len(tree.parent), max(len(tree.level_starts) - 2, 1)), -1, np.int16)
     deal = np.arange(len(tree.parent))
-    for depth in range(1, len(tree.levels) - 1):
-        rows = np.arange(tree.levels[depth], tree.levels[depth + 1])
+    for depth in range(1, len(tree.level_starts) - 1):
+        rows = np.arange(tree.level_starts[depth], tree.level_starts[depth + 1])
         above = tree.parent[rows]
         deal[rows] = deal[above]
         lines[rows] = lines[above]
-        lines[rows, depth - 1] = tree.edge[rows] % tree.game.actions
+        lines[rows, depth - 1] = tree.edge[rows] % tree.game.action_count
     return lines, deal

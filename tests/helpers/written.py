@@ -1,4 +1,4 @@
-"""Run folders written by hand, as the tests of comparisons and reports want them."""
+"""Run folders with given rows, for tests of comparisons and reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run_folder(
     manifest: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Path:
-    """A run folder with these rows; those of one seed after another began one after another."""
+    """Write a run folder with these rows; runs of higher seeds started later."""
     path = Path(folder)
     path.mkdir(parents=True)
     cfg = {
@@ -36,7 +36,7 @@ def run_folder(
         "algo": {"_target_": "poker_rl.algos.ppo.PPO", "gamma": 1.0},
     } | settings
     (path / "config.yaml").write_text(yaml.safe_dump(cfg, sort_keys=False))
-    told = {
+    content = {
         "command": "poker-rl train",
         "status": "finished",
         "checkpoint": None,
@@ -48,13 +48,13 @@ def run_folder(
         "versions": {"torch": "2.13.0"},
         "measurements": {EXACT: {"unit": "ante/hand", "kind": "exact"}},
     } | dict(manifest or {})
-    (path / "manifest.json").write_text(json.dumps(told))
+    (path / "manifest.json").write_text(json.dumps(content))
     (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
 def row(decisions: float, value: float, **others: float) -> dict[str, float]:
-    """A row with this exploitability of the average."""
+    """Return a row with this exploitability of the average player."""
     return {
         "hands": decisions / 2,
         "decisions": decisions,

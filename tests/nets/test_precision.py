@@ -9,28 +9,35 @@ from toy_games import leduc
 
 from poker_rl.games.tables import Tables
 from poker_rl.nets import precision
-from poker_rl.nets.amounts import AmountNet
-from poker_rl.nets.dense import MLP, Layer, Net, Size, Together
-from poker_rl.nets.history import HistoryNet
-from poker_rl.players.network import NetworkPlayer
+from poker_rl.nets.amount_net import AmountNetConfig
+from poker_rl.nets.dense import MLPConfig, NetConfig, NetDimensions, NetworkPair, ReplicatedLinear
+from poker_rl.nets.history_net import HistoryNetConfig
+from poker_rl.players.network_player import NetworkPlayer
 
 STEPS = 4, 5
 INPUTS = 4 * 5 + 12
 
 
-def mlp(*hidden: int) -> MLP:
-    return MLP(hidden=list(hidden), activation="relu", init="torch", features="observation")
+def mlp(*hidden: int) -> MLPConfig:
+    return MLPConfig(
+        hidden_sizes=list(hidden), activation="relu", init="torch", features="observation"
+    )
 
 
-def history(kind: str) -> HistoryNet:
-    return HistoryNet(
-        history=kind, units=16, hidden=[32, 24], merged=32, activation="relu", init="torch"
+def history(kind: str) -> HistoryNetConfig:
+    return HistoryNetConfig(
+        history_reader=kind,
+        reader_units=16,
+        hidden_sizes=[32, 24],
+        merged_size=32,
+        activation="relu",
+        init="torch",
     )
 
 
 NETS = {
     "mlp": mlp(32, 16, 32),
-    "amounts": AmountNet(components=2, body=mlp(32, 16)),
+    "amounts": AmountNetConfig(mixture_components=2, body=mlp(32, 16)),
     "lstm": history("lstm"),
     "fc": history("fc"),
     "none": history("none"),
@@ -45,10 +52,10 @@ def medium():
     torch.set_float32_matmul_precision("highest")
 
 
-def module_of(net: Net, copies: int) -> torch.nn.Module:
+def module_of(net: NetConfig, copies: int) -> torch.nn.Module:
     steps = (0, 0) if net.features == "table" else STEPS
-    size = Size(inputs=INPUTS, outputs=6, copies=copies, steps=steps)
-    return net.module(size, torch.Generator().manual_seed(0))
+    size = NetDimensions(inputs=INPUTS, outputs=6, replicas=copies, history_shape=steps)
+    return net.build_module(size, torch.Generator().manual_seed(0))
 
 
 def handed_on(module: torch.nn.Module, x: torch.Tensor) -> dict[str, torch.dtype]:
@@ -61,7 +68,7 @@ def handed_on(module: torch.nn.Module, x: torch.Tensor) -> dict[str, torch.dtype
     hooks = [
         layer.register_forward_hook(note(name))
         for name, layer in module.named_modules()
-        if isinstance(layer, Layer)
+        if isinstance(layer, ReplicatedLinear)
     ]
     module(x)
     for hook in hooks:
@@ -86,7 +93,7 @@ def test_the_same_function_and_gradient_to_the_precision_of_bfloat16(
         return out.detach(), [weight.grad.clone() for weight in module.parameters()]
 
     half, half_gradients = learnt()
-    with precision.full_precision():
+    with precision.use_full_precision():
         whole, gradients = learnt()
     assert half.dtype == torch.float32
     assert not torch.equal(half, whole)
@@ -113,7 +120,7 @@ def test_observations_and_outputs_stay_float32() -> None:
         "head.layers.0": torch.bfloat16,
         "head.layers.1": torch.float32,
     }
-    both = Together(module_of(NETS["mlp"], 2), module_of(NETS["mlp"], 2), shared=2)
+    both = NetworkPair(module_of(NETS["mlp"], 2), module_of(NETS["mlp"], 2), shared_layers=2)
     assert both(x).dtype == torch.float32
     assert module_of(NETS["mlp"], 2).double()(x).dtype == torch.float64
 
@@ -122,12 +129,12 @@ def test_observations_and_outputs_stay_float32() -> None:
 def test_players_are_measured_in_float32() -> None:
     game = leduc()
     net = mlp(32, 16, 32)
-    size = Size(inputs=game.observation_size, outputs=game.actions)
-    module = net.module(size, torch.Generator().manual_seed(0))
+    size = NetDimensions(inputs=game.observation_size, outputs=game.action_count)
+    module = net.build_module(size, torch.Generator().manual_seed(0))
     player = NetworkPlayer(game, net, module, "shared")
     tables = Tables(game, 50, 0)
     tables.deal()
-    measured = player.probabilities(tables.records)
+    measured = player.action_probs(tables.records)
     assert torch.get_float32_matmul_precision() == "medium"
     torch.set_float32_matmul_precision("highest")
-    assert np.array_equal(measured, player.probabilities(tables.records))
+    assert np.array_equal(measured, player.action_probs(tables.records))

@@ -10,10 +10,10 @@ import pytest
 from commands import TRAIN, code, runs
 from random_games import game
 
-from poker_rl.algos.load import load_algorithm
-from poker_rl.games.poker.notation import position
-from poker_rl.play.advise import advice_of
-from poker_rl.players.load import load_player
+from poker_rl.algos.algorithm_loader import load_algorithm
+from poker_rl.games.poker.notation import parse_position
+from poker_rl.play.position_advice import compute_advice
+from poker_rl.players.player_loader import load_player
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -30,16 +30,16 @@ def test_the_chances_are_the_players(capsys):
     out = told(capsys, "game=limit_holdem", "player=sklansky", *FLOP, "json=true")
     advice = json.loads(out)
     assert advice["infoset"] == "0 AsKd|Qs7h2c rcrr"
-    chances = {one["name"]: one["chance"] for one in advice["actions"]}
+    chances = {one["name"]: one["prob"] for one in advice["actions"]}
     assert chances == {"fold": 0, "call": 0, "raise": 1}  # ace and king is in the best range
     assert advice["actions"][2]["to"] == 10
-    assert advice["grid"]["chances"][0][1] == [0, 0, 1]
+    assert advice["grid"]["probs"][0][1] == [0, 0, 1]
     assert advice["value"] is None
     text = told(capsys, "game=limit_holdem", "player=sklansky", *FLOP)
     assert "seat 0 (big blind) with AsKd, board Qs7h2c, after rcrr; pot 14 chips, 2 to call" in text
     assert "raise to 10  100.0%  ####" in text
     assert "\x1b[" not in text  # no terminal
-    unasked = ["grid=false", "figure=a.png"]
+    unasked = ["hand_grid=false", "figure=a.png"]
     assert "starting hand" not in told(
         capsys, "game=limit_holdem", "player=sklansky", *FLOP, *unasked
     )
@@ -53,7 +53,7 @@ def test_the_equilibrium_stands_beside(name, capsys):
     out = told(capsys, f"game={name}", "player=uniform", *cards, "json=true")
     fold, *_ = json.loads(out)["actions"]
     assert fold["equilibrium"] > 0.95
-    assert fold["chance"] < 0.6
+    assert fold["prob"] < 0.6
     assert "equilibrium" in told(capsys, f"game={name}", "player=uniform", *cards)
 
 
@@ -69,58 +69,66 @@ def test_the_answer_does_not_depend_on_cards_that_nobody_knows(name, player):
     definition = game(name)
     asked = player(definition)
     hand, board, line = ("Ks", "Jh", "cc") if name == "leduc" else ("AsKd", "Qs7h2c", "cc")
-    (record,) = position(definition, None, hand, board, line)
-    places = np.arange(definition.dealt)
+    (record,) = parse_position(definition, None, hand, board, line)
+    places = np.arange(definition.cards_dealt)
     seat, held = int(record["to_act"]), definition.hole_cards
     first = definition.seats * held
     known = [*range(seat * held, (seat + 1) * held), *range(first, first + len(board) // 2)]
     unknown = np.setdiff1d(places, known)
-    deck = set(range(definition.cards))
+    deck = set(range(definition.deck_size))
     left = sorted(deck - set(record["deck"][known].tolist()))
     generator = np.random.default_rng(0)
     answers = []
     for _ in range(3):
         other = np.array([record])
         other["deck"][0, unknown] = generator.permutation(left)[: len(unknown)]
-        answer = advice_of(definition, asked, "it", other, False)
-        answers.append([choice.chance for choice in answer.choices])
+        answer = compute_advice(definition, asked, "it", other, False)
+        answers.append([choice.prob for choice in answer.actions])
     assert all(answer == answers[0] for answer in answers)
     assert sum(answers[0]) == pytest.approx(1)
 
 
 def test_nobody_can_call_more_than_is_left(capsys):
     """The small blind, 50 chips in all, has put in 2 of them and faces a raise to 150."""
-    asked = ["game=nolimit_holdem", "game.stacks=[200,50]", "player=uniform", "grid=false"]
+    asked = ["game=nolimit_holdem", "game.stacks=[200,50]", "player=uniform", "hand_grid=false"]
     assert "pot 152 chips, 48 to call" in told(capsys, *asked, "hand=AsKd", "actions=c r150")
 
 
 def test_the_value_is_that_of_the_players_critic():
     definition = game("limit_holdem")
     player = load_algorithm("ppo", definition).players()["current"]
-    records = position(definition, None, "AsKd", "Qs7h2c", "r c / b r")
-    advice = advice_of(definition, player, "it", records, False)
-    assert advice.value == pytest.approx(float(player.values(records)[0]))
-    assert f"value: {advice.value / 2:+.2f} big blinds" in advice.text(False)
+    records = parse_position(definition, None, "AsKd", "Qs7h2c", "r c / b r")
+    advice = compute_advice(definition, player, "it", records, False)
+    assert advice.expected_payoff == pytest.approx(float(player.state_values(records)[0]))
+    assert f"value: {advice.expected_payoff / 2:+.2f} big blinds" in advice.format_text(False)
 
 
 def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     definition = game("limit_holdem")
     player = load_algorithm("ppo", definition).players()["current"]
-    records = position(definition, None, "AKs", "As7s2c", "rc")
-    mean = advice_of(definition, player, "it", records, False, "AKs")
-    each = [advice_of(definition, player, "it", one[None], False) for one in records]
-    for number, choice in enumerate(mean.choices):
-        chances = [one.choices[number].chance for one in each]
-        assert min(chances) < choice.chance < max(chances)
-        assert choice.chance == pytest.approx(np.mean(chances))
-    assert mean.value == pytest.approx(np.mean([one.value for one in each]), abs=1e-6)  # float32
-    assert (mean.plain()["infoset"], mean.plain()["combinations"]) == ("0 AKs|As7s2c rc", 3)
-    pair = told(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "grid=false")
+    records = parse_position(definition, None, "AKs", "As7s2c", "rc")
+    mean = compute_advice(definition, player, "it", records, False, "AKs")
+    each = [compute_advice(definition, player, "it", one[None], False) for one in records]
+    for number, choice in enumerate(mean.actions):
+        chances = [one.actions[number].prob for one in each]
+        assert min(chances) < choice.prob < max(chances)
+        assert choice.prob == pytest.approx(np.mean(chances))
+    assert mean.expected_payoff == pytest.approx(
+        np.mean([one.expected_payoff for one in each]), abs=1e-6
+    )  # float32
+    assert (mean.to_dict()["infoset"], mean.to_dict()["combinations"]) == ("0 AKs|As7s2c rc", 3)
+    pair = told(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "hand_grid=false")
     assert "with 22, the mean over its 6 combinations, first to act" in pair
 
 
 def test_what_an_amount_means_is_told(capsys):
-    asked = ["game=nolimit_holdem", "player=uniform", "grid=false", "hand=AsKd", "board=Qs7h2c"]
+    asked = [
+        "game=nolimit_holdem",
+        "player=uniform",
+        "hand_grid=false",
+        "hand=AsKd",
+        "board=Qs7h2c",
+    ]
     words = told(capsys, *asked, "actions=r6 c / x b6s")
     assert "blinds and antes included: r12 is r6s, 6 on its street" in words
     assert "raise_18 (12 on this street)" in words
@@ -130,7 +138,7 @@ def test_what_an_amount_means_is_told(capsys):
 
 
 def test_few_of_many_raises_are_told_and_the_rest_together(capsys):
-    out = told(capsys, "game=nolimit_holdem", "player=uniform", "hand=AsKd", "grid=false")
+    out = told(capsys, "game=nolimit_holdem", "player=uniform", "hand=AsKd", "hand_grid=false")
     rows = [line.split() for line in out.splitlines() if "%" in line]
     assert len(rows) == 13
     assert rows[-1][1:3] == ["other", "raises"]
@@ -171,7 +179,7 @@ HAND = ["player=uniform", "hand=AsKd"]
         (["game=limit_holdem", *HAND, "checkpoint=3"], "checkpoint: is of a run"),
         (["game=limit_holdem", "hand=AsKd"], "player: missing"),
         (["game=limit_holdem", "player=uniform"], "hand: missing"),
-        (["game=big2", *HAND], "game: advice is given in games of poker, and big2 is none"),
+        (["game=big2", *HAND], "game: big2 is not a poker game"),
         (["game=limit_holdem", *HAND, "actions=rrrr"], "actions: the 4th, r: no further raise"),
         (["game=limit_holdem", *HAND, "board=Qs"], "board: 'Qs' is 1 card"),
         (["game=limit_holdem", *HAND, "seats=3"], "seats: 3; limit_holdem is played by 2"),

@@ -16,8 +16,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from servers import against, serving
 
-from poker_rl.play.address import known_names
-from poker_rl.play.server import Server, Sittings, application
+from poker_rl.play.network_address import list_host_names
+from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
 from poker_rl.play.session import Session
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -41,7 +41,7 @@ TABLES = {  # quick opponents; what they do does not matter here
 }
 WIDTHS = (360, 1280)
 
-PATIENCE = 3_600_000  # milliseconds: pytest ends a test that hangs
+PATIENCE = 120_000  # milliseconds
 
 expect.set_options(timeout=PATIENCE)
 
@@ -60,12 +60,14 @@ def browser() -> Iterator[Browser]:
 def playing(game: str, folder: Path) -> Iterator[str]:
     """The address of a page on which this game is played."""
     table = against(game, *TABLES[game])
-    sittings = Sittings(
-        lambda: Session.new(table, folder, 3),
-        lambda name: Session.resumed(folder / f"{name}.jsonl", table),
-        most=100,
+    sittings = SessionStore(
+        lambda: Session.create(table, folder, 3),
+        lambda name: Session.resume(folder / f"{name}.jsonl", table),
+        max_sessions=100,
     )
-    app = application(Server(game, sittings, "key", game, ""), known_names("127.0.0.1", [], False))
+    app = create_application(
+        PageEndpoints(game, sittings, "key", game, ""), list_host_names("127.0.0.1", [], False)
+    )
     with serving(app) as (_, port):
         yield f"http://127.0.0.1:{port}/"
 
@@ -215,7 +217,7 @@ def test_a_reload_and_a_second_tab_see_the_same(sit: Any) -> None:
     settled(other)
     page.keyboard.press("c")  # of a view that is gone
     settled(page)
-    expect(page.locator("#error")).to_contain_text("gone on")
+    expect(page.locator("#error")).to_contain_text("has changed since")
     expect(page.locator("#turn")).to_have_text(other.locator("#turn").inner_text())
 
 

@@ -20,38 +20,38 @@ from commands import code
 from servers import against, play_on, started, stopped
 from starlette.testclient import TestClient
 
-from poker_rl.config.settings import Refused
-from poker_rl.play import play
-from poker_rl.play.address import known_names, listening
-from poker_rl.play.guard import TOLD
-from poker_rl.play.play import key_in, token_in
-from poker_rl.play.server import Server, Sittings, application
+from poker_rl.config.validation import ConfigError
+from poker_rl.play import play_launcher
+from poker_rl.play.live_hand import GameTable
+from poker_rl.play.network_address import create_listener, list_host_names
+from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+from poker_rl.play.play_launcher import derive_url_token, load_cookie_key
+from poker_rl.play.request_guard import RESPONSE_HEADERS
 from poker_rl.play.session import Session
-from poker_rl.play.table import Table
 
 OURS = {"sec-fetch-site": "same-origin", "host": "127.0.0.1:8000"}
 
 
 @pytest.fixture(scope="module")
-def kuhn() -> Table:
+def kuhn() -> GameTable:
     return against("kuhn", "uniform")
 
 
 @pytest.fixture
-def visit(kuhn: Table, tmp_path: Path) -> Callable[..., TestClient]:
+def visit(kuhn: GameTable, tmp_path: Path) -> Callable[..., TestClient]:
     """Opens the page as another visitor each time; the visitors share a server."""
-    sittings = Sittings(
-        lambda: Session.new(kuhn, tmp_path, 1),
-        lambda name: Session.resumed(tmp_path / f"{name}.jsonl", kuhn),
-        most=2,
+    sittings = SessionStore(
+        lambda: Session.create(kuhn, tmp_path, 1),
+        lambda name: Session.resume(tmp_path / f"{name}.jsonl", kuhn),
+        max_sessions=2,
     )
 
     def new(title: str = "kuhn", prefix: str = "", begun: bool = True) -> TestClient:
-        server = Server(title, sittings, "key", "table", prefix)
-        app = application(server, known_names("127.0.0.1", ["Proxy.example"], False))
+        server = PageEndpoints(title, sittings, "key", "table", prefix)
+        app = create_application(server, list_host_names("127.0.0.1", ["Proxy.example"], False))
         base = f"http://127.0.0.1:8000{prefix}"
         client = TestClient(app, base, raise_server_exceptions=False, headers=OURS)
-        client.sittings = sittings  # type: ignore[attr-defined]
+        client.session_store = sittings  # type: ignore[attr-defined]
         if begun:
             assert client.post("begin", json={}).status_code == 200
         return client
@@ -151,7 +151,7 @@ def test_get_changes_nothing(visit: Any, tmp_path: Path) -> None:
 def test_to_come_back_changes_nothing(visit: Any, tmp_path: Path) -> None:
     """To a session that made room before its first hand was over, and whose last line is torn."""
     client, others = visit(), [visit(), visit()]
-    assert len(others) == len(client.sittings)
+    assert len(others) == len(client.session_store)
     (file,) = (path for path in tmp_path.iterdir() if name_of(client) in path.name)
     with file.open("a") as torn:
         torn.write('{"hand": 1, "var')
@@ -168,12 +168,12 @@ def test_to_come_back_changes_nothing(visit: Any, tmp_path: Path) -> None:
 
 def test_every_answer_tells_the_browser_to_be_careful(visit: Any) -> None:
     client = visit()
-    assert TOLD["Content-Security-Policy"].startswith("default-src 'self'")
+    assert RESPONSE_HEADERS["Content-Security-Policy"].startswith("default-src 'self'")
     answers = [client.get(path) for path in ("", "view", "nowhere", "static/page.css", "review/9")]
     answers += [client.post("act", content=b"x"), client.get("", headers={"host": "evil.example"})]
     for answer in answers:
-        assert {key: answer.headers[key] for key in TOLD} == TOLD
-    assert {"nosniff", "no-referrer", "no-store"} <= set(TOLD.values())
+        assert {key: answer.headers[key] for key in RESPONSE_HEADERS} == RESPONSE_HEADERS
+    assert {"nosniff", "no-referrer", "no-store"} <= set(RESPONSE_HEADERS.values())
 
 
 def test_names_of_games_are_text_on_the_page(visit: Any) -> None:
@@ -326,7 +326,7 @@ def test_nothing_hidden_leaves_the_server(visit: Any) -> None:
     for _ in range(20):
         while view["phase"] == "act":
             decisions += 1
-            (own,) = view["scene"]["places"][view["ring"][0]["seat"]]["cards"]
+            (own,) = view["table"]["seats"][view["players"][0]["seat"]]["cards"]
             hint = client.post("hint", json={"turn": view["turn"]}).text
             told = json.dumps(view) + hint + client.get("").text
             assert f'"{own}"' in told
@@ -343,7 +343,7 @@ def test_nothing_hidden_leaves_the_server(visit: Any) -> None:
 
 def test_the_oldest_session_makes_room_and_comes_back(visit: Any) -> None:
     clients = [visit() for _ in range(3)]
-    sittings = clients[0].sittings
+    sittings = clients[0].session_store
     assert len(sittings) == 2
     over = finish(clients[0])  # read back from its file, in place of the second
     assert len(sittings) == 2
@@ -377,51 +377,53 @@ def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
     assert (now["hand"], now["phase"]) == (3, "over")  # the fourth was not finished
 
 
-def test_a_session_being_asked_for_keeps_its_place(kuhn: Table, tmp_path: Path) -> None:
+def test_a_session_being_asked_for_keeps_its_place(kuhn: GameTable, tmp_path: Path) -> None:
     """However many others come: two sessions of one file would both write to it."""
-    sittings = Sittings(
-        lambda: Session.new(kuhn, tmp_path, 1),
-        lambda name: Session.resumed(tmp_path / f"{name}.jsonl", kuhn),
-        most=1,
+    sittings = SessionStore(
+        lambda: Session.create(kuhn, tmp_path, 1),
+        lambda name: Session.resume(tmp_path / f"{name}.jsonl", kuhn),
+        max_sessions=1,
     )
-    name = sittings.begin().name
-    with sittings._kept(name):  # a request that has not come to its turn yet
-        others = [sittings.begin() for _ in range(3)]
-        with sittings.at(name) as first:
+    name = sittings.begin_session().session_id
+    with sittings._pinned_slot(name):  # a request that has not come to its turn yet
+        others = [sittings.begin_session() for _ in range(3)]
+        with sittings.locked_session(name) as first:
             pass
-    with sittings.at(others[0].name), sittings.at(name) as again:
+    with sittings.locked_session(others[0].session_id), sittings.locked_session(name) as again:
         assert again is not first  # nobody was at it: it made room, and was read back
-    with pytest.raises(Refused), sittings.at("nobody"):
+    with pytest.raises(ConfigError), sittings.locked_session("nobody"):
         pass
     assert len(sittings) <= 2
 
 
 @pytest.mark.parametrize("returns", [True, False])
 def test_a_session_on_offer_is_its_owners_or_whoever_begins_one_first(
-    kuhn: Table, tmp_path: Path, returns: bool
+    kuhn: GameTable, tmp_path: Path, returns: bool
 ) -> None:
     """It is that of `session=FILE`, and makes no room for others."""
-    sittings = Sittings(
-        lambda: Session.new(kuhn, tmp_path, 1),
-        lambda name: Session.resumed(tmp_path / f"{name}.jsonl", kuhn),
-        most=1,
+    sittings = SessionStore(
+        lambda: Session.create(kuhn, tmp_path, 1),
+        lambda name: Session.resume(tmp_path / f"{name}.jsonl", kuhn),
+        max_sessions=1,
     )
-    session = Session.new(kuhn, tmp_path, 1)
-    sittings.offer(session)
+    session = Session.create(kuhn, tmp_path, 1)
+    sittings.offer_session(session)
     if returns:
-        with sittings.at(session.name):
+        with sittings.locked_session(session.session_id):
             pass
-    begun = [sittings.begin() for _ in range(3)]
+    begun = [sittings.begin_session() for _ in range(3)]
     assert [one is session for one in begun] == [not returns, False, False]
-    with sittings.at(session.name) as same:
+    with sittings.locked_session(session.session_id) as same:
         assert same is session
     assert len(sittings) <= 2
 
 
-def test_a_session_open_elsewhere_is_said_to_be(visit: Any, tmp_path: Path, kuhn: Table) -> None:
+def test_a_session_open_elsewhere_is_said_to_be(
+    visit: Any, tmp_path: Path, kuhn: GameTable
+) -> None:
     client = visit()
     assert len([visit(), visit()]) == 2  # its session makes room for theirs
-    elsewhere = Session.resumed(tmp_path / f"{name_of(client)}.jsonl", kuhn)
+    elsewhere = Session.resume(tmp_path / f"{name_of(client)}.jsonl", kuhn)
     answer = client.get("view")
     assert answer.status_code == 410  # and no 204, at which the page would begin another session
     assert "is in use" in answer.json()["error"]
@@ -437,19 +439,19 @@ def test_a_session_with_a_damaged_file_is_left_alone(visit: Any, tmp_path: Path)
     answer = client.get("view")
     assert len(others) == 2
     assert answer.status_code == 410  # and no 204, at which the page would begin another session
-    assert "line 1 is no line of a session" in answer.json()["error"]
+    assert "line 1 is not a line of a session" in answer.json()["error"]
 
 
 def test_a_key_that_a_crash_cut_short_signs_nothing(tmp_path: Path) -> None:
     (tmp_path / "key").touch()
-    assert len(key_in(tmp_path)) >= 32
-    assert (tmp_path / "key").read_text() == key_in(tmp_path)
+    assert len(load_cookie_key(tmp_path)) >= 32
+    assert (tmp_path / "key").read_text() == load_cookie_key(tmp_path)
 
 
 def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
-    key = key_in(tmp_path / "new")
+    key = load_cookie_key(tmp_path / "new")
     assert len(key) >= 32
-    assert key_in(tmp_path / "new") == key
+    assert load_cookie_key(tmp_path / "new") == key
     assert (tmp_path / "new" / "key").stat().st_mode & 0o077 == 0
 
 
@@ -463,7 +465,7 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
         (['host="::"', "game=kuhn"], "host: :: may be reached by others"),
         (["host=192.0.2.1", "public=true"], "host: 192.0.2.1 is no address of this machine"),
         (["port=70000"], "port: 70000 is not in [0, 65535]"),
-        (["sessions=0"], "sessions: 0 is not in"),
+        (["max_sessions=0"], "max_sessions: 0 is not in"),
         (["table=kuhn"], "table: "),
         (["ui=window"], "ui: "),
         (["game=leduc", "against=[call,call]"], "against: 2 opponents; leduc needs 1,"),
@@ -474,10 +476,10 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
         (["game=kuhn", "adviser=nobody"], "adviser: no player is called nobody; "),
         (["run=nowhere"], "run: nowhere is no run folder"),
         (["run=nowhere", "game=kuhn"], "game: is that of the run"),
-        (["session=nowhere.jsonl"], "session: nowhere.jsonl is no file of a session"),
-        (["session=damaged.jsonl"], "session: damaged.jsonl is no file of a session"),
-        (["session=nested.jsonl"], "session: nested.jsonl is no file of a session"),
-        (["session=unnamed.jsonl"], "session: unnamed.jsonl is no file of a session"),
+        (["session=nowhere.jsonl"], "session: nowhere.jsonl is not a file of a session"),
+        (["session=damaged.jsonl"], "session: damaged.jsonl is not a file of a session"),
+        (["session=nested.jsonl"], "session: nested.jsonl is not a file of a session"),
+        (["session=unnamed.jsonl"], "session: unnamed.jsonl is not a file of a session"),
     ],
 )
 @pytest.mark.usefixtures("here")
@@ -519,12 +521,12 @@ def test_refused_after_the_address(
 FIRST = """
 import sys
 from poker_rl import cli
-from poker_rl.play import play
-def table_of(*_):
+from poker_rl.play import play_launcher
+def build_table(*_):
     print({"torch", "numba"} & set(sys.modules))
     sys.exit(0)
-play.table_of = table_of
-cli.run(["play", "port=0"])
+play_launcher.build_table = build_table
+cli.run_command(["play", "port=0"])
 """
 
 
@@ -539,17 +541,16 @@ def test_the_address_comes_before_what_takes_seconds() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_port_in_use_is_refused(refused: Any) -> None:
-    with listening("127.0.0.1", 0, False) as taken:
+    with create_listener("127.0.0.1", 0, False) as taken:
         port = taken.getsockname()[1]
         assert refused("play", f"port={port}").startswith(f"port: {port} is in use")
 
 
 @pytest.mark.usefixtures("here")
 def test_missing_packages_are_named(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(play, "find_spec", lambda name: None)
-    for ui in ("page", "terminal"):
-        said = refused("play", "game=kuhn", "port=0", f"ui={ui}")
-        assert f"the {ui} needs more packages: pip install 'poker-rl[play]'" in said
+    monkeypatch.setattr(play_launcher, "find_spec", lambda name: None)
+    refusal = refused("play", "game=kuhn", "port=0")
+    assert "ui: the page needs more packages: pip install 'poker-rl[play]'" in refusal
 
 
 def test_a_public_address_has_a_token(tmp_path: Path) -> None:
@@ -571,10 +572,10 @@ def test_a_public_address_has_a_token(tmp_path: Path) -> None:
     with again.client(cookies) as client:
         assert client.get("view").json()["session"] == view["session"]
     assert stopped(again) == 0
-    assert token_in(tmp_path / "other") != token
+    assert derive_url_token(tmp_path / "other") != token
 
 
 def test_nobody_else_can_reach_it(tmp_path: Path) -> None:
-    with listening("localhost", 0, False) as listener:
+    with create_listener("localhost", 0, False) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
         assert listener.family == socket.AF_INET

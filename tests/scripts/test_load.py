@@ -19,7 +19,7 @@ def test_some_hands_of_one_person() -> None:
     assert "Traceback" not in done.stderr
     assert "2 sessions opened" in done.stdout
     assert "as played: " in done.stdout
-    assert "without luck: " in done.stdout.splitlines()[-1]
+    assert "EV-adjusted: " in done.stdout.splitlines()[-1]
 
 
 def test_nobody_at_all() -> None:

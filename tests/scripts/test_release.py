@@ -11,9 +11,9 @@ import torch
 from commands import code, runs
 from toy_games import kuhn
 
-from poker_rl.config.settings import Refused
-from poker_rl.games.tree import tree_of
-from poker_rl.players.load import load_player
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game_tree import get_tree
+from poker_rl.players.player_loader import load_player
 from poker_rl.storage.checkpoint import load_snapshot
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -25,7 +25,7 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
     assert code(*SHORT, "seed=3") == 0
     (run,) = runs()
     Path("player").mkdir()
-    for place in ("RELEASED", "CONF"):
+    for place in ("PRETRAINED_FOLDER", "SHIPPED_OPTION_DIR"):
         monkeypatch.setattr(release, place, Path())
     monkeypatch.setattr("sys.argv", ["release.py", str(run), "mine"])
     release.main()
@@ -33,7 +33,7 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
     assert about.startswith("# kuhn, by poker-rl train ")
     assert "seed=3" in about
     assert about.endswith(": not yet measured")
-    assert target.endswith(": poker_rl.players.released.Released")
+    assert target.endswith(": poker_rl.players.bots.pretrained.PretrainedBot")
     assert file == "file: mine.pt"
     tree = load_snapshot(Path("mine.pt"))
     assert list(tree["players"]) == ["weight_average"]
@@ -42,10 +42,10 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
     assert tree["origin"]["seed"] == 3
     assert tree["origin"]["decisions"] >= 2000
     game = kuhn()
-    records = tree_of(game).records
+    records = get_tree(game).infoset_records
     one, whole = (load_player(spec, game) for spec in ("mine.pt", str(run)))
-    np.testing.assert_allclose(one.probabilities(records), whole.probabilities(records), atol=1e-3)
-    worth, expected = one.values(records), whole.values(records)
+    np.testing.assert_allclose(one.action_probs(records), whole.action_probs(records), atol=1e-3)
+    worth, expected = one.state_values(records), whole.state_values(records)
     assert worth is not None
     assert expected is not None
     np.testing.assert_allclose(worth, expected, atol=1e-2)
@@ -56,10 +56,14 @@ def test_layers_that_policy_and_critic_share_are_stored_once(
 ) -> None:
     sizes = []
     for shared in (0, 1):
-        wide = ["net.hidden=[256,256]", f"algo.shared={shared}", f"name=shared_{shared}"]
+        wide = [
+            "net.hidden_sizes=[256,256]",
+            f"algo.shared_layers={shared}",
+            f"name=shared_{shared}",
+        ]
         assert code(*SHORT, *wide) == 0
-        tree = release.released(Path(f"outputs/kuhn/ppo/shared_{shared}"))
-        player = release.halved(tree["players"])["weight_average"]
+        tree = release.collect_released_parts(Path(f"outputs/kuhn/ppo/shared_{shared}"))
+        player = release.convert_to_float16(tree["players"])["weight_average"]
         torch.save(player, "player.pt")
         sizes.append(Path("player.pt").stat().st_size)
         first, critics = (
@@ -72,14 +76,14 @@ def test_layers_that_policy_and_critic_share_are_stored_once(
 
 def test_a_player_without_a_critic_is_as_it_was() -> None:
     """Where rewards are discounted, what a critic says is no number of chips."""
-    assert code(*SHORT, "algo.shared=1", "algo.gamma=0.9") == 0
+    assert code(*SHORT, "algo.shared_layers=1", "algo.gamma=0.9") == 0
     (run,) = runs()
-    (player,) = release.released(run)["players"].values()
+    (player,) = release.collect_released_parts(run)["players"].values()
     assert player["critic"] is None
 
 
 def test_a_run_that_met_another_player_is_refused() -> None:
     assert code(*SHORT, "opponent=uniform") == 0
     (run,) = runs()
-    with pytest.raises(Refused, match="trained against uniform, not in self-play"):
-        release.released(run)
+    with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
+        release.collect_released_parts(run)

@@ -11,30 +11,32 @@ import torch
 from commands import code
 
 from poker_rl.config.build import build
-from poker_rl.config.options import option
+from poker_rl.config.option_files import load_option
 
 CPU = torch.device("cpu")
 
 
 def bot(game, name):
-    return build(option("player", name), name, game=game, device=CPU)
+    return build(load_option("player", name), name, game=game, device=CPU)
 
 
 def test_one_among_equals_wins_nothing_since_every_deal_is_played_in_all_seats():
-    game = build(option("game", "limit_holdem_6p"), "game")
+    game = build(load_option("game", "limit_holdem_6p"), "game")
     tight = [bot(game, "tight")]
-    won, wide = reproduce_apu.met(game, tight, tight, deals=40)
+    won, wide = reproduce_apu.measure_winnings(game, tight, tight, deals=40)
     assert abs(won) < 1e-9
     assert wide < 1e-9
 
 
 def test_of_several_candidates_it_tells_the_mean_in_small_bets():
-    game = build(option("game", "limit_holdem_6p"), "game")
+    game = build(load_option("game", "limit_holdem_6p"), "game")
     tight, fold = bot(game, "tight"), bot(game, "fold")
     raisers = [bot(game, "raise")]
-    alone = [reproduce_apu.met(game, [one], raisers, deals=40)[0] for one in (tight, fold)]
+    alone = [
+        reproduce_apu.measure_winnings(game, [one], raisers, deals=40)[0] for one in (tight, fold)
+    ]
     assert alone[1] == -0.25  # both blinds, once in six hands
-    both, _ = reproduce_apu.met(game, [tight, fold], raisers, deals=40)
+    both, _ = reproduce_apu.measure_winnings(game, [tight, fold], raisers, deals=40)
     assert abs(both - sum(alone) / 2) < 1e-9
 
 
@@ -47,7 +49,7 @@ def test_every_experiment_it_names_can_be_trained():
     assert told <= set(reproduce_apu.EXPERIMENTS)
 
 
-TINY = ["budget=120", "algo.episodes=10", "algo.batch=4"]
+TINY = ["budget=120", "algo.episodes_per_iteration=10", "algo.batch_size=4"]
 
 
 @pytest.mark.usefixtures("here")
@@ -61,7 +63,7 @@ def test_it_trains_what_is_missing_and_goes_on_where_it_was(capfd, monkeypatch):
     assert re.search(r"\| dual_apu \| dual_apu_none \| 0.918 \| - \| - \|\n", first)
     assert Path("apu.png").stat().st_size > 10_000
 
-    monkeypatch.setattr(reproduce_apu, "met", None)  # nobody plays again
+    monkeypatch.setattr(reproduce_apu, "measure_winnings", None)  # nobody plays again
     monkeypatch.setattr(reproduce_apu.subprocess, "Popen", None)  # or trains
     reproduce_apu.main(command)
     again = capfd.readouterr().out
@@ -79,7 +81,7 @@ def test_its_tables_of_both_rewards(capfd):
     out = capfd.readouterr().out
     number = r"[+-]\d\.\d{3} ± \d\.\d{3}"
     assert out.count("| candidate |") == 6
-    for bot in ("chen", "chen_letter"):
+    for bot in ("chen", "chen_randomized"):
         assert re.search(rf"\| apu \| {bot} \| 0.957 \| {number} \| {number} \|\n", out)
     assert re.search(rf"\| apu \| apu_none \| 9.728 \| {number} \| - \|\n", out)
     assert out.count("| ppo_lhe_6p_none | mcts_few |") == 1
@@ -87,13 +89,15 @@ def test_its_tables_of_both_rewards(capfd):
 
 
 def test_of_several_seeds_the_interval_is_over_seeds(tmp_path):
-    game = build(option("game", "limit_holdem_6p"), "game")
+    game = build(load_option("game", "limit_holdem_6p"), "game")
     matches = reproduce_apu.Matches(game, 30, tmp_path / "matches.jsonl", {})
     matches.players["apu_linear"] = [[], []]
-    matches._of_seed = lambda name, other, seed: ((1.0, 3.0)[seed], 0.5)
-    assert matches.figure("apu_linear", "chen") == "+2.000 ± 12.706"  # Student's t of one degree
+    matches._measure_seed = lambda name, other, seed: ((1.0, 3.0)[seed], 0.5)
+    assert (
+        matches.format_winnings("apu_linear", "chen") == "+2.000 ± 12.706"
+    )  # Student's t of one degree
     matches.players["apu_linear"].pop()
-    assert matches.figure("apu_linear", "chen") == "+1.000 ± 0.500"
+    assert matches.format_winnings("apu_linear", "chen") == "+1.000 ± 0.500"
 
 
 @pytest.mark.usefixtures("here")

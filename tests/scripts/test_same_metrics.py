@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from same_metrics import RUNS, differences, metrics
+from same_metrics import RUNS, compare_metrics, train_metrics
 
 
 def test_a_run_repeats_itself_and_a_difference_is_told() -> None:
     run = "game=kuhn algo=reinforce budget=400"
-    first = metrics(run)
+    first = train_metrics(run)
     assert len(first) > 2
-    assert list(differences({run: first}, {run: metrics(run)})) == [f"equal: {run}"]
-    (told,) = differences({run: first}, {run: [first[0] | {"loss/policy": 7.0}, *first[1:]]})
+    assert list(compare_metrics({run: first}, {run: train_metrics(run)})) == [f"equal: {run}"]
+    (told,) = compare_metrics({run: first}, {run: [first[0] | {"loss/policy": 7.0}, *first[1:]]})
     assert told == f"DIFFERENT ['loss/policy']: {run}"
-    (told,) = differences({run: first}, {})
+    (told,) = compare_metrics({run: first}, {})
     assert told.startswith("DIFFERENT")
     assert len(set(RUNS)) == len(RUNS)

@@ -1,4 +1,4 @@
-"""Files to go on from: whole or refused, whatever happens while they are written."""
+"""Checkpoints and snapshots: complete or rejected, whatever happens while they are written."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ import pytest
 import torch
 from commands import files_of
 
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
 from poker_rl.storage import checkpoint
 
 TREE = {"weight": torch.arange(5.0), "plain": {1: 2, "list": [1.5, (2, None)], "big": 2**128}}
 
 
 def write(path: Path) -> Path:
-    checkpoint.save(path, TREE)
+    checkpoint.save_atomically(path, TREE)
     return path
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
-    tree = checkpoint.load(write(tmp_path / "state.pt"))
+def test_a_saved_tree_is_loaded(tmp_path: Path) -> None:
+    tree = checkpoint.load_checked(write(tmp_path / "state.pt"))
     assert torch.equal(tree["weight"], TREE["weight"])
     assert tree["plain"] == TREE["plain"]
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
 
 
 @pytest.mark.parametrize("value", [np.float64(3), np.zeros(3), Path("x"), deque([1])], ids=repr)
-def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path, value: Any) -> None:
+def test_a_value_that_could_not_be_loaded_is_not_saved(tmp_path: Path, value: Any) -> None:
     path = write(tmp_path / "state.pt")
     with pytest.raises(pickle.UnpicklingError):
-        checkpoint.save(path, {"value": value})
-    assert checkpoint.load(path).keys() == TREE.keys()
+        checkpoint.save_atomically(path, {"value": value})
+    assert checkpoint.load_checked(path).keys() == TREE.keys()
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     path = write(tmp_path / "state.pt")
     with files_of(50_000), pytest.raises(OSError, match="File too large") as failure:
-        checkpoint.save(path, {"large": torch.zeros(100_000)})
+        checkpoint.save_atomically(path, {"large": torch.zeros(100_000)})
     assert failure.value.filename == str(path)
     assert list(tmp_path.iterdir()) == [path]  # and no half of the new one
-    assert checkpoint.load(path).keys() == TREE.keys()
+    assert checkpoint.load_checked(path).keys() == TREE.keys()
 
 
-def test_every_truncation_is_refused(tmp_path: Path) -> None:
+def test_truncated_files_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "state.pt")
     whole = path.read_bytes()
     for length in range(0, len(whole), 13):
         path.write_bytes(whole[:length])
-        with pytest.raises(Refused, match="damaged or no checkpoint"):
-            checkpoint.load(path)
+        with pytest.raises(ConfigError, match="damaged or no checkpoint"):
+            checkpoint.load_checked(path)
 
 
-def test_a_flipped_bit_in_a_weight_is_refused(tmp_path: Path) -> None:
+def test_a_flipped_bit_in_a_weight_is_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "state.pt")
     whole = path.read_bytes()
-    at = whole.index(np.arange(5, dtype=np.float32).tobytes())
-    for position in range(at, at + 20):
+    start = whole.index(np.arange(5, dtype=np.float32).tobytes())
+    for position in range(start, start + 20):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
-        with pytest.raises(Refused, match="damaged or no checkpoint"):
-            checkpoint.load(path)
+        with pytest.raises(ConfigError, match="damaged or no checkpoint"):
+            checkpoint.load_checked(path)
 
 
 class Bomb:
@@ -71,22 +71,22 @@ class Bomb:
         return (print, ("executed",))
 
 
-def test_foreign_files_are_refused_and_not_executed(
+def test_files_with_code_are_rejected_and_not_executed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "state.pt"
     torch.save({"bomb": Bomb()}, path)
-    with pytest.raises(Refused, match="damaged or no checkpoint"):
-        checkpoint.load(path)
+    with pytest.raises(ConfigError, match="damaged or no checkpoint"):
+        checkpoint.load_checked(path)
     torch.save(torch.zeros(3), path)
-    with pytest.raises(Refused, match="damaged or no checkpoint"):
-        checkpoint.load(path)
+    with pytest.raises(ConfigError, match="damaged or no checkpoint"):
+        checkpoint.load_checked(path)
     path.write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(Refused, match="damaged or no checkpoint"):
-        checkpoint.load(path)
-    with pytest.raises(Refused, match="no such file"):
-        checkpoint.load(tmp_path / "missing.pt")
-    with pytest.raises(Refused, match="no player snapshot"):
+    with pytest.raises(ConfigError, match="damaged or no checkpoint"):
+        checkpoint.load_checked(path)
+    with pytest.raises(ConfigError, match="no such file"):
+        checkpoint.load_checked(tmp_path / "missing.pt")
+    with pytest.raises(ConfigError, match="no player snapshot"):
         checkpoint.load_snapshot(write(path))
     assert "executed" not in capsys.readouterr().out
 
@@ -98,16 +98,16 @@ def test_tensors_that_are_not_finite_are_named() -> None:
         "empty": torch.zeros(0),
         "limit": float("inf"),
     }
-    assert list(checkpoint.not_finite(tree)) == ["net.bias", "moments.1"]
+    assert list(checkpoint.find_non_finite_tensors(tree)) == ["net.bias", "moments.1"]
 
 
 def test_snapshots_are_listed_by_decisions(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="no player snapshots"):
-        checkpoint.newest(tmp_path)
+    with pytest.raises(ConfigError, match="no player snapshots"):
+        checkpoint.find_newest_snapshot(tmp_path)
     tree: dict[str, Any] = {"game": {}, "players": {"current": {"weight": torch.zeros(3)}}}
     paths = [checkpoint.save_snapshot(tmp_path, n, tree) for n in (900, 1000, 20)]
-    assert [path.stem for path in checkpoint.snapshots(tmp_path)] == ["20", "900", "1000"]
-    assert checkpoint.newest(tmp_path) == paths[1]
+    assert [path.stem for path in checkpoint.list_snapshots(tmp_path)] == ["20", "900", "1000"]
+    assert checkpoint.find_newest_snapshot(tmp_path) == paths[1]
     assert checkpoint.load_snapshot(paths[1])["players"].keys() == {"current"}
 
 

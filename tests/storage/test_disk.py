@@ -1,4 +1,4 @@
-"""What the machine fails at: one line that names the path, and the last checkpoint stays good."""
+"""Failures of the machine: one line that names the path, and an intact last checkpoint."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import tiny
 from commands import TRAIN, code, files_of, runs
 
 import poker_rl
-from poker_rl.evaluation.evaluation import Evaluation
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.storage import checkpoint, disk
-from poker_rl.storage.folder import read_folder
+from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import train as train_module
 from poker_rl.training.loggers import Row
 from poker_rl.training.loggers.tensorboard import TensorBoard
@@ -29,8 +29,8 @@ pytestmark = pytest.mark.usefixtures("here")
 FULL = "No space left on device"
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command said that is no progress bar."""
+def read_error(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the line on standard error that is no progress bar."""
     err = capsys.readouterr().err.replace("\r", "\n")
     (line,) = [line for line in err.splitlines() if line and "|" not in line]
     assert line.startswith("poker-rl: ")
@@ -38,36 +38,36 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "spared", "options"),
+    ("name", "spare_bytes", "options"),
     [
         ("state.pt", -1, ["checkpoint_every=1", "evaluate_every=1000"]),
         ("metrics.jsonl", 2000, ["checkpoint_every=1000", "evaluate_every=1"]),
     ],
 )
 def test_a_full_disk_while_training(
-    name: str, spared: int, options: list[str], capsys: pytest.CaptureFixture[str]
+    name: str, spare_bytes: int, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert code(*TRAIN) == 0
     (folder,) = runs()
     capsys.readouterr()
-    with files_of((folder / "state.pt").stat().st_size + spared):
+    with files_of((folder / "state.pt").stat().st_size + spare_bytes):
         assert code("train", f"resume={folder}", "budget=200", *options) == 1
-    assert told(capsys).startswith(f"{folder}/{name}")
+    assert read_error(capsys).startswith(f"{folder}/{name}")
     assert not list(folder.rglob("*.part"))
-    assert read_folder(folder)[1]["status"] == "failed"
-    assert checkpoint.load_state(folder / "state.pt")["progress"]["iterations"] == 10
+    assert read_run_folder(folder)[1]["status"] == "failed"
+    assert checkpoint.load_run_state(folder / "state.pt")["progress"]["iterations"] == 10
     assert code("train", f"resume={folder}", "budget=20") == 0
-    assert read_folder(folder)[1]["status"] == "finished"
+    assert read_run_folder(folder)[1]["status"] == "finished"
 
 
-def test_a_run_that_can_not_begin_leaves_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
     with files_of(100):
         assert code(*TRAIN, "name=first") == 1
-    assert told(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
+    assert read_error(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
     assert not runs()
 
 
-def test_events_that_can_not_be_written_are_told_where_they_are_added(tmp_path: Path) -> None:
+def test_events_that_can_not_be_written_fail_when_they_are_added(tmp_path: Path) -> None:
     board = TensorBoard()
     board.start({"names": {}}, tmp_path, 0)
     with files_of(10), pytest.raises(OSError, match="File too large") as failure:
@@ -76,16 +76,16 @@ def test_events_that_can_not_be_written_are_told_where_they_are_added(tmp_path: 
     board._file.detach().close()  # what is in its buffer can't be written
 
 
-def test_a_failure_is_told_in_a_line(
+def test_a_failure_is_printed_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def train(*_: Any, **__: Any) -> None:
-        with disk.at("outputs/x"):
+        with disk.naming_path("outputs/x"):
             raise OSError(errno.ENOSPC, FULL)
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
     assert code(*TRAIN) == 1
-    assert told(capsys) == f"outputs/x: {FULL}"
+    assert read_error(capsys) == f"outputs/x: {FULL}"
     assert code(*TRAIN, "-m", "seed=1,2") == 1
     assert f"seed=2: failed: outputs/x: {FULL}" in capsys.readouterr().err
 
@@ -102,33 +102,35 @@ def test_a_folder_that_is_gone_while_training(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(FileNotFoundError) as failure:
         tiny.train()
     assert Path(failure.value.filename).parent == Path("outputs/tiny/fit")
-    assert not list(Path("outputs").glob("*/*/*"))  # nor made anew
+    assert not list(Path("outputs").glob("*/*/*"))  # and it is not created again
 
 
 @pytest.mark.parametrize(
     "name",
     ["", "config.yaml", "manifest.json", "metrics.jsonl", "state.pt", "events.*", "opponents/*"],
 )
-def test_what_is_removed_at_the_very_end_is_told(
+def test_a_file_that_is_removed_at_the_end_is_a_failure(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Writing to a file that somebody removed does not fail, and its rows are lost."""
+    """Writing to a removed file does not fail, and its rows are lost."""
     removed: list[Path] = []
 
-    def figures(self: Evaluation, players: object, metrics: Path) -> dict[str, Any]:
+    def figures(self: PlayerEvaluator, players: object, metrics: Path) -> dict[str, Any]:
         (path,) = metrics.parent.glob(name) if name else [metrics.parent]
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         removed.append(path)
         return {}
 
-    monkeypatch.setattr(Evaluation, "figures", figures)
-    Path("mine.yaml").write_text("_target_: poker_rl.players.bots.FirstLegal\nprefer: [call]\n")
-    assert code(*TRAIN, "evaluation.others=mine.yaml") == 1
+    monkeypatch.setattr(PlayerEvaluator, "build_figures", figures)
+    Path("mine.yaml").write_text(
+        "_target_: poker_rl.players.bots.basic_bots.PreferenceBot\nprefer: [call]\n"
+    )
+    assert code(*TRAIN, "evaluation.other_seats_player=mine.yaml") == 1
     (path,) = removed
-    assert told(capsys) == f"{path}: No such file or directory"
+    assert read_error(capsys) == f"{path}: No such file or directory"
 
 
-def test_rows_that_reach_nobody_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_a_replaced_file_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     learn = tiny.TinyAlgorithm.learn
 
     def write_again(self: tiny.TinyAlgorithm) -> dict[str, float]:
@@ -142,7 +144,7 @@ def test_rows_that_reach_nobody_are_told_at_once(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(OSError, match="changed by another program") as failure:
         tiny.train()
     assert failure.value.filename == str(tiny.only_folder() / "metrics.jsonl")
-    assert read_folder(tiny.only_folder())[1]["status"] == "failed"
+    assert read_run_folder(tiny.only_folder())[1]["status"] == "failed"
 
 
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
@@ -156,11 +158,11 @@ def test_a_file_that_can_not_be_replaced_stays(
         raise OSError(errno.ENOSPC, FULL)
 
     monkeypatch.setattr(os, fails, full)
-    with pytest.raises(OSError, match=FULL) as failure, disk.replaced(path) as beside:
-        beside.write_text("new")
-    assert disk.error_line(failure.value) == f"{path}: {FULL}"
+    with pytest.raises(OSError, match=FULL) as failure, disk.atomic_replacement(path) as new_path:
+        new_path.write_text("new")
+    assert disk.format_os_error(failure.value) == f"{path}: {FULL}"
     assert path.read_text() == "old"
-    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["file"]
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["file"]
 
 
 def test_a_result_that_can_not_be_written_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,7 +173,7 @@ def test_a_result_that_can_not_be_written_is_printed(capsys: pytest.CaptureFixtu
     assert re.fullmatch(r"poker-rl: there/[\d_.-]+\.json: File too large\n", err)
 
 
-def test_what_an_evaluation_needs_is_looked_at_first(refused: Any) -> None:
+def test_inputs_of_an_evaluation_are_checked_first(refused: Any) -> None:
     assert code(*TRAIN) == 0
     (folder,) = runs()
     evaluate = ["evaluate", f"run={folder}", "figures=true"]
@@ -183,14 +185,14 @@ def test_what_an_evaluation_needs_is_looked_at_first(refused: Any) -> None:
     assert not (folder / "evaluations").exists()
 
 
-def test_the_working_folder_is_gone(
+def test_a_working_folder_that_was_removed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("gone").mkdir()
     monkeypatch.chdir("gone")
     Path("../gone").rmdir()
     assert code("list") == 1
-    assert told(capsys) == "the working folder: No such file or directory"
+    assert read_error(capsys) == "the working folder: No such file or directory"
 
 
 @pytest.mark.parametrize("arguments", [["list"], TRAIN], ids=["list", "train"])
@@ -205,7 +207,7 @@ def test_output_that_can_not_be_written(arguments: list[str], output: str) -> No
         text=True,
         check=False,
     )
-    why = f": {FULL}" if output == ">/dev/full" else " is closed; for none use >/dev/null"
-    assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output{why}\n")
+    reason = f": {FULL}" if output == ">/dev/full" else " is closed; for none use >/dev/null"
+    assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output{reason}\n")
     for folder in runs():
         assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"

@@ -1,4 +1,4 @@
-"""Sweeps by launchers of clusters, on this machine: jobs of a queue, killed and put back."""
+"""Sweeps by launchers of clusters, on this machine: queued jobs are killed and resumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from commands import TRAIN, last_row, runs
 
 import poker_rl
-from poker_rl.storage.folder import read_last_row
+from poker_rl.storage.run_folder import read_last_metrics_row
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -27,7 +27,7 @@ HERE = os.environ | {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
 
 
 def until(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
-    """What the condition comes to, once it holds."""
+    """Wait until a condition holds, and return its value."""
     while not (held := condition()):
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
@@ -41,7 +41,7 @@ def manifest() -> dict[str, Any]:
 
 
 def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
-    """As SLURM does it: a signal before the time is up, and the job begins again."""
+    """As with SLURM, a signal arrives before the time limit and the job starts again."""
     if find_spec("submitit") is None:
         pytest.skip("submitit is not installed")
     command = [*PROGRAM, *TRAIN[:2], "-m", "hydra/launcher=submitit_local", "seed=1"]
@@ -51,7 +51,7 @@ def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
     )
 
     def job() -> int:
-        """The process that trains: the one child of the one that submitit keeps for each job."""
+        """Return the process that trains, the only child of submitit's process of a job."""
         (queued,) = [
             path for path in Path("outputs").glob("sweeps/*/.submitit/*") if path.name != "%j"
         ]
@@ -59,12 +59,14 @@ def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
 
     until(lambda: list(Path("outputs").glob("kuhn/*/*/state.pt")), process)
     (folder,) = runs("kuhn/cfr_plus")
-    until(lambda: read_last_row(folder).get("iterations", 0) > 0, process)
+    until(lambda: read_last_metrics_row(folder).get("iterations", 0) > 0, process)
     first = job()
     os.kill(first, signal.SIGUSR2)
     until(lambda: manifest()["resumed"] and manifest()["status"] == "running", process)
     began = manifest()["resumed"][0]["from"]["iterations"]
-    until(lambda: read_last_row(folder).get("iterations", 0) > began, process)  # it trains again
+    until(
+        lambda: read_last_metrics_row(folder).get("iterations", 0) > began, process
+    )  # it trains again
     again = job()
     assert again != first
     os.kill(again, signal.SIGTERM)  # the job is cancelled
@@ -94,5 +96,5 @@ def test_a_launcher_that_does_not_work_here() -> None:
     command = [*PROGRAM, *TRAIN, "-m", "seed=1", "hydra/launcher=submitit_slurm"]
     done = subprocess.run(command, env=HERE, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "poker-rl: hydra/launcher: has ended: RuntimeError: Could not detect" in done.stderr
+    assert "poker-rl: hydra/launcher: failed: RuntimeError: Could not detect" in done.stderr
     assert "Traceback" not in done.stderr

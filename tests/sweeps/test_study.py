@@ -1,4 +1,4 @@
-"""Studies of strangers, and trials whose process was killed before it gave a sign of life."""
+"""Damaged or hostile studies, and trials whose process was killed before its first heartbeat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 from test_tune import TUNE, states
 
 from poker_rl.sweeps import tune as tune_module
-from poker_rl.sweeps.study import is_own_run
+from poker_rl.sweeps.optuna_study import is_own_run
 
 ATTRIBUTE = "update trial_user_attributes set value_json = "
 SPACE = "update trial_params set distribution_json = "
@@ -24,7 +24,7 @@ MARK = "insert into trial_system_attributes (trial_id, key, value_json) values (
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a study has ended its one trial."""
+    """Return a folder with a study of one completed trial."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -34,10 +34,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def here(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has the study of its own in `study`, and draws no pictures."""
+    """Give each test its own copy of the study in `study`, without figures."""
     shutil.copytree(whole, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr(tune_module, "draw", lambda *_: None)
+    monkeypatch.setattr(tune_module, "save_figures", lambda *_: None)
 
 
 def execute(*statements: str) -> None:
@@ -111,7 +111,7 @@ def test_runs_of_a_study_are_in_its_folder(run: str, own: bool) -> None:
 
 @pytest.mark.parametrize("sign", ["none", "in the future"])
 def test_a_trial_without_a_sign_of_life_is_tried_again(sign: str) -> None:
-    """Killed between its creation and its first heartbeat, or on a clock that was ahead."""
+    """The process was killed before its first heartbeat, or its clock was ahead."""
     storage = optuna.storages.RDBStorage("sqlite:///study/study.db")
     other = optuna.load_study(study_name="poker-rl", storage=storage)
     trial = other.ask()

@@ -1,4 +1,4 @@
-"""Sweeps: jobs that end in every way, and what is told of them."""
+"""Sweeps: jobs that end in different ways, and their summary."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ import yaml
 from commands import TRAIN, anew, code, last_row, runs
 
 import poker_rl
-from poker_rl.algos.cfr import CFR
-from poker_rl.config import sweeps
-from poker_rl.config.compose import Composed
-from poker_rl.sweeps import job as job_module
+from poker_rl.algos.tabular.cfr import CFR
+from poker_rl.config import sweep_launcher
+from poker_rl.config.compose import ComposedConfig
 from poker_rl.sweeps import sweep as sweep_module
-from poker_rl.sweeps.job import choose_gpu, run_job
-from poker_rl.sweeps.stop_sweep import halting, stoppable
-from poker_rl.sweeps.summary import Summary
+from poker_rl.sweeps import sweep_job as job_module
+from poker_rl.sweeps.sweep_job import choose_gpu, run_job
+from poker_rl.sweeps.sweep_signals import handle_job_signals, handle_sweep_signals
+from poker_rl.sweeps.sweep_summary import Summary
 from poker_rl.training import device
 from poker_rl.training import train as train_module
-from poker_rl.training.signals import Interrupted
+from poker_rl.training.signals import RunInterruptedError
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -80,7 +80,7 @@ def test_a_sweep_that_was_killed_has_a_summary() -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "3,000 jobs\n"
-    assert process.stdout.readline().startswith("how far they are: poker-rl sweep outputs/sweeps/")
+    assert process.stdout.readline().startswith("progress: poker-rl sweep outputs/sweeps/")
     assert process.stdout.readline().startswith("job 1 of 3,000: algo=cfr_plus seed=0 ")
     while not list(Path("outputs").glob("sweeps/*/000000.json")):
         assert process.poll() is None
@@ -143,7 +143,7 @@ def test_an_interrupted_sweep(
     def train(config: dict[str, Any], *others: Any, **_: Any) -> None:
         if config["seed"] == 1:
             others[-1][-1].start(config, Path("outputs/x"), None)
-            raise Interrupted(15, "stopped")
+            raise RunInterruptedError(15, "stopped")
 
     asked: list[int] = []
 
@@ -167,12 +167,12 @@ def test_a_signal_between_two_jobs(
 
     monkeypatch.setattr(sweep_module, "run_job", one)
     assert code(*TRAIN, "-m", "seed=0") == 143
-    assert capsys.readouterr().out.startswith("1 job\nhow far they are: poker-rl sweep outputs/")
+    assert capsys.readouterr().out.startswith("1 job\nprogress: poker-rl sweep outputs/")
     assert not list(Path("outputs").glob("sweeps/*.csv"))
 
 
 def side_by_side(at_once: int, seeds: str) -> subprocess.Popen[str]:
-    """A sweep whose jobs have begun in processes of their own."""
+    """Start a sweep with parallel jobs, and return it once two of them train."""
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     command = [sys.executable, "-c", "from poker_rl.cli import main; main()", *TRAIN[:2]]
     command += ["-m", "hydra/launcher=joblib", f"hydra.launcher.n_jobs={at_once}", f"seed={seeds}"]
@@ -348,9 +348,11 @@ def test_other_settings_are_another_run() -> None:
 def test_a_bot_with_other_settings_is_another_opponent() -> None:
     bot = Path("mine/player/mine.yaml")
     bot.parent.mkdir(parents=True)
-    small = ["train", "-m", "algo=vpg", "algo.hands=8", "budget=60", "opponent=mine"]
+    small = ["train", "-m", "algo=vpg", "algo.hands_per_iteration=8", "budget=60", "opponent=mine"]
     for prefer in ("call", "raise", "call"):
-        bot.write_text(f"_target_: poker_rl.players.bots.FirstLegal\nprefer: [{prefer}]\n")
+        bot.write_text(
+            f"_target_: poker_rl.players.bots.basic_bots.PreferenceBot\nprefer: [{prefer}]\n"
+        )
         assert code(*small, "--config-dir=mine", "figures=false") == 0
     folders = runs("kuhn/vpg")
     assert len(folders) == 2
@@ -361,7 +363,7 @@ def test_a_bot_with_other_settings_is_another_opponent() -> None:
 def test_a_run_that_another_process_has_just_begun_is_in_use(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was not there yet when the job looked for it."""
+    """The run did not exist yet when the job looked for it."""
     assert code(*TRAIN, "-m", "seed=1") == 0
     (folder,) = runs("kuhn/cfr_plus")
     manifest = (folder / "manifest.json").read_text()
@@ -370,7 +372,7 @@ def test_a_run_that_another_process_has_just_begun_is_in_use(
     with monkeypatch.context() as patch:
         patch.setattr(job_module, "read_manifest", lambda folder: {})
         assert code(*TRAIN, "-m", "seed=1,2") == 2
-    assert f"{folder} is in use: another process has just begun it" in capsys.readouterr().err
+    assert f"{folder} is in use: another process has just created it" in capsys.readouterr().err
     (folder / "manifest.json").write_text(manifest)  # now it has finished
     (later,) = [path for path in Path("outputs/sweeps").glob("*seed-1-2*") if path.is_dir()]
     assert code("sweep", str(later)) == 0
@@ -380,11 +382,15 @@ def test_a_run_that_another_process_has_just_begun_is_in_use(
 def test_a_signal_while_the_processes_of_a_run_are_started_ends_the_job(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """They are no jobs side by side that would have to be waited for."""
+    """These processes are no parallel jobs, so the sweep does not wait for them."""
     monkeypatch.setattr(multiprocessing, "active_children", lambda: [Mock(pid=0)])
-    with halting(tmp_path), pytest.raises(KeyboardInterrupt), stoppable(tmp_path):
+    with (
+        handle_sweep_signals(tmp_path),
+        pytest.raises(KeyboardInterrupt),
+        handle_job_signals(tmp_path),
+    ):
         signal.raise_signal(signal.SIGTERM)
-    with halting(tmp_path):
+    with handle_sweep_signals(tmp_path):
         signal.raise_signal(signal.SIGTERM)  # between two jobs side by side
 
 
@@ -470,7 +476,7 @@ def test_from_within_the_folder_of_the_sweep(
 def test_a_launcher_that_is_not_installed(
     launcher: str, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps, "find_spec", lambda name: None)
+    monkeypatch.setattr(sweep_launcher, "find_spec", lambda name: None)
     extra = {"submitit_local": "slurm", "submitit_slurm": "slurm"}.get(launcher, launcher)
     said = refused("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
     assert said.startswith(f"hydra/launcher={launcher}: is not installed. ")
@@ -490,6 +496,6 @@ def test_jobs_side_by_side_take_one_gpu_after_another(monkeypatch: pytest.Monkey
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
     monkeypatch.setattr(torch.cuda, "set_device", taken.append)
     for number in (0, 2, 4):
-        choose_gpu(Composed({"device": "auto"}, [], {}), number)
-    choose_gpu(Composed({"device": "cpu"}, [], {}), 1)
+        choose_gpu(ComposedConfig({"device": "auto"}, [], {}), number)
+    choose_gpu(ComposedConfig({"device": "cpu"}, [], {}), 1)
     assert taken == [0, 2, 1]

@@ -1,4 +1,4 @@
-"""`poker-rl tune`: studies that go on, are shared, end trials early and tell the best settings."""
+"""`poker-rl tune`: studies that are resumed or shared, pruning, and the printed best settings."""
 
 from __future__ import annotations
 
@@ -21,35 +21,45 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 import poker_rl
-from poker_rl.cli import tune_command
-from poker_rl.config.listing import groups
-from poker_rl.config.options import CONF, folders, option
-from poker_rl.config.settings import Refused
-from poker_rl.sweeps import trials as trial_module
+from poker_rl.cli import commands
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
+from poker_rl.config.option_listing import list_options_by_group
+from poker_rl.config.validation import ConfigError
+from poker_rl.sweeps import study_trials as trial_module
 from poker_rl.sweeps import tune as tune_module
-from poker_rl.sweeps.search_space import space_of
-from poker_rl.sweeps.study import put_back
-from poker_rl.sweeps.tune import demand_trainable
-from poker_rl.training.outcome import Outcome
+from poker_rl.sweeps.optuna_study import requeue_trial
+from poker_rl.sweeps.search_space import parse_search_space
+from poker_rl.sweeps.tune import check_trainable
+from poker_rl.training.run_outcome import RunOutcome
 
 pytestmark = pytest.mark.usefixtures("here")
 
 ALPHA, GAMMA = "{low: 0.5, high: 2.0, log: true}", "{low: 1, high: 4, log: false}"
-SPACE = f"space={{algo.alpha: {ALPHA}, algo.gamma: {GAMMA}}}"
-HANDS = "space={{algo.hands: {}}}"
-RUN = "train=[game=kuhn,algo=dcfr,budget=40,evaluate_every=10,checkpoint_every=10,figures=false]"
-TUNE = ["tune", "out=study", RUN, SPACE, "heartbeat=1"]  # each run takes less than a second
+SPACE = f"search_space={{algo.alpha: {ALPHA}, algo.gamma: {GAMMA}}}"
+HANDS_KEY = "search_space.algo.hands_per_iteration"
+HANDS = "search_space={{algo.hands_per_iteration: {}}}"
+RUN = (
+    "train_overrides=[game=kuhn,algo=dcfr,budget=40,evaluate_every=10,checkpoint_every=10,"
+    "figures=false]"
+)
+TUNE = [
+    "tune",
+    "out=study",
+    RUN,
+    SPACE,
+    "heartbeat_interval=1",
+]  # each run takes less than a second
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Only the test of the pictures draws them, which takes most of a study of short runs."""
+    """Save no figures except in the test of figures, because they take most of the time."""
     if "pictures" not in request.node.name:
-        monkeypatch.setattr(tune_module, "draw", lambda *_: None)
+        monkeypatch.setattr(tune_module, "save_figures", lambda *_: None)
 
 
 def study(folder: str = "study") -> list[FrozenTrial]:
-    """The trials of a study."""
+    """Return the trials of a study."""
     storage = f"sqlite:///{Path(folder).resolve()}/study.db"
     return optuna.load_study(study_name="poker-rl", storage=storage).trials
 
@@ -89,7 +99,7 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
     assert len(study()) == 3
 
 
-@pytest.mark.parametrize("space", [SPACE, f"space={{algo.alpha: {ALPHA}}}"])
+@pytest.mark.parametrize("space", [SPACE, f"search_space={{algo.alpha: {ALPHA}}}"])
 def test_pictures(space: str) -> None:
     assert code(*anew(TUNE, space), "trials=3", "pruner=none") == 0
     pictures = {path.stem: path.read_bytes() for path in Path("study").glob("*.png")}
@@ -151,9 +161,9 @@ def test_is_stopped_with_everything_saved_and_goes_on(
         return 0.5
 
     with monkeypatch.context() as patch:
-        patch.setattr(trial_module.Trials, "metric_of", stopped)
+        patch.setattr(trial_module.Trials, "get_metric", stopped)
         assert code(*TUNE, "trials=1") == 143
-    assert "poker-rl: stopped; the same command goes on\n" in capsys.readouterr().err
+    assert "poker-rl: stopped; to resume, give the same command\n" in capsys.readouterr().err
     assert code(*TUNE, "trials=1") == 0
     first, again = study()
     assert [first.state.name, again.state.name] == ["FAIL", "COMPLETE"]
@@ -166,19 +176,19 @@ def test_stops_are_no_losses_and_what_is_lost_too_often_is_given_up(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def ended(error: BaseException | None) -> Any:
-        def metric_of(self: object, row: Mapping[str, float]) -> float:
+        def get_metric(self: object, row: Mapping[str, float]) -> float:
             if error is None:
                 signal.raise_signal(signal.SIGTERM)
                 return 0.5
             raise error
 
-        return metric_of
+        return get_metric
 
     for error, exit_code in [(None, 143)] * 2 + [(ZeroDivisionError(), 1)] * 3:
-        monkeypatch.setattr(trial_module.Trials, "metric_of", ended(error))
+        monkeypatch.setattr(trial_module.Trials, "get_metric", ended(error))
         assert code(*TUNE, "trials=1") == exit_code
     told = capsys.readouterr().err
-    assert "poker-rl: trial 4: given up, as it was lost or failed 3 times\n" in told
+    assert "poker-rl: trial 4: given up after 3 lost or failed tries\n" in told
     assert told.count("given up") == 1
     assert states() == ["FAIL"] * 5
     assert len({tuple(trial.params.items()) for trial in study()}) == 1
@@ -187,9 +197,9 @@ def test_stops_are_no_losses_and_what_is_lost_too_often_is_given_up(
 def test_a_trial_that_was_taken_for_lost_is_let_go(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole, rows = trial_module.Trials.metric_of, 0
+    whole, rows = trial_module.Trials.get_metric, 0
 
-    def metric_of(self: trial_module.Trials, row: Mapping[str, float]) -> float:
+    def get_metric(self: trial_module.Trials, row: Mapping[str, float]) -> float:
         nonlocal rows
         rows += 1
         if rows == 1:  # this process is still for too long, and another one does this
@@ -197,12 +207,12 @@ def test_a_trial_that_was_taken_for_lost_is_let_go(
             other = optuna.load_study(study_name="poker-rl", storage=storage)
             (mine,) = other.trials
             other._storage.set_trial_state_values(mine._trial_id, TrialState.FAIL)
-            put_back(other, mine)
+            requeue_trial(other, mine)
         return whole(self, row)
 
-    monkeypatch.setattr(trial_module.Trials, "metric_of", metric_of)
+    monkeypatch.setattr(trial_module.Trials, "get_metric", get_metric)
     assert code(*TUNE, "trials=1") == 0
-    told = "poker-rl: trial 0: no sign of life for 3 seconds, so it was put back for whoever is"
+    told = "poker-rl: trial 0: no heartbeat for 3 seconds, so another process has put it back"
     assert told in capsys.readouterr().err
     lost, again = study()
     assert [lost.state.name, again.state.name] == ["FAIL", "COMPLETE"]
@@ -215,18 +225,18 @@ def test_a_run_in_use_is_waited_for(
 ) -> None:
     attempt, calls = trial_module.train, 0
 
-    def busy(*given: Any) -> Outcome:
+    def busy(*given: Any) -> RunOutcome:
         nonlocal calls
         calls += 1
         if calls < 3:
-            return Outcome(status="in use", exit_code=2, message="x is in use")
+            return RunOutcome(status="in use", exit_code=2, message="x is in use")
         return attempt(*given)
 
     monkeypatch.setattr(trial_module, "train", busy)
     assert code(*TUNE, "trials=1") == 0
     assert states() == ["FAIL", "FAIL", "COMPLETE"]
     assert len({tuple(trial.params.items()) for trial in study()}) == 1
-    told = "poker-rl: x is in use; tried again in 1 seconds\n"
+    told = "poker-rl: x is in use; next try in 1 seconds\n"
     assert capsys.readouterr().err.count(told) == 2
 
 
@@ -234,8 +244,8 @@ def test_ends_trials_early_that_look_bad(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}]  # which forgets all positive regret
-    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
-    assert code(*TUNE, "trials=2", "startup=1", "warmup=0.5") == 0
+    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
+    assert code(*TUNE, "trials=2", "startup_trials=1", "warmup_share=0.5") == 0
     assert states() == ["COMPLETE", "PRUNED"]
     assert "trial 1: ended early, within the run of seed 0\n" in capsys.readouterr().out
     bad = Path("study/kuhn/dcfr/trial-1_seed-0")
@@ -249,23 +259,23 @@ def test_a_signal_as_a_trial_is_ended_early_stops_the_study(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}, {"algo.alpha": 1.4}]
-    metric_of = trial_module.Trials.metric_of
+    get_metric = trial_module.Trials.get_metric
 
     def stopped(self: trial_module.Trials, row: Mapping[str, float]) -> float:
         if self.number == 1 and row["iterations"] == 20:
             signal.raise_signal(signal.SIGTERM)
-        return metric_of(self, row)
+        return get_metric(self, row)
 
-    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
     with monkeypatch.context() as patch:
-        patch.setattr(trial_module.Trials, "metric_of", stopped)
-        assert code(*TUNE, "trials=3", "startup=1", "warmup=0.5") == 143
+        patch.setattr(trial_module.Trials, "get_metric", stopped)
+        assert code(*TUNE, "trials=3", "startup_trials=1", "warmup_share=0.5") == 143
     assert states() == ["COMPLETE", "FAIL", "WAITING"]  # to be gone on with
 
 
 def test_hyperband_ends_trials_early_too(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [{"algo.alpha": 1.5}] * 4 + [{"algo.alpha": -5.0}] * 2
-    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
     assert code(*TUNE, "trials=6", "pruner=hyperband") == 0
     assert states()[4:] == ["PRUNED", "PRUNED"]
     assert states()[0] == "COMPLETE"
@@ -275,8 +285,8 @@ def test_ends_trials_between_two_seeds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}]
-    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
-    assert code(*TUNE, "trials=2", "startup=1", "warmup=1", "seeds=[1,2]") == 0
+    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
+    assert code(*TUNE, "trials=2", "startup_trials=1", "warmup_share=1", "seeds=[1,2]") == 0
     assert states() == ["COMPLETE", "PRUNED"]
     assert "trial 1: ended early, after the run of seed 1\n" in capsys.readouterr().out
     assert manifest("trial-1_seed-1")["status"] == "finished"
@@ -287,7 +297,7 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [{"algo.alpha": 1.5}, {"algo.alpha": "much"}, {"algo.alpha": 1.0}]
-    monkeypatch.setattr(trial_module, "drawn", lambda space, trial: given[trial.number])
+    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
     assert code(*TUNE, "trials=3", "pruner=none") == 0
     assert states() == ["COMPLETE", "PRUNED", "COMPLETE"]
     out = capsys.readouterr().out
@@ -298,38 +308,50 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
     ("arguments", "message"),
     [
         (["tune=nope"], "tune: no tune is called nope; "),
-        ([], "tune: missing; give tune=NAME, or out=FOLDER space={…} train=[…]"),
-        (["space={algo.alpa: {choices: [1]}}"], "algo.alpa: no such setting; "),
-        ([HANDS.format("3")], "space.algo.hands: 3 is neither; allowed: {"),
-        ([HANDS.format("{low: 3, high: 2, log: true}")], "space.algo.hands.low: 3 is not below"),
-        ([HANDS.format("{low: 0, high: 2, log: true}")], "space.algo.hands.low: 0 has no log"),
-        ([HANDS.format("{low: 1, high: inf, log: true}")], "space.algo.hands.high: is not finite"),
-        ([HANDS.format("{low: 1, high: 2}")], "space.algo.hands.log: missing; "),
-        ([HANDS.format("{low: 1.5, high: 2.5, log: false}")], "algo.hands: 1.5 is not an integer"),
-        ([HANDS.format("{choices: []}")], "space.algo.hands.choices: [] is not a list"),
-        (["space={seed: {choices: [1, 2]}}"], "seed: a study sets it itself"),
-        (["train=[budget=40,+budget=40]"], "train: budget: given twice"),
-        (["train=[name=mine]"], "name: a study sets it itself"),
-        (["space={budget: {choices: [40, 80]}}"], "budget: has to be the same in all trials"),
+        ([], "tune: missing; give tune=NAME, or out=FOLDER search_space={…} train_overrides=[…]"),
+        (["search_space={algo.alpa: {choices: [1]}}"], "algo.alpa: no such setting; "),
+        ([HANDS.format("3")], f"{HANDS_KEY}: 3 is neither; allowed: {{"),
         (
-            ["train=[game=kuhn]", "space={algo: {choices: [ppo, vpg]}}"],
-            "budget: 4000000 in some trials and 2000000 in others: it has to be the same in all",
+            [HANDS.format("{low: 3, high: 2, log: true}")],
+            f"{HANDS_KEY}: `low <= high` must hold",
         ),
-        (["space={algo.alpha: {choices: [1, 1]}}"], "space.algo.alpha.choices: [1, 1] has one"),
-        (["space={net: {choices: [k1, true, 1]}}"], "net=True: no such option; "),
+        ([HANDS.format("{low: 0, high: 2, log: true}")], f"{HANDS_KEY}: `low >= 1` must hold for "),
         (
-            ["space={algo.lr: {choices: [1]}, algo.lr.start: {choices: [1]}}"],
-            "space.algo.lr: holds algo.lr.start, which is searched too; give one",
+            [HANDS.format("{low: 1, high: inf, log: true}")],
+            f"{HANDS_KEY}: low and high must be finite",
+        ),
+        ([HANDS.format("{low: 1, high: 2}")], f"{HANDS_KEY}.log: missing; "),
+        (
+            [HANDS.format("{low: 1.5, high: 2.5, log: false}")],
+            "algo.hands_per_iteration: 1.5 is not an integer",
+        ),
+        ([HANDS.format("{choices: []}")], f"{HANDS_KEY}.choices: [] is not a list"),
+        (["search_space={seed: {choices: [1, 2]}}"], "seed: the study sets it"),
+        (["train_overrides=[budget=40,+budget=40]"], "train_overrides: budget: given twice"),
+        (["train_overrides=[name=mine]"], "name: the study sets it"),
+        (["search_space={budget: {choices: [40, 80]}}"], "budget: must be the same in all trials"),
+        (
+            ["train_overrides=[game=kuhn]", "search_space={algo: {choices: [ppo, vpg]}}"],
+            "budget: 4000000 in some trials and 2000000 in others: must be the same in all",
+        ),
+        (
+            ["search_space={algo.alpha: {choices: [1, 1]}}"],
+            "search_space.algo.alpha.choices: [1, 1] ",
+        ),
+        (["search_space={net: {choices: [k1, true, 1]}}"], "net=True: no such option; "),
+        (
+            ["search_space={algo.lr: {choices: [1]}, algo.lr.start: {choices: [1]}}"],
+            "search_space.algo.lr: contains algo.lr.start, which is searched too; give one",
         ),
         (["seeds=[1,1]"], "seeds: [1, 1] has one twice"),
         (["direction=up"], 'direction: "up" is no choice; allowed: maximize, min'),
-        (["space.nonsense=1"], "space.nonsense: can't be given by itself; allowed: all of space, "),
-        (["space.algo.hands.low=64"], "space.algo.hands.low: can't be given by itself; "),
-        (["train.budget=10"], "train.budget: can't be given by itself; allowed: all of train, "),
+        (["search_space.nonsense=1"], "search_space.nonsense: can't be given by itself; "),
+        ([f"{HANDS_KEY}.low=64"], f"{HANDS_KEY}.low: can't be given by "),
+        (["train_overrides.budget=10"], "train_overrides.budget: can't be given "),
         (["trails=3"], "trails: no such setting; did you mean trials? "),
         (["out=what?"], "out: what? can't hold a study; "),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_costs_nothing(arguments: list[str], message: str, refused: Any) -> None:
     named = [] if not arguments or "tune=nope" in arguments else ["tune=vpg_kuhn"]
     assert refused("tune", *named, *arguments).startswith(message)
@@ -339,7 +361,7 @@ def test_what_is_wrong_costs_nothing(arguments: list[str], message: str, refused
 def test_processes_of_torchrun_share_no_study(
     monkeypatch: pytest.MonkeyPatch, refused: Any
 ) -> None:
-    monkeypatch.setattr(tune_module, "torchrun_count", lambda: 2)
+    monkeypatch.setattr(tune_module, "count_torchrun_processes", lambda: 2)
     assert refused(*TUNE).startswith("tune: torchrun starts the processes of one run; ")
     assert not list(Path().iterdir())
 
@@ -348,14 +370,14 @@ def test_a_metric_that_no_run_records_is_told_at_the_first_row(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows: list[float] = []
-    whole = trial_module.Trials.metric_of
+    whole = trial_module.Trials.get_metric
 
     def counted(self: trial_module.Trials, row: Mapping[str, float]) -> float:
         rows.append(row["iterations"])
         return whole(self, row)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trial_module.Trials, "metric_of", counted)
+        patch.setattr(trial_module.Trials, "get_metric", counted)
         assert code(*anew(TUNE, "metric=exploitable", "out=a/b")) == 2
     assert rows == [10]
     assert "metric: a run records no exploitable; it records " in capsys.readouterr().err
@@ -377,9 +399,9 @@ def test_a_refusal_leaves_a_study_alone_that_others_have_joined(
             foreign.touch()
         else:
             study.ask()
-        raise Refused("metric: none")
+        raise ConfigError("metric: none")
 
-    monkeypatch.setattr(tune_module, "search", search)
+    monkeypatch.setattr(tune_module, "run_trials", search)
     assert code(*anew(TUNE, "out=a/study")) == 2
     assert foreign.exists() == (joined == "by a run")
     assert Path("a/study/tune.yaml").exists()
@@ -397,7 +419,9 @@ def test_a_refusal_removes_no_folder_that_it_did_not_make() -> None:
 
 def test_numbers_are_whole_if_both_bounds_are_written_as_such() -> None:
     bounds = {"a": (0.0, 1.0), "b": (1, 16), "c": (1, 16.0)}
-    space = space_of({k: {"low": a, "high": b, "log": False} for k, (a, b) in bounds.items()})
+    space = parse_search_space(
+        {k: {"low": a, "high": b, "log": False} for k, (a, b) in bounds.items()}
+    )
     assert space == {
         "a": FloatDistribution(0.0, 1.0),
         "b": IntDistribution(1, 16),
@@ -409,7 +433,7 @@ def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
     assert code(*TUNE, "trials=1") == 0
     kept = Path("study/tune.yaml").read_bytes()
     other = SPACE.replace("0.5", "0.6")
-    assert "out: study holds a study with another space.algo.alpha.low " in refused(
+    assert "out: study holds a study with another search_space.algo.alpha.low " in refused(
         *anew(TUNE, other)
     )
     assert "with another metric " in refused(*TUNE, "metric=value")
@@ -424,7 +448,7 @@ def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
 def test_without_optuna_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, refused: Any
 ) -> None:
-    monkeypatch.setattr(tune_command, "find_spec", lambda name: None)
+    monkeypatch.setattr(commands, "find_spec", lambda name: None)
     told = refused("tune", "tune=vpg_kuhn")
     assert told == "tune needs more packages: pip install 'poker-rl[tune]'"
 
@@ -440,7 +464,8 @@ def test_a_database_that_is_none_is_told_with_its_path(capsys: pytest.CaptureFix
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("name", groups([CONF])["tune"])
+@pytest.mark.parametrize("name", list_options_by_group([SHIPPED_OPTION_DIR])["tune"])
 def test_the_studies_that_come_along_can_be_trained(name: str) -> None:
-    settings = option("tune", name)
-    demand_trainable(settings["train"], space_of(settings["space"]), folders(None))
+    settings = load_option("tune", name)
+    search_space = parse_search_space(settings["search_space"])
+    check_trainable(settings["train_overrides"], search_space, list_option_dirs(None))

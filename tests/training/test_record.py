@@ -1,4 +1,4 @@
-"""Metrics and TensorBoard: every point once, also after a kill, and each run one run."""
+"""Metrics and TensorBoard: each point occurs once, also after a kill."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import time
 from collections import defaultdict
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,20 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.config.settings import Refused
-from poker_rl.evaluation import drawing
-from poker_rl.evaluation.measurement import Measurement, first_of_each, flatten
-from poker_rl.storage.folder import hparams, label_of, new_folder, read_folder
-from poker_rl.training.loggers.tensorboard import board_tag
-from poker_rl.training.record import RunRecord
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.plots import plotting
+from poker_rl.evaluation.result import Result, first_of_each, flatten
+from poker_rl.storage.run_folder import (
+    create_label,
+    create_run_folder,
+    flatten_hparams,
+    read_run_folder,
+)
+from poker_rl.training.loggers.tensorboard import to_tensorboard_tag
+from poker_rl.training.run_record import RunRecord
 
-EXACT = Measurement(0.125, None, "ante", "exact")
-SAMPLED = Measurement(-0.5, 0.0312, "big blind", "against call")
+EXACT = Result("current", "value", 0.125, None, "ante", "exact")
+SAMPLED = Result("current", "against/call", -0.5, 0.0312, "big blind", "against call", 100)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +46,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def board(outputs: Path) -> EventMultiplexer:
-    """What TensorBoard reads below a folder."""
+    """Return TensorBoard's reader of the runs in a folder."""
     multiplexer = EventMultiplexer(tensor_size_guidance={"scalars": 0, "hparams": 0})
     multiplexer.AddRunsFromDirectory(str(outputs))
     multiplexer.Reload()
@@ -75,23 +81,25 @@ def without_time(points: dict[str, Any]) -> dict[str, Any]:
 def test_a_measurement_says_what_it_is() -> None:
     assert str(EXACT) == "0.125 ante (exact)"
     assert str(SAMPLED) == "-0.500 ± 0.031 big blind (against call)"
-    assert SAMPLED.under("current/against/call") == "-0.500 ± 0.031 big blind"
-    assert SAMPLED.under("current/against/recall") == str(SAMPLED)
-    assert EXACT.under("current/exploitability") == str(EXACT)
-    assert flatten({"current/value": EXACT, "current/match": SAMPLED}) == {
+    assert SAMPLED.format_beside_tag() == "-0.500 ± 0.031 big blind"
+    other = replace(SAMPLED, measure="against/recall")
+    assert other.format_beside_tag() == str(other)
+    assert EXACT.format_beside_tag() == str(EXACT)
+    assert flatten([EXACT, SAMPLED]) == {
         "eval/current/value": 0.125,
-        "eval/current/match": -0.5,
-        "eval/current/match/half_width": 0.0312,
+        "eval/current/against/call": -0.5,
+        "eval/current/against/call/half_width": 0.0312,
     }
 
 
 def test_no_value_is_told_more_coarsely_than_its_interval() -> None:
-    assert str(Measurement(29836, 12.3, "mbb/hand", "x")) == "29836 ± 12 mbb/hand (x)"
+    assert str(Result("current", "x", 29836, 12.3, "mbb/hand", "x")) == "29836 ± 12 mbb/hand (x)"
 
 
 def test_the_first_measurement_of_each_player() -> None:
-    tags = ["current/exploitability", "current/value", "average/nash_conv", "average/value"]
-    assert list(first_of_each(dict.fromkeys(tags, EXACT))) == [tags[0], tags[2]]
+    pairs = [("current", "nash_conv"), ("current", "value"), ("average", "nash_conv")]
+    results = [replace(EXACT, player=player, measure=measure) for player, measure in pairs]
+    assert first_of_each(results) == [results[0], results[2]]
 
 
 def test_tensorboard_shows_what_metrics_hold() -> None:
@@ -171,7 +179,9 @@ def test_settings_are_shown_without_a_run_of_their_own() -> None:
 
 
 def test_hparams_are_flat_scalars_and_strings() -> None:
-    flat = hparams(tiny.settings(algo={"_target_": "x", "lr": {"_target_": "y", "start": 0.1}}))
+    flat = flatten_hparams(
+        tiny.settings(algo={"_target_": "x", "lr": {"_target_": "y", "start": 0.1}})
+    )
     assert flat["algo.lr.start"] == 0.1
     assert flat["game"] == "tiny"
     assert flat["opponent"] == "null"
@@ -182,7 +192,7 @@ def test_hparams_are_flat_scalars_and_strings() -> None:
 def test_rows_are_on_the_disk_before_tensorboard_is_imported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first number of a run must not wait for an import."""
+    """The first row of a run must not wait for an import."""
 
     def broken(*arguments: object, **settings: object) -> None:
         assert tiny.rows(tiny.only_folder())[0]["decisions"] == 0
@@ -191,7 +201,7 @@ def test_rows_are_on_the_disk_before_tensorboard_is_imported(
     monkeypatch.setattr("poker_rl.training.loggers.tensorboard.TensorBoard._open", broken)
     with pytest.raises(KeyboardInterrupt):
         tiny.train()
-    assert read_folder(tiny.only_folder())[1]["status"] == "interrupted"
+    assert read_run_folder(tiny.only_folder())[1]["status"] == "interrupted"
 
 
 def test_tensorboard_shows_all_rows_after_the_clock_was_set_back(
@@ -209,8 +219,8 @@ def test_tensorboard_shows_all_rows_after_the_clock_was_set_back(
 def test_folders_differ_even_in_one_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
     moment, later = datetime(2026, 1, 2), datetime(2026, 1, 3)
     clock = iter([moment, moment, moment, later])
-    monkeypatch.setattr("poker_rl.storage.folder.datetime", Mock(now=lambda: next(clock)))
-    folders = [new_folder(Path("outputs"), "kuhn", "ppo").name for _ in range(2)]
+    monkeypatch.setattr("poker_rl.storage.run_folder.datetime", Mock(now=lambda: next(clock)))
+    folders = [create_run_folder(Path("outputs"), "kuhn", "ppo").name for _ in range(2)]
     assert folders == [f"{moment:%Y-%m-%d_%H-%M-%S.%f}", f"{later:%Y-%m-%d_%H-%M-%S.%f}"]
     assert next(clock, None) is None
 
@@ -221,34 +231,40 @@ def test_what_is_in_the_way_of_a_folder_is_named(place: str, what: str) -> None:
     path = Path(place)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("") if what == "a file" else path.symlink_to("nowhere")
-    with pytest.raises(Refused, match=f"^outputs: {place} is not a folder$"):
-        new_folder(Path("outputs"), "kuhn", "ppo")
+    with pytest.raises(ConfigError, match=f"^outputs: {place} is not a folder$"):
+        create_run_folder(Path("outputs"), "kuhn", "ppo")
 
 
 def test_a_folder_of_ones_own_name_is_new() -> None:
     folder = Path("there/kuhn/ppo/first")
-    assert new_folder(Path("there"), "kuhn", "ppo", "first") == folder
+    assert create_run_folder(Path("there"), "kuhn", "ppo", "first") == folder
     (folder / "config.yaml").touch()  # and then the run was killed
-    assert new_folder(Path("there"), "kuhn", "ppo", "first") == folder
+    assert create_run_folder(Path("there"), "kuhn", "ppo", "first") == folder
     (folder / "manifest.json").touch()
     with pytest.raises(
-        Refused, match=r"^name: there/kuhn/ppo/first is there already; .*resume=the"
+        ConfigError, match=r"^name: there/kuhn/ppo/first is there already; .*resume=the"
     ):
-        new_folder(Path("there"), "kuhn", "ppo", "first")
+        create_run_folder(Path("there"), "kuhn", "ppo", "first")
 
 
 def test_a_folder_is_named_by_what_was_set() -> None:
     overrides = [
-        *("game=kuhn", "algo.entropy.start=0.5", "net=mlp_large", "+x.y=[1,'a b']", "budget.z=1e5"),
+        *(
+            "game=kuhn",
+            "algo.entropy_coef.start=0.5",
+            "net=mlp_large",
+            "+x.y=[1,'a b']",
+            "budget.z=1e5",
+        ),
         "algo=ppo",
         "opponent=outputs/kuhn/ppo/seed-1_2026@5:average",
     ]
-    label = label_of(overrides, {"budget"})
-    assert label == "entropy.start-0.5_net-mlp_large_x.y-1-a-b_opponent-seed-1_2026-5-average"
-    folder = new_folder(Path("outputs"), "kuhn", "ppo", label=label)
+    label = create_label(overrides, {"budget"})
+    assert label == "entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_opponent-seed-1_2026-5-average"
+    folder = create_run_folder(Path("outputs"), "kuhn", "ppo", label=label)
     assert folder.name.startswith(f"{label}_20")
     assert OverridesParser.create().parse_override(f"resume={folder}").value() == str(folder)
-    assert len(label_of([f"a{i}=0" for i in range(300)], ())) < 100
+    assert len(create_label([f"a{i}=0" for i in range(300)], ())) < 100
 
 
 def test_a_resumed_runs_name_stays_true() -> None:
@@ -258,7 +274,7 @@ def test_a_resumed_runs_name_stays_true() -> None:
 
 def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     signed = []
-    monkeypatch.setattr(drawing, "footnote", lambda figure, words: signed.append(words))
+    monkeypatch.setattr(plotting, "add_footnote", lambda figure, words: signed.append(words))
     tiny.train(budget=50, figures=False)
     folder = tiny.only_folder()
     assert not (folder / "figures").exists()
@@ -274,9 +290,9 @@ def test_event_files_end_whole() -> None:
 
 
 def test_percentiles_do_not_stand_between_the_means() -> None:
-    assert board_tag("eval/current/value/p50") == "eval_percentiles/current/value/p50"
+    assert to_tensorboard_tag("eval/current/value/p50") == "eval_percentiles/current/value/p50"
     for tag in ("eval/current/value", "eval/p1/value", "loss/p1", "eval/current/against/p1x"):
-        assert board_tag(tag) == tag
+        assert to_tensorboard_tag(tag) == tag
 
 
 def test_rates_are_those_since_the_last_row() -> None:
@@ -286,7 +302,7 @@ def test_rates_are_those_since_the_last_row() -> None:
     rates = []
     for decisions in (100, 300):
         record.add({}, 2.0, decisions)
-        record.write_row(Progress(decisions=decisions), {}, 0.0)
+        record.write_row(Progress(decisions=decisions), [], 0.0)
         rates.append(record.last_row["time/decisions_per_second"])
     assert rates == [50, 100]
     record.close("finished")

@@ -1,4 +1,4 @@
-"""What a run folder has to hold for its run to go on: all else is refused, and changes nothing."""
+"""A run folder with damaged or missing parts is not resumed, and stays unchanged."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import tiny
 import torch
 import yaml
 
-from poker_rl.config.settings import Refused
-from poker_rl.storage import checkpoint, ran_on
-from poker_rl.storage.folder import read_folder
-from poker_rl.training.checkpoints import first_misfit
-from poker_rl.training.run_config import first_difference
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage import checkpoint, provenance
+from poker_rl.storage.run_folder import read_run_folder
+from poker_rl.training.run_checkpoints import find_misfit
+from poker_rl.training.run_config import find_difference
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def contents(folder: Path) -> dict[Path, bytes | None]:
 
 
 def spoilt(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
-    """Changes what a checkpoint holds."""
+    """Return a function that changes the contents of a checkpoint."""
 
     def spoil(folder: Path) -> None:
-        state = checkpoint.load(folder / "state.pt")
+        state = checkpoint.load_checked(folder / "state.pt")
         change(state)
-        checkpoint.save(folder / "state.pt", state)
+        checkpoint.save_atomically(folder / "state.pt", state)
 
     return spoil
 
@@ -52,7 +52,7 @@ def garbage(folder: Path) -> None:
 
 
 def instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
-    """Puts something else into the place of a file or a folder."""
+    """Return a function that replaces a file or a folder by something else."""
 
     def spoil(folder: Path) -> None:
         (folder / name).rename("aside")
@@ -70,7 +70,7 @@ def instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
         "words": (spoilt(lambda s: s["progress"].update(hands="x")), "not in whole numbers"),
         "other": (spoilt(lambda s: s["progress"].update(hands=1)), "its progress is not that of"),
         "lacks": (spoilt(lambda s: s["algorithm"].pop("net")), r"algorithm\.net is missing"),
-        "net": (spoilt(lambda s: s["algorithm"].update(net=3)), "algorithm.net is of another kind"),
+        "net": (spoilt(lambda s: s["algorithm"].update(net=3)), "algorithm.net is of another type"),
         "offset": (spoilt(lambda s: s["record"].update(offset="3")), "record.offset is of another"),
         "sums": (spoilt(lambda s: s["record"].update(sums={"a": "b"})), "the sums are no numbers"),
         "nan": (spoilt(weights(float("nan"))), r"can't be trained on: net\.bias is not finite"),
@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_refused_untouched(
 ) -> None:
     spoil(run)
     before = contents(run)
-    with pytest.raises(Refused, match=message) as refusal:
+    with pytest.raises(ConfigError, match=message) as refusal:
         tiny.train(run, budget=200)
     assert "\n" not in str(refusal.value)
     assert contents(run) == before
@@ -98,16 +98,16 @@ def test_what_does_not_fit_is_refused_untouched(
 def test_what_is_refused_late_is_refused_untouched(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker's file that is damaged, for one, is read after the run's own."""
+    """For example, a worker's damaged file is read after the run's own."""
 
     def damaged(*_: Any) -> None:
-        raise Refused("damaged")
+        raise ConfigError("damaged")
 
     tiny.train(run, budget=200)
     before = contents(run)
     with monkeypatch.context() as patch:
-        patch.setattr("poker_rl.training.checkpoints.Checkpoints.join", damaged)
-        with pytest.raises(Refused, match="damaged"):
+        patch.setattr("poker_rl.training.run_checkpoints.Checkpoints.synchronize", damaged)
+        with pytest.raises(ConfigError, match="damaged"):
             tiny.train(run, budget=300)
     assert contents(run) == before
     tiny.train(run, budget=300)
@@ -116,7 +116,7 @@ def test_what_is_refused_late_is_refused_untouched(
 
 def test_weights_that_are_huge_are_a_number(run: Path) -> None:
     spoilt(weights(1e38))(run)
-    with pytest.raises(Refused, match="loss/policy is inf after"):
+    with pytest.raises(ConfigError, match="loss/policy is inf after"):
         tiny.train(run, budget=200)
 
 
@@ -126,7 +126,7 @@ def test_settings_edited_by_hand_are_refused(run: Path) -> None:
     path.write_text(yaml.safe_dump(cfg | {"algo": {**cfg["algo"], "nan_in": "weight"}}))
     edited = {**cfg["algo"], "nan_in": "weight"}
     with pytest.raises(
-        Refused, match=r"^algo\.nan_in: .*config\.yaml is not what state\.pt was tr"
+        ConfigError, match=r"^algo\.nan_in: .*config\.yaml differs from the settings in state\.pt"
     ):
         tiny.train(run, budget=200, algo=edited)
 
@@ -136,15 +136,15 @@ def test_a_resume_tells_what_is_not_as_it_was(
 ) -> None:
     tiny.train(run, budget=200)
     assert "not as it was" not in capsys.readouterr().out
-    monkeypatch.setattr(ran_on, "_commit", lambda: "abc")
-    monkeypatch.setattr(ran_on, "version", lambda package: "9.9")
-    before = read_folder(run)[1]
+    monkeypatch.setattr(provenance, "_get_commit", lambda: "abc")
+    monkeypatch.setattr(provenance, "version", lambda package: "9.9")
+    before = read_run_folder(run)[1]
     tiny.train(run, budget=300, threads=2)
     (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("not as it was: ")]
     assert f"commit {before['commit']}, now abc; " in line
     assert f"torch {before['versions']['torch']}, now 9.9; " in line
-    assert "threads 1, now 2. The last bits of what is learnt may differ" in line
-    second, third = read_folder(run)[1]["resumed"]
+    assert "threads 1, now 2. The results may differ" in line
+    second, third = read_run_folder(run)[1]["resumed"]
     assert (second["commit"], third["commit"]) == (before["commit"], "abc")
     assert second["versions"] == before["versions"] != third["versions"]
     tiny.train(run, budget=400, threads=2)  # as it was the last time
@@ -152,13 +152,13 @@ def test_a_resume_tells_what_is_not_as_it_was(
 
 
 def test_settings_and_states_are_compared_by_key() -> None:
-    assert first_difference({"a": {"b": 1}, "c": [1]}, {"a": {"b": 1}, "c": [1]}) is None
-    assert first_difference({"a": {"b": 1}}, {"a": {"b": 2}}) == "a.b"
-    assert first_difference({}, {"a": {"b": 2}}) == "a"
+    assert find_difference({"a": {"b": 1}, "c": [1]}, {"a": {"b": 1}, "c": [1]}) is None
+    assert find_difference({"a": {"b": 1}}, {"a": {"b": 2}}) == "a.b"
+    assert find_difference({}, {"a": {"b": 2}}) == "a"
     expected = {"n": 1, "f": 0.5, "none": None, "list": [torch.zeros(2)], "moments": {}}
     assert (
-        first_misfit({**expected, "f": 1, "none": "x", "moments": {0: "x"}}, expected, "x") is None
+        find_misfit({**expected, "f": 1, "none": "x", "moments": {0: "x"}}, expected, "x") is None
     )
-    assert first_misfit({**expected, "n": 1.5}, expected, "x") == "x.n"
-    assert first_misfit({**expected, "f": None}, expected, "x") == "x.f"
-    assert first_misfit({**expected, "list": [torch.zeros(2).int()]}, expected, "x") == "x.list.0"
+    assert find_misfit({**expected, "n": 1.5}, expected, "x") == "x.n"
+    assert find_misfit({**expected, "f": None}, expected, "x") == "x.f"
+    assert find_misfit({**expected, "list": [torch.zeros(2).int()]}, expected, "x") == "x.list.0"

@@ -1,4 +1,4 @@
-"""Runs that are stopped in every way and go on as if they had not been."""
+"""Runs that are stopped in every way and resumed equal uninterrupted runs."""
 
 from __future__ import annotations
 
@@ -25,16 +25,23 @@ from fork_server import SERVER
 from tiny import same
 from tqdm import tqdm
 
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
 from poker_rl.storage import checkpoint
-from poker_rl.storage.folder import read_folder
-from poker_rl.training import run_folder, signals
-from poker_rl.training.checkpoints import DivergedError
-from poker_rl.training.signals import Interrupted
+from poker_rl.storage.run_folder import read_run_folder
+from poker_rl.training import open_run, signals
+from poker_rl.training.run_checkpoints import DivergedError
+from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.trainer import is_due
 
 FORK = multiprocessing.get_context("fork")  # has all that a first run imports
-TRACED = ("trainer.py", "record.py", "checkpoints.py", "checkpoint.py", "folder.py")
+TRACED = (
+    "trainer.py",
+    "run_record.py",
+    "run_checkpoints.py",
+    "checkpoint.py",
+    "run_folder.py",
+    "open_run.py",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -47,14 +54,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def result(folder: Path) -> tuple[Any, Any, Any]:
-    """All that has to be equal in two runs of equal length."""
-    state = checkpoint.load(folder / "state.pt")
-    newest = checkpoint.load_snapshot(checkpoint.newest(folder))
+    """Return everything that must be equal in two runs of equal length."""
+    state = checkpoint.load_checked(folder / "state.pt")
+    newest = checkpoint.load_snapshot(checkpoint.find_newest_snapshot(folder))
     return tiny.rows(folder), {**state, "record": None}, newest
 
 
 def child(work: Callable[..., Any], *arguments: Any) -> int:
-    """Run in a fork of this process, which would lack all threads but this one; its exit code."""
+    """Run in a fork of this process, which must have no other threads; return the exit code."""
     assert threading.active_count() == 1
     process = FORK.Process(target=work, args=arguments)
     process.start()
@@ -64,7 +71,7 @@ def child(work: Callable[..., Any], *arguments: Any) -> int:
 
 
 def lines_until(kill_at: int | None, resume: Path | None) -> int:
-    """Train, and kill -9 this process at some line of ours; the lines there were."""
+    """Train, and kill -9 this process at a line of the traced files; return the number of lines."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
@@ -89,7 +96,7 @@ def test_a_run_leaves_its_folder() -> None:
     last, measurements = tiny.train()
     folder = tiny.only_folder()
     assert folder.parent == Path("outputs/tiny/fit")
-    cfg, manifest = read_folder(folder)
+    cfg, manifest = read_run_folder(folder)
     expected = tiny.settings()
     assert cfg == expected
     assert manifest["status"] == "finished"
@@ -151,7 +158,7 @@ def kill_and_resume() -> None:
             continue  # there was no run yet
         folder = folders[0]
         child(lines_until, kill_at // 2, folder)  # and once more on the way
-        if read_folder(folder)[1]["status"] != "finished":
+        if read_run_folder(folder)[1]["status"] != "finished":
             assert child(tiny.train, folder) == 0
         assert same(result(folder), expected), f"killed at line event {kill_at} of {lines}"
         folder.parents[2].rename(f"killed_{kill_at}")
@@ -188,7 +195,7 @@ def test_two_halves_equal_the_whole(half: int) -> None:
     folder = tiny.only_folder()
     tiny.train(folder, budget=400)
     assert same(result(folder), expected)
-    _, manifest = read_folder(folder)
+    _, manifest = read_run_folder(folder)
     assert manifest["resumed"][0]["from"]["decisions"] >= half
     assert yaml.safe_load((folder / "config.yaml").read_text())["budget"] == 400
 
@@ -219,12 +226,13 @@ def test_a_signal_checkpoints_and_leaves(
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", interrupted)
     with default_signals():
         handler = signal.getsignal(number)
-        with pytest.raises(Interrupted, match="poker-rl train resume=outputs/tiny/fit/") as stopped:
+        message = "poker-rl train resume=outputs/tiny/fit/"
+        with pytest.raises(RunInterruptedError, match=message) as stopped:
             tiny.train()
         assert stopped.value.exit_code == code
         assert signal.getsignal(number) == handler
     folder = tiny.only_folder()
-    _, manifest = read_folder(folder)
+    _, manifest = read_run_folder(folder)
     assert manifest["status"] == "interrupted"
     assert manifest["checkpoint"]["iterations"] == 8
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
@@ -257,22 +265,24 @@ def test_a_signal_that_another_process_heard_first_is_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(signals, "monotonic", lambda: 10.0)
-    monkeypatch.setattr(signals.processes, "most", lambda number: int(signal.SIGTERM))
+    monkeypatch.setattr(
+        signals.collectives, "max_over_processes", lambda number: int(signal.SIGTERM)
+    )
     with signals.StopSignals() as stopped:
-        assert stopped.stop_requested()
+        assert stopped.is_stop_requested()
         signal.raise_signal(signal.SIGTERM)  # a second signal would end this process
         assert stopped.number == signal.SIGTERM
 
 
 def deaf() -> None:
-    """A long step without a Python instruction in it."""
+    """Run a long step without a Python instruction in it."""
     with signals.StopSignals():
         print("begun", flush=True)
         hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
 
 
 def test_signals_are_heard_within_compiled_code() -> None:
-    """The first is answered at once; a second one, a second later, ends the process at once."""
+    """The first prints a message at once; a second one, a second later, ends the process."""
     process = subprocess.Popen(
         [sys.executable, "-c", "import test_run; test_run.deaf()"],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -283,24 +293,24 @@ def test_signals_are_heard_within_compiled_code() -> None:
     assert process.stderr is not None
     assert process.stdout.readline() == b"begun\n"
     process.send_signal(signal.SIGINT)
-    assert process.stderr.readline() + process.stderr.readline() == signals.STOPPING
+    assert process.stderr.readline() + process.stderr.readline() == signals.STOPPING_MESSAGE
     time.sleep(signals.SAME_SIGNAL_S + 0.1)  # a busy machine only makes it longer
     process.send_signal(signal.SIGINT)
     assert process.wait() == 130
-    assert process.stderr.read() == signals.ENDED
+    assert process.stderr.read() == signals.ENDED_MESSAGE
 
 
 def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    figures = tiny.TinyEvaluation.figures
+    figures = tiny.TinyEvaluation.build_figures
 
     def interrupted(self: tiny.TinyEvaluation, *arguments: Any) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGINT)
         return figures(self, *arguments)
 
-    monkeypatch.setattr(tiny.TinyEvaluation, "figures", interrupted)
-    with pytest.raises(Interrupted, match="was finished all the same"):
+    monkeypatch.setattr(tiny.TinyEvaluation, "build_figures", interrupted)
+    with pytest.raises(RunInterruptedError, match="had finished before the stop"):
         tiny.train()
-    assert read_folder(tiny.only_folder())[1]["status"] == "finished"
+    assert read_run_folder(tiny.only_folder())[1]["status"] == "finished"
 
 
 def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
@@ -314,8 +324,8 @@ def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     folder = tiny.only_folder()
-    reached = checkpoint.load(folder / "state.pt")["progress"]["decisions"]
-    assert read_folder(folder)[1]["status"] == "running"
+    reached = checkpoint.load_checked(folder / "state.pt")["progress"]["decisions"]
+    assert read_run_folder(folder)[1]["status"] == "running"
     budget = reached + 100
     tiny.train(folder, budget=budget)
     resumed = result(folder)
@@ -335,14 +345,14 @@ def test_not_a_number_stops_the_run(where: str) -> None:
     with pytest.raises(DivergedError, match=named) as error:
         tiny.train(algo=algo)
     folder = tiny.only_folder()
-    _, manifest = read_folder(folder)
+    _, manifest = read_run_folder(folder)
     kept = manifest["checkpoint"]["decisions"]
     assert f"{folder}/state.pt ({kept:,} decisions)" in str(error.value)
     assert "\n" not in str(error.value)
     assert manifest["status"] == "failed"
     assert kept < checkpoint_step(folder, 31)
-    state = checkpoint.load(folder / "state.pt")
-    assert not list(checkpoint.not_finite(state))
+    state = checkpoint.load_checked(folder / "state.pt")
+    assert not list(checkpoint.find_non_finite_tensors(state))
     assert all(row["decisions"] < checkpoint_step(folder, 31) for row in tiny.rows(folder))
 
 
@@ -358,7 +368,7 @@ def test_a_weight_is_looked_at_before_a_checkpoint() -> None:
     message = r"net\.bias of the algorithm's state .*/state\.pt \(0 decisions\)"
     with pytest.raises(DivergedError, match=message):
         tiny.train(algo={"nan_at": 1, "nan_in": "weight"}, checkpoint_every=1)
-    assert checkpoint.newest(tiny.only_folder()).stem == "0"
+    assert checkpoint.find_newest_snapshot(tiny.only_folder()).stem == "0"
 
 
 def test_a_crash_is_told_by_the_manifest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +378,7 @@ def test_a_crash_is_told_by_the_manifest(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", crash)
     with pytest.raises(ZeroDivisionError):
         tiny.train()
-    _, manifest = read_folder(tiny.only_folder())
+    _, manifest = read_run_folder(tiny.only_folder())
     assert manifest["status"] == "failed"
     assert manifest["error"] == "ZeroDivisionError: no way"
 
@@ -389,9 +399,9 @@ def test_a_run_that_goes_on_after_a_crash_tells_of_it_no_more(
     with pytest.raises(ZeroDivisionError):
         tiny.train()
     folder = tiny.only_folder()
-    assert "error" in read_folder(folder)[1]
+    assert "error" in read_run_folder(folder)[1]
     tiny.train(folder)
-    manifest = read_folder(folder)[1]
+    manifest = read_run_folder(folder)[1]
     assert manifest["status"] == "finished"
     assert "error" not in manifest
 
@@ -399,21 +409,21 @@ def test_a_run_that_goes_on_after_a_crash_tells_of_it_no_more(
 def test_time_and_memory_before_a_resume_count() -> None:
     tiny.train(budget=100)
     folder = tiny.only_folder()
-    state = checkpoint.load(folder / "state.pt")
+    state = checkpoint.load_checked(folder / "state.pt")
     state["record"]["elapsed_s"] += 1e9
-    checkpoint.save(folder / "state.pt", state)
-    manifest = read_folder(folder)[1]
+    checkpoint.save_atomically(folder / "state.pt", state)
+    manifest = read_run_folder(folder)[1]
     (folder / "manifest.json").write_text(json.dumps(manifest | {"peak_memory_mib": 10**6}))
     tiny.train(folder, budget=200)
     last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     assert last["time/elapsed_s"] == pytest.approx(1e9, rel=0.1)
-    assert read_folder(folder)[1]["peak_memory_mib"] == 10**6
+    assert read_run_folder(folder)[1]["peak_memory_mib"] == 10**6
 
 
 def test_it_is_measured_against_itself_at_half_its_decisions() -> None:
     tiny.train()
     folder = tiny.only_folder()
-    kept = checkpoint.load(folder / "state.pt")["regular"]
+    kept = checkpoint.load_checked(folder / "state.pt")["regular"]
     met = []
     for row in tiny.rows(folder):
         met.append(row["eval/current/exploitability"] - row["eval/current/match"])
@@ -434,7 +444,7 @@ def finished(budget: int = 100) -> Path:
 def test_a_finished_run_says_so() -> None:
     folder = finished()
     before = contents(folder)
-    with pytest.raises(Refused, match=r"budget: .* has already done 10\d of 100 decisions"):
+    with pytest.raises(ConfigError, match=r"budget: .* has already done 10\d of 100 decisions"):
         tiny.train(folder, budget=100)
     assert contents(folder) == before
 
@@ -445,14 +455,14 @@ def damaged(folder: Path) -> None:
 
 
 def foreign(folder: Path) -> None:
-    state = checkpoint.load(folder / "state.pt")
-    checkpoint.save(folder / "state.pt", {**state, "game": {"name": "other"}})
+    state = checkpoint.load_checked(folder / "state.pt")
+    checkpoint.save_atomically(folder / "state.pt", {**state, "game": {"name": "other"}})
 
 
 def other_shape(folder: Path) -> None:
-    state = checkpoint.load(folder / "state.pt")
+    state = checkpoint.load_checked(folder / "state.pt")
     state["algorithm"]["net"]["bias"] = torch.zeros(7)
-    checkpoint.save(folder / "state.pt", state)
+    checkpoint.save_atomically(folder / "state.pt", state)
 
 
 def missing(folder: Path) -> None:
@@ -479,7 +489,7 @@ def test_what_does_not_fit_is_refused_untouched(
     folder = finished()
     spoil(folder)
     before = contents(folder)
-    with pytest.raises(Refused, match=message):
+    with pytest.raises(ConfigError, match=message):
         tiny.train(folder, budget=200)
     assert contents(folder) == before
 
@@ -487,9 +497,9 @@ def test_what_does_not_fit_is_refused_untouched(
 def test_other_settings_are_refused() -> None:
     folder = finished()
     before = contents(folder)
-    with pytest.raises(Refused, match="seed: a resumed run keeps its settings"):
+    with pytest.raises(ConfigError, match="seed: a resumed run keeps its settings"):
         tiny.train(folder, budget=200, seed=6)
-    with pytest.raises(Refused, match="no run folder"):
+    with pytest.raises(ConfigError, match="no run folder"):
         tiny.train(Path("nowhere"), budget=200)
     assert contents(folder) == before
     assert not Path("nowhere").exists()
@@ -501,7 +511,7 @@ def test_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def intrude(self: tiny.TinyAlgorithm) -> dict[str, float]:
         if self.progress.iterations == 3:
-            with pytest.raises(Refused, match="another process"):
+            with pytest.raises(ConfigError, match="another process"):
                 tiny.train(tiny.only_folder())
             seen.append(True)
         return learn(self)
@@ -522,25 +532,25 @@ def test_a_run_whose_snapshots_were_deleted_goes_on() -> None:
 
 
 def test_two_runs_of_one_name_started_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second is kept out before the first has written anything."""
-    write = run_folder.write_config
+    """The second one fails before the first has written anything."""
+    write = open_run.write_config
 
     def meanwhile(folder: Path, cfg: dict[str, Any]) -> None:
-        monkeypatch.setattr(run_folder, "write_config", write)
-        with pytest.raises(Refused, match="another process"):
+        monkeypatch.setattr(open_run, "write_config", write)
+        with pytest.raises(ConfigError, match="another process"):
             tiny.train(name="first")
         assert {path.name for path in folder.iterdir()} == {"metrics.jsonl"}
         write(folder, cfg)
 
-    monkeypatch.setattr(run_folder, "write_config", meanwhile)
+    monkeypatch.setattr(open_run, "write_config", meanwhile)
     tiny.train(name="first")
-    assert read_folder(Path("outputs/tiny/fit/first"))[1]["status"] == "finished"
+    assert read_run_folder(Path("outputs/tiny/fit/first"))[1]["status"] == "finished"
 
 
 def test_a_unit_that_is_not_counted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", lambda self: {})
     monkeypatch.setattr("poker_rl.training.trainer.MAX_IDLE_CALLS", 5)
-    with pytest.raises(Refused, match="budget_unit: fit does not count hands"):
+    with pytest.raises(ConfigError, match="budget_unit: fit does not count hands"):
         tiny.train(budget_unit="hands")
 
 

@@ -1,4 +1,4 @@
-"""A run in two processes: it is one run, however it is started, stopped, killed and resumed."""
+"""A run in two processes, started, stopped, killed and resumed in different ways."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from test_workers import is_running, until
 from tiny import same
 
 import poker_rl
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import launch_workers
-from poker_rl.training.checkpoints import merge_states, remove_other_parts, split_state
 from poker_rl.training.device import prepare_device
-from poker_rl.training.launch_workers import Worker, this_worker
+from poker_rl.training.launch_workers import Worker, identify_worker
+from poker_rl.training.run_checkpoints import merge_states, remove_other_parts, split_state
 
 pytestmark = pytest.mark.usefixtures("here")
 
-PPO = ["algo=ppo", "algo.tables=64", "algo.steps=8", "algo.lr=1e-3"]
-NFSP = ["algo=nfsp", "algo.tables=8", "algo.learn_from=50", "algo.replay=500"]
+PPO = ["algo=ppo", "algo.tables=64", "algo.rollout_steps=8", "algo.lr=1e-3"]
+NFSP = ["algo=nfsp", "algo.tables=8", "algo.learning_starts=50", "algo.replay_capacity=500"]
 SHORT = ["game=kuhn", "figures=false", "workers=2", "evaluate_every=1000", "checkpoint_every=1000"]
 
 
 def train(name: str, *settings: str) -> tuple[list[str], Path]:
-    """The command of a run in two processes, and its folder."""
+    """Return the command of a run in two processes, and its folder."""
     algo = settings[0].partition("=")[2]
     return ["train", *SHORT, *settings, f"name={name}"], Path(f"outputs/kuhn/{algo}/{name}")
 
@@ -65,11 +65,11 @@ def signal_at_checkpoint(count: int, number: int) -> Iterator[None]:
 
 
 def left(folder: Path) -> tuple[Any, Any]:
-    """All that two runs of equal length have to have alike, of both processes."""
-    state = checkpoint.load(folder / "state.pt")
+    """Return everything of both processes that must be equal in two runs of equal length."""
+    state = checkpoint.load_checked(folder / "state.pt")
     (other,) = (folder / "workers").iterdir()
     assert other.name == f"{state['progress']['decisions']}_1.pt"
-    return tiny.rows(folder), {**state, "record": None, "other": checkpoint.load(other)}
+    return tiny.rows(folder), {**state, "record": None, "other": checkpoint.load_checked(other)}
 
 
 def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
@@ -82,7 +82,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     assert len(rows) >= 7
     tables = [part["agents"]["rollout"] for part in (state["algorithm"], state["other"])]
     assert not torch.equal(tables[0]["tables"], tables[1]["tables"])  # cards of their own
-    dealt = sum(one["hands"] for one in tables)
+    dealt = sum(one["hands_played"] for one in tables)
     assert state["progress"]["hands"] == dealt
 
     command, folder = train("broken", *NFSP, "budget=7000")
@@ -147,7 +147,7 @@ def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
         "import os, signal, torch\n"
         "from poker_rl.training import launch_workers\n"
         "def member():\n"
-        "    launch_workers.torchrun_store()\n"
+        "    launch_workers.open_torchrun_store()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "if __name__ == '__main__':\n"
         "    launch_workers.GRACE_S = 0.5\n"
@@ -217,7 +217,7 @@ def test_shared_memory_that_is_missing_is_named(
     def missing(*_: Any) -> None:  # as the system says it of a semaphore
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
-    monkeypatch.setattr("poker_rl.training.launch_workers.Nearby", missing)
+    monkeypatch.setattr("poker_rl.training.launch_workers.ShmAllReduce", missing)
     assert code("train", "algo=ppo", "budget=10", "workers=2") == 1
     told = capsys.readouterr().err.splitlines()[-1]
     assert told == "poker-rl: /dev/shm: No such file or directory"
@@ -227,9 +227,9 @@ def test_more_workers_than_cores_are_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("poker_rl.training.device.count_cores", lambda: 2)
-    prepare_device("cpu", 1, 0, this_worker(2))
+    prepare_device("cpu", 1, 0, identify_worker(2))
     assert capsys.readouterr().out == ""
-    prepare_device("cpu", 1, 0, this_worker(3))
+    prepare_device("cpu", 1, 0, identify_worker(3))
     assert capsys.readouterr().out == (
         "workers: 3 processes of 1 thread each are more than the cores that may be used, 2, and"
         " will wait for each other\n"
@@ -246,7 +246,7 @@ def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> N
     )
     assert taken == [1]
     assert prepare_device("auto", 1, 0, Worker(3, local_count=3)).type == "cpu"
-    with pytest.raises(Refused, match="device: cuda, but there are 2 GPUs here for 3 workers"):
+    with pytest.raises(ConfigError, match="device: cuda, but there are 2 GPUs here for 3 workers"):
         prepare_device("cuda", 1, 0, Worker(3, local_count=3))
 
 

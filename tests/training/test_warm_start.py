@@ -1,4 +1,4 @@
-"""Runs that begin with what another run has learnt."""
+"""Runs that start with the networks and averages of another run."""
 
 from __future__ import annotations
 
@@ -14,23 +14,47 @@ from commands import anew, code, runs
 from tiny import same
 
 from poker_rl.storage import checkpoint
-from poker_rl.training.checkpoints import Checkpoints
+from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("here")
 
-QUICK = ["evaluation.deals=30", "evaluate_every=1e9", "checkpoint_every=1e9", "net.hidden=[8]"]
+QUICK = [
+    "evaluation.deals=30",
+    "evaluate_every=1e9",
+    "checkpoint_every=1e9",
+    "net.hidden_sizes=[8]",
+]
 PPO = ["train", "algo=ppo", "algo.tables=8", "algo.minibatches=1", "budget=250", *QUICK]
 # Each a run of a few iterations; those with a memory have one that is full.
 LEARNERS = {
     "ppo": PPO,
-    "vpg": ["train", "algo=vpg", "algo.hands=8", "budget=60", *QUICK],
-    "actor_critic": ["train", "algo=actor_critic", "algo.hands=8", "budget=60", *QUICK],
-    "vine": ["train", "algo=vine", "algo.tables=8", "algo.batch=8", "budget=250", *QUICK],
-    "reinforce": ["train", "algo=reinforce", "algo.hands=8", "budget=3", *QUICK],
+    "vpg": ["train", "algo=vpg", "algo.hands_per_iteration=8", "budget=60", *QUICK],
+    "actor_critic": [
+        "train",
+        "algo=actor_critic",
+        "algo.hands_per_iteration=8",
+        "budget=60",
+        *QUICK,
+    ],
+    "vine": ["train", "algo=vine", "algo.tables=8", "algo.batch_size=8", "budget=250", *QUICK],
+    "reinforce": ["train", "algo=reinforce", "algo.hands_per_iteration=8", "budget=3", *QUICK],
     "nfsp": [
-        *("train", "algo=nfsp", "algo.tables=8", "algo.learn_from=8", "algo.batch=8", "algo.eta=1"),
-        *("algo.every=2", "algo.average.capacity=50", "algo.average.batch=8", "budget=400", *QUICK),
+        *(
+            "train",
+            "algo=nfsp",
+            "algo.tables=8",
+            "algo.learning_starts=8",
+            "algo.batch_size=8",
+            "algo.eta=1",
+        ),
+        *(
+            "algo.train_freq=2",
+            "algo.average_policy.capacity=50",
+            "algo.average_policy.batch_size=8",
+            "budget=400",
+            *QUICK,
+        ),
     ],
     "nfsp_ppo": [
         *(
@@ -38,20 +62,25 @@ LEARNERS = {
             "algo=nfsp_ppo",
             "algo.tables=8",
             "algo.minibatches=1",
-            "algo.average.updates=1",
+            "algo.average_policy.gradient_steps=1",
         ),
-        *("algo.average.capacity=50", "algo.average.batch=8", "algo.average.power=1", "budget=500"),
+        *(
+            "algo.average_policy.capacity=50",
+            "algo.average_policy.batch_size=8",
+            "algo.average_policy.iteration_weight_power=1",
+            "budget=500",
+        ),
         *QUICK,
     ],
 }
 
 
 def state(folder: Path) -> dict[str, Any]:
-    return checkpoint.load(folder / checkpoint.STATE)
+    return checkpoint.load_checked(folder / checkpoint.STATE_FILE)
 
 
 def run(*arguments: str) -> Path:
-    """Train; the folder of the run that began."""
+    """Train, and return the folder of the new run."""
     before = runs()
     assert code(*arguments) == 0
     (folder,) = [folder for folder in runs() if folder not in before]
@@ -71,7 +100,7 @@ def killed_before_its_first_checkpoint(*arguments: str) -> Path:
 
 
 def at_the_start(*arguments: str) -> dict[str, Any]:
-    """The learner's state in the first checkpoint of a run."""
+    """Return the learner's state at the first checkpoint of a run."""
     states = []
     save = Checkpoints.save
 
@@ -94,22 +123,22 @@ def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name: s
     learnt = state(folder)["algorithm"]
     cold = at_the_start(*learner, "seed=2")
     warm = at_the_start(*learner, "seed=2", f"warm_start={folder}")
-    taken = {"networks", "actor", "critic", "policy", "q", "target", "weight_average", "magnet"}
+    taken = {"networks", "actor", "critic", "policy", "q", "target", "weight_average"}
     taken |= {"value_average"}
-    for part in warm.keys() - {"average", "earlier"}:
+    for part in warm.keys() - {"average", "opponent_pool", "warm_start_iterations"}:
         expected = learnt if part in taken else cold
         assert same(warm[part], expected[part]), part
         assert not (part in taken and same(cold[part], learnt[part])), part
     if "average" in warm:
         ours, theirs, fresh = (one["average"] for one in (warm, learnt, cold))
-        assert min(theirs["memory"]["added"]) > 50
+        assert min(theirs["buffer"]["items_added"]) > 50
         assert same(ours["module"], theirs["module"])
         assert not same(fresh["module"], theirs["module"])
-        assert same(ours["descent"], fresh["descent"])
-        for part in ("added", "items"):
-            assert same(ours["memory"][part], theirs["memory"][part])
-        for part in ("entering", "drawing"):
-            assert same(ours["memory"][part], fresh["memory"][part])
+        assert same(ours["stepper"], fresh["stepper"])
+        for part in ("items_added", "items"):
+            assert same(ours["buffer"][part], theirs["buffer"][part])
+        for part in ("insertion_generator", "sample_generator"):
+            assert same(ours["buffer"][part], fresh["buffer"][part])
 
 
 def test_an_average_of_weights_that_was_slow_stays_so() -> None:
@@ -130,14 +159,14 @@ def test_play_after_a_warm_start_weighs_as_later_play() -> None:
     folder = run(*LEARNERS["nfsp_ppo"])
     done = state(folder)["progress"]["iterations"]
     warm = run(*LEARNERS["nfsp_ppo"], f"warm_start={folder}")
-    (iteration,) = state(warm)["algorithm"]["average"]["memory"]["items"]["iteration"]
+    (iteration,) = state(warm)["algorithm"]["average"]["buffer"]["items"]["iteration"]
     assert (iteration <= done).any()  # some of the first run's is still there
     assert iteration.max() == done + state(warm)["progress"]["iterations"]
 
 
 def test_a_warm_run_is_killed_and_resumed_like_any_other() -> None:
     first = run(*PPO, "seed=1")
-    stays = ["algo.lr=1e-3", "algo.entropy=0.1", "seed=2"]
+    stays = ["algo.lr=1e-3", "algo.entropy_coef=0.1", "seed=2"]
     longer = anew([*PPO, *stays], "budget=500", f"warm_start={first}")
     whole = run(*longer)
     place = yaml.safe_load((whole / "config.yaml").read_text())["warm_start"]
@@ -159,7 +188,7 @@ def test_a_run_that_went_on_meanwhile_is_another_start(refused: Callable[..., st
     was = state(first)["progress"]["decisions"]
     assert code("train", f"resume={first}", "budget=500") == 0
     now = state(first)["progress"]["decisions"]
-    message = f"warm_start: {first} now stands at {now} decisions, not at {was}, and only its "
+    message = f"warm_start: {first} is now at {now} decisions, not at {was}, and only its "
     assert refused("train", f"resume={begun}").startswith(message)
     assert refused(*PPO, f"warm_start={first}@{was}").startswith(message)
 
@@ -169,15 +198,18 @@ def test_a_run_that_went_on_meanwhile_is_another_start(refused: Callable[..., st
     [
         ("game=leduc", "has game.name kuhn, and this run leduc"),
         ("game.ranks=TJQK", "has game.ranks JQK, and this run TJQK"),
-        ("algo=mmd algo.last=null", ""),  # the same learner, with other settings
-        ("algo=vine algo.tables=8 algo.batch=8", ""),  # which may begin with networks of PPO
+        ("algo=mmd algo.kl_old_coef=null", ""),  # the same learner, with other settings
+        ("algo=vine algo.tables=8 algo.batch_size=8", ""),  # which may begin with networks of PPO
         ("algo=vpg", "has algo._target_ poker_rl.algos.ppo.PPO, and this run poker_rl.algos.vpg"),
-        ("algo.shared=1", "has algo.shared 0, and this run 1"),  # one would overwrite the other
+        (
+            "algo.shared_layers=1",
+            "has algo.shared_layers 0, and this run 1",
+        ),  # one would overwrite the other
         ("algo.reward_scale=4.5", "has algo.reward_scale 2.0, and this run 4.5"),
-        ("net.hidden=[9]", "has net.hidden [8], and this run [9]"),
+        ("net.hidden_sizes=[9]", "has net.hidden_sizes [8], and this run [9]"),
         ("net.activation=tanh", "has net.activation relu, and this run tanh"),
         ("algo.instances=2", "has algo.instances 1, and this run 2"),
-        ("algo.members=seat", "has algo.members shared, and this run seat"),
+        ("algo.network_sharing=per_seat", "has algo.network_sharing shared, and this run per_seat"),
     ],
 )
 def test_what_does_not_fit_is_told_before_there_is_a_folder(
@@ -194,12 +226,19 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(
 
 
 def test_values_in_another_unit_do_not_fit(refused: Callable[..., str]) -> None:
-    learner = ["train", "algo=apu", "algo.episodes=4", "algo.agent_period=4", "budget=60", *QUICK]
+    learner = [
+        "train",
+        "algo=apu",
+        "algo.episodes_per_iteration=4",
+        "algo.agent_switch_period=4",
+        "budget=60",
+        *QUICK,
+    ]
     first = run(*learner)
     for change, there in (
         ("reward_power=1", 2.0),
         ("reward_unit=3", 1.0),
-        ("reward=payoff", "pub"),
+        ("reward_type=payoff", "pub"),
     ):
         key = change.partition("=")[0]
         told = refused(*learner, f"algo.{change}", f"warm_start={first}")
@@ -207,26 +246,35 @@ def test_values_in_another_unit_do_not_fit(refused: Callable[..., str]) -> None:
 
 
 def test_means_are_of_iterations_weighed_by_one_power(refused: Callable[..., str]) -> None:
-    learner = ["train", "algo=sd_cfr", "algo.hands=8", "algo.updates=1", "budget=60", *QUICK]
+    learner = [
+        "train",
+        "algo=sd_cfr",
+        "algo.traversals=8",
+        "algo.regret_gradient_steps=1",
+        "budget=60",
+        *QUICK,
+    ]
     first = run(*learner)
-    told = refused(*learner, "algo.power=2", f"warm_start={first}")
-    assert told.startswith(f"warm_start: {first} has algo.power 1.0, and this run 2")
+    told = refused(*learner, "algo.iteration_weight_power=2", f"warm_start={first}")
+    assert told.startswith(
+        f"warm_start: {first} has algo.iteration_weight_power 1.0, and this run 2"
+    )
 
 
 def test_reservoirs_have_to_be_of_one_size(refused: Callable[..., str]) -> None:
     first = run(*LEARNERS["nfsp"])
-    wrong = anew(LEARNERS["nfsp"], "algo.average.capacity=60", f"warm_start={first}")
+    wrong = anew(LEARNERS["nfsp"], "algo.average_policy.capacity=60", f"warm_start={first}")
     assert refused(*wrong) == (
-        f"warm_start: {first} does not fit this run: algo.average.capacity: 60 items, the other"
-        " memory has 50"
+        f"warm_start: {first} does not fit this run: algo.average_policy.capacity: 60 items,"
+        " the other buffer has 50"
     )
 
 
 def test_an_exact_average_does_not_begin_in_the_middle(refused: Callable[..., str]) -> None:
     first = run(*LEARNERS["actor_critic"])
-    assert refused(*LEARNERS["actor_critic"], "algo.average_exact=1", f"warm_start={first}") == (
-        "warm_start: an exact average is of a whole run; algo.average_exact: null"
-    )
+    assert refused(
+        *LEARNERS["actor_critic"], "algo.exact_average_interval=1", f"warm_start={first}"
+    ) == ("warm_start: an exact average is of a whole run; give algo.exact_average_interval=null")
     assert runs() == [first]
 
 
@@ -235,11 +283,11 @@ def test_a_folder_that_was_tampered_with(refused: Callable[..., str]) -> None:
     path = first / "config.yaml"
     cfg = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(cfg | {"net": [8]}))
-    message = f"warm_start: {first} does not hold what a run leaves: "
+    message = f"warm_start: {first} does not contain a complete run: "
     assert refused(*PPO, f"warm_start={first}").startswith(message)
     path.write_text(yaml.safe_dump(cfg))
     other = {name: part for name, part in state(first).items() if name != "progress"}
-    checkpoint.save(first / checkpoint.STATE, other)
+    checkpoint.save_atomically(first / checkpoint.STATE_FILE, other)
     assert refused(*PPO, f"warm_start={first}").startswith(message)
     assert runs() == [first]
 

@@ -1,4 +1,4 @@
-"""Tasks shared out over processes: all are done, and they end together."""
+"""Worker processes run all tasks, and end together."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from default_signals import default_signals
 
-from poker_rl.config.settings import Refused
-from poker_rl.training.worker_pool import share_out
+from poker_rl.config.validation import ConfigError
+from poker_rl.training.worker_pool import run_tasks
 
 DEADLY, REFUSED, FULL, LONG = 100, 101, 102, 103
 
@@ -37,11 +37,11 @@ def begin_to_answer_once(folder: Path) -> Callable[[int], None]:
 
 
 def work(folder: Path, task: int) -> None:
-    """Leave a file named by the task and the process; some numbers have an end of their own."""
+    """Write a file named by the task and the process; some numbers fail in their own way."""
     if task == DEADLY:
         os.kill(os.getpid(), signal.SIGKILL)
     if task == REFUSED:
-        raise Refused("seed: is not lucky")
+        raise ConfigError("seed: is not lucky")
     if task == FULL:
         raise OSError(28, "No space left on device", "x.json")
     (folder / f"{task}_{os.getpid()}").touch()
@@ -50,7 +50,7 @@ def work(folder: Path, task: int) -> None:
 
 
 def test_every_task_is_done_once(tmp_path: Path) -> None:
-    assert sorted(share_out(partial(begin, tmp_path), range(7), 2)) == list(range(7))
+    assert sorted(run_tasks(partial(begin, tmp_path), range(7), 2)) == list(range(7))
     done = [path.name.split("_") for path in tmp_path.iterdir()]
     assert sorted(int(task) for task, _ in done) == list(range(7))
     assert 1 <= len({process for _, process in done}) <= 2
@@ -61,7 +61,7 @@ def test_every_task_is_done_once(tmp_path: Path) -> None:
     ("task", "error", "says"),
     [
         (DEADLY, ChildProcessError, "a worker process was ended by SIGKILL, as by lack of memory"),
-        (REFUSED, Refused, "seed: is not lucky"),
+        (REFUSED, ConfigError, "seed: is not lucky"),
         (FULL, OSError, r"No space left on device: 'x.json'"),
     ],
 )
@@ -69,13 +69,13 @@ def test_what_ends_a_task_ends_all(
     task: int, error: type[Exception], says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=says):
-        list(share_out(partial(begin, tmp_path), [0, task], 1))
+        list(run_tasks(partial(begin, tmp_path), [0, task], 1))
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
 
 
 def test_a_process_that_is_killed_between_its_answer_and_the_next_task(tmp_path: Path) -> None:
     with pytest.raises(ChildProcessError, match="a worker process was ended by SIGKILL"):
-        list(share_out(partial(begin_to_answer_once, tmp_path), range(3), 1))
+        list(run_tasks(partial(begin_to_answer_once, tmp_path), range(3), 1))
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]
 
 
@@ -87,11 +87,11 @@ def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) 
         "from functools import partial\n"
         "from pathlib import Path\n"
         "from poker_rl.training.signals import interrupt_at_once\n"
-        "from poker_rl.training.worker_pool import share_out\n"
+        "from poker_rl.training.worker_pool import run_tasks\n"
         "from test_workers import LONG, begin\n"
         "if __name__ == '__main__':\n"
         "    with interrupt_at_once():\n"
-        "        list(share_out(partial(begin, Path('done')), [LONG] * 2, 2))\n"
+        "        list(run_tasks(partial(begin, Path('done')), [LONG] * 2, 2))\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with default_signals():
@@ -108,7 +108,7 @@ def test_they_end_with_the_process_that_shares_out(number: int, tmp_path: Path) 
 
 
 def is_running(process: str) -> bool:
-    """Return whether a process has not ended, be it that nobody has asked for its exit code yet."""
+    """Return whether a process has not ended; a zombie has ended."""
     try:
         return Path("/proc", process, "stat").read_text().rpartition(") ")[2][0] != "Z"
     except OSError:
@@ -116,7 +116,7 @@ def is_running(process: str) -> bool:
 
 
 def until(there: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
-    """Wait as long as it takes, as long as a process is alive that brings it about."""
+    """Wait until a condition holds, as long as the process that causes it is alive."""
     while not there():
         assert process is None or process.poll() is None
         time.sleep(0.05)

@@ -1,1 +1,1 @@
-"""Goofspiel with hidden bids, fictitious play on its tree, and a bot: a plug-in of poker-rl."""
+"""Plug-in of poker-rl: Goofspiel with hidden bids, fictitious play on its tree, and a bot."""

@@ -1,4 +1,4 @@
-"""A bot that bids what a prize is worth."""
+"""Bot that bids the value of the prize."""
 
 from __future__ import annotations
 
@@ -7,34 +7,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from goofspiel import rules
-from poker_rl.config import Probability, Refused
+from poker_rl.config import ConfigError, Probability
 from poker_rl.games import Game
 from poker_rl.players import Bot
 
 
 @dataclass(kw_only=True)
-class Matching(Bot):
-    """Bids the card of the prize's own value; now and then any card that it holds.
+class MatchingBot(Bot):
+    """Bot that bids the card of the prize's value, with random deviations.
 
     Raises:
-        Refused: if the game is not Goofspiel.
+        ConfigError: if the game is not Goofspiel.
     """
 
-    deviation: Probability
+    deviation_prob: Probability
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         if game.rules is not rules:
-            raise Refused(f"a bot of Goofspiel, which {game.name} is not")
+            raise ConfigError(f"a bot of Goofspiel, not of {game.name}")
 
-    def probabilities(self, records: np.ndarray) -> np.ndarray:
-        """Tables [B] -> [B, A]."""
-        legal = self.legal(records)
-        rows = np.arange(len(records))
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probabilities at tables [B], [B, A]."""
+        legal_mask, rows = self.legal_mask(records), np.arange(len(records))
         prize = records["deck"][rows, records["round"]]  # [B]
-        uniform = legal / legal.sum(1, keepdims=True)
-        wish = np.zeros(legal.shape)
-        wish[rows, prize] = 1
-        wish = np.where(legal[rows, prize][:, None], wish, uniform)  # the card may be gone
-        chances: np.ndarray = self.deviation * uniform + (1 - self.deviation) * wish
-        return chances
+        uniform = legal_mask / legal_mask.sum(1, keepdims=True)
+        is_prize = prize[:, None] == np.arange(legal_mask.shape[1])
+        plan = np.where(legal_mask[rows, prize][:, None], is_prize, uniform)  # the card may be gone
+        probs: np.ndarray = self.deviation_prob * uniform + (1 - self.deviation_prob) * plan
+        return probs

@@ -1,29 +1,29 @@
-"""The rules of Goofspiel with hidden bids for two, compiled; `poker_rl.games.game` lists them.
+"""The compiled rules of Goofspiel with hidden bids for two; `poker_rl.games.game` explains them.
 
 Each seat holds cards of the values 1 to N, and the cards of a third suit, the prizes, are turned up
 one after another in random order. For each prize both seats bid a card; the higher bid wins the
 prize's value in points, equal bids win nothing, and both cards are gone. Bids stay hidden: a seat
-only learns whether it has won, lost or tied (Lanctot 2013, "Monte Carlo Sampling and Regret
+only learns whether it won, lost or tied (Lanctot 2013, "Monte Carlo Sampling and Regret
 Minimization for Equilibrium Computation and Decision-Making in Large Extensive Form Games",
-section 3.1.3). What is won is the difference in points.
+section 3.1.3). The payoff is the difference in points.
 
-That is a deal followed by moves: the deck is the order of the prizes. Seat 0 moves first in each
-round, but seat 1 doesn't see its bid, so it is as if both bid at once.
+The shuffled deck is the order of the prizes. Seat 0 moves first in each round, but seat 1 does not
+see its bid, which is equivalent to bidding at the same time.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games import rule, shuffle
+from poker_rl.games import jit
 
-MOST_CARDS = 8
+MAX_CARDS = 8
 SEATS = 2
-UNKNOWN, LOST, TIED, WON = range(4)  # how a round went for seat 0; UNKNOWN: it is not over
+UNKNOWN, LOST, TIED, WON = range(4)  # result of a round for seat 0; UNKNOWN until it is over
 
-GAME = np.dtype([("seats", "i1"), ("dealt", "i1"), ("cards", "i1")])
+DEFINITION_DTYPE = np.dtype([("seats", "i1"), ("dealt", "i1"), ("cards", "i1")])
 
-TABLE = np.dtype(
+TABLE_DTYPE = np.dtype(
     [
         ("key", "u8"),  # random state: a key and a counter
         ("draws", "u8"),
@@ -32,35 +32,29 @@ TABLE = np.dtype(
         ("over", "i1"),
         ("variant", "u1"),  # 0: there is one definition
         ("round", "i1"),  # prizes that have been bid for
-        ("deck", "i1", MOST_CARDS),  # the prizes in order, as cards 0 to N - 1
-        ("bid", "i1", (SEATS, MOST_CARDS)),  # card bid in each round, -1 where there is none
-        ("result", "i1", MOST_CARDS),  # of each round
+        ("deck", "i1", MAX_CARDS),  # the prizes in order, as cards 0 to N - 1
+        ("bid", "i1", (SEATS, MAX_CARDS)),  # card bid in each round, -1 where there is none
+        ("result", "i1", MAX_CARDS),  # of each round
     ]
 )
 
 
-@rule
-def deal(game, table):
-    """Draw the order of the prizes."""
-    shuffle(table, game.cards, game.dealt)
-
-
-@rule
+@jit
 def start(game, table):
-    """Begin with the first prize and no bids."""
+    """Start with the first prize and no bids."""
     table.error = 0
     table.over = 0
     table.to_act = 0
     table.round = 0
-    for i in range(MOST_CARDS):
+    for i in range(MAX_CARDS):
         table.result[i] = UNKNOWN
         for seat in range(SEATS):
             table.bid[seat, i] = -1
 
 
-@rule
-def held(game, table, seat, card):
-    """Whether a seat still holds a card."""
+@jit
+def is_held(game, table, seat, card):
+    """Return whether a seat still holds a card."""
     if card < 0 or card >= game.cards:
         return False
     gone = False
@@ -69,18 +63,18 @@ def held(game, table, seat, card):
     return not gone
 
 
-@rule
+@jit
 def legal(game, table, mask):
-    """Write which cards the seat to act may bid, [A] bool."""
+    """Write the action mask of the seat to act, [A] bool."""
     for card in range(game.cards):
-        mask[card] = held(game, table, table.to_act, card)
+        mask[card] = is_held(game, table, table.to_act, card)
 
 
-@rule
+@jit
 def step(game, table, action):
     """Bid a card; an illegal one only sets `table.error`."""
     seat = table.to_act
-    if table.over or not held(game, table, seat, action):
+    if table.over or not is_held(game, table, seat, action):
         table.error = 1 + action if 0 <= action < game.cards else 32767
         return
     table.bid[seat, table.round] = action
@@ -94,9 +88,9 @@ def step(game, table, action):
     table.over = table.round == game.cards
 
 
-@rule
+@jit
 def payoffs(game, table, out):
-    """Write by how many points each seat has won more than the other, [seats]."""
+    """Write the points of each seat minus those of the other, [seats]."""
     out[0] = 0
     for i in range(game.cards):
         points = table.deck[i] + 1
@@ -107,16 +101,16 @@ def payoffs(game, table, out):
     out[1] = -out[0]
 
 
-@rule
-def result_for(table, seat, i):
-    """How a round went for a seat."""
+@jit
+def get_result(table, seat, i):
+    """Return the result of a round for a seat."""
     result = table.result[i]
     return LOST + WON - result if seat == 1 and result != UNKNOWN else result
 
 
-@rule
+@jit
 def observe(game, table, seat, out):
-    """Write what a seat sees as 1 + N (3 + 2 N) features, 0 or 1, with N cards a suit.
+    """Write the observation of a seat as 1 + N (3 + 2 N) features, 0 or 1, with N cards a suit.
 
     [1]      the seat is seat 1
     [N, 3]   each round: lost, tied, won
@@ -129,7 +123,7 @@ def observe(game, table, seat, out):
     out[0] = seat
     prizes, bids = 1 + 3 * n, 1 + (3 + n) * n
     for i in range(min(table.round + 1, n)):
-        result = result_for(table, seat, i)
+        result = get_result(table, seat, i)
         if result != UNKNOWN:
             out[1 + 3 * i + result - LOST] = 1
         out[prizes + n * i + table.deck[i]] = 1
@@ -137,9 +131,9 @@ def observe(game, table, seat, out):
             out[bids + n * i + table.bid[seat, i]] = 1
 
 
-@rule
+@jit
 def reveal(game, table, seat, out):
-    """Write what is hidden from a seat, 2 [N, N]: the other's bids and the prizes to come."""
+    """Write the hidden information, 2 [N, N]: the opponent's bids and the prizes to come."""
     n = game.cards
     for i in range(len(out)):
         out[i] = 0
@@ -150,15 +144,15 @@ def reveal(game, table, seat, out):
             out[n * n + n * i + table.deck[i]] = 1
 
 
-@rule
+@jit
 def infoset(game, table, seat, out):
-    """Write the key of what a seat knows: the seat, and each round's prize, own bid and result.
+    """Write the key of an information set: the seat, and each round's prize, own bid and result.
 
-    All of them are counted from 1, so that 0 is what is not known yet.
+    All of them are counted from 1, as 0 means unknown.
     """
     out[0] = 1 + seat
-    for i in range(MOST_CARDS):
+    for i in range(MAX_CARDS):
         shown = i <= table.round and i < game.cards
         out[1 + 3 * i] = 1 + table.deck[i] if shown else 0
         out[2 + 3 * i] = 1 + table.bid[seat, i]
-        out[3 + 3 * i] = result_for(table, seat, i)
+        out[3 + 3 * i] = get_result(table, seat, i)

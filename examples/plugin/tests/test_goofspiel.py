@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from goofspiel.bot import Matching
+from goofspiel.bot import MatchingBot
+from goofspiel.game import Goofspiel
 
 from poker_rl.algos import load_algorithm
-from poker_rl.config import Refused
-from poker_rl.evaluation import best_response_values, exploitability, values
-from poker_rl.games import Tables, load_game, tree_of
+from poker_rl.config import ConfigError
+from poker_rl.evaluation import compute_best_response_values, compute_seat_values, exploitability
+from poker_rl.games import Tables, get_tree, load_game
+from poker_rl.play.live_hand import GameTable, NamedPlayer
 from poker_rl.play.session import Session
-from poker_rl.play.table import Seated, Table
 from poker_rl.players import load_player
 
 World = tuple[Fraction, tuple[int, ...], tuple[int, ...]]  # chance, the prizes, the other's bids
@@ -53,12 +54,14 @@ def best_response_to_uniform(cards: int) -> Fraction:
 @pytest.mark.parametrize("cards", [2, 3, 4])
 def test_uniform_bids_lose_what_a_walk_through_the_game_finds(cards: int) -> None:
     """With three cards that is 4/3 of a point, with four 5/2; both seats are in the same place."""
-    tree = tree_of(load_game("goofspiel", f"game.cards={cards}"))
+    tree = get_tree(load_game("goofspiel", f"game.cards={cards}"))
     expected = float(best_response_to_uniform(cards))
-    best = best_response_values(tree, tree.uniform())
+    best = compute_best_response_values(tree, tree.build_uniform_policy())
     assert best.tolist() == pytest.approx([expected, expected], abs=1e-12)
-    assert exploitability(tree, tree.uniform()) == pytest.approx(expected, abs=1e-12)
-    assert values(tree, tree.uniform()) == pytest.approx([0, 0], abs=1e-12)
+    assert exploitability(tree, tree.build_uniform_policy()) == pytest.approx(expected, abs=1e-12)
+    assert compute_seat_values(tree, tree.build_uniform_policy()) == pytest.approx(
+        [0, 0], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["fictitious_play", "cfr_plus"])
@@ -69,10 +72,10 @@ def test_learners_come_to_an_equilibrium_whose_value_is_0(name: str) -> None:
     learner = load_algorithm(name, game)
     for _ in range(50):  # of ten iterations; 0.004 and 0.0001 were measured
         learner.learn()
-    policy = learner.players()["average"].probabilities(tree_of(game).records)
-    distance = exploitability(tree_of(game), policy)
+    policy = learner.players()["average"].action_probs(get_tree(game).infoset_records)
+    distance = exploitability(get_tree(game), policy)
     assert distance < 0.01
-    assert abs(values(tree_of(game), policy)[0]) <= 2 * distance
+    assert abs(compute_seat_values(get_tree(game), policy)[0]) <= 2 * distance
 
 
 def test_a_learner_goes_on_where_it_was() -> None:
@@ -103,9 +106,9 @@ def test_a_card_is_bid_once() -> None:
     tables = Tables(load_game("goofspiel"), 1, 0)
     tables.deal()
     tables.step(np.array([1]))
-    assert tables.legal().tolist() == [[True, True, True]]  # the other seat's cards
+    assert tables.legal_mask().tolist() == [[True, True, True]]  # the other seat's cards
     tables.step(np.array([0]))
-    assert tables.legal().tolist() == [[True, False, True]]
+    assert tables.legal_mask().tolist() == [[True, False, True]]
     with pytest.raises(ValueError, match="illegal action 1 at table 0: 0 "):
         tables.step(np.array([1]))
 
@@ -113,12 +116,12 @@ def test_a_card_is_bid_once() -> None:
 def test_a_seat_sees_what_it_knows_and_no_more() -> None:
     """Observations tell apart exactly what information sets do; what is hidden tells the rest."""
     game = load_game("goofspiel")
-    tree = tree_of(game)
+    tree = get_tree(game)
     tables = Tables(game, 0, 0)
-    tables.use(tree.records)
-    assert len(np.unique(tables.observe(), axis=0)) == tree.size
+    tables.load_records(tree.infoset_records)
+    assert len(np.unique(tables.observe(), axis=0)) == tree.infoset_count
     tables = Tables(game, 6, 0)
-    tables.deal(decks=game.deals())
+    tables.deal(decks=game.list_deals())
     first = np.unique(tables.observe(), axis=0)
     tables.step(np.array([0, 1, 2, 0, 1, 2]))
     second = np.unique(tables.observe(), axis=0)
@@ -129,13 +132,13 @@ def test_a_seat_sees_what_it_knows_and_no_more() -> None:
 def test_the_bot_bids_the_prize() -> None:
     game = load_game("goofspiel")
     bot = load_player("matching", game)
-    assert isinstance(bot, Matching)
-    records = tree_of(game).records
+    assert isinstance(bot, MatchingBot)
+    records = get_tree(game).infoset_records
     fresh = records["round"] == 0
     prize = records["deck"][fresh, 0]
-    assert bot.probabilities(records[fresh]).argmax(1).tolist() == prize.tolist()
-    assert bot.probabilities(records).sum(1) == pytest.approx(1)
-    with pytest.raises(Refused, match="a bot of Goofspiel, which kuhn is not"):
+    assert bot.action_probs(records[fresh]).argmax(1).tolist() == prize.tolist()
+    assert bot.action_probs(records).sum(1) == pytest.approx(1)
+    with pytest.raises(ConfigError, match="a bot of Goofspiel, not of kuhn"):
         load_player("matching", load_game("kuhn"))
 
 
@@ -161,38 +164,50 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     poker_rl("train", "game=kuhn", "algo=fictitious_play", "budget=100", "figures=false")
 
 
-def test_a_scene_hides_the_bid_and_the_prizes_to_come() -> None:
+def test_without_views_it_is_trained_and_measured() -> None:
+    game = Goofspiel(name="rules_alone", unit="point", unit_chips=1, cards=3)
+    learner = load_algorithm("ppo", game)
+    learner.learn()
+    policy = learner.players()["current"].action_probs(get_tree(game).infoset_records)
+    assert exploitability(get_tree(game), policy) > 0
+
+
+def test_a_view_hides_the_bid_and_the_prizes_to_come() -> None:
     game = load_game("goofspiel")
     tables = Tables(game, 4, 0)
     tables.deal(decks=np.array([[0, 1, 2], [0, 2, 1]] * 2, np.int8))
     tables.step(np.array([0, 0, 2, 2]))
-    seen = [game.scene(record, 1) for record in tables.records]
+    seen = [game.build_view(record, 1) for record in tables.records]
     assert seen == [seen[0]] * 4
     assert seen[0].board == ("1",)
-    assert [place.hidden for place in seen[0].places] == [2, 0]
-    assert seen[0].places[1].cards == ("1", "2", "3")
-    assert [move.label for move in game.moves(tables.records[0])] == ["Bid 1", "Bid 2", "Bid 3"]
+    assert [seat.hidden_card_count for seat in seen[0].seats] == [2, 0]
+    assert seen[0].seats[1].cards == ("1", "2", "3")
+    assert [move.label for move in game.list_moves(tables.records[0])] == [
+        "Bid 1",
+        "Bid 2",
+        "Bid 3",
+    ]
     tables.step(np.array([1, 1, 1, 1]))
-    notes = [[place.notes for place in game.scene(record, 0).places] for record in tables.records]
+    notes = [[seat.notes for seat in game.build_view(record, 0).seats] for record in tables.records]
     assert notes[0] == notes[1] == [("0 points",), ("1 points",)]
     assert notes[2] == notes[3] == [("1 points",), ("0 points",)]
-    first, second = (game.scene(record, 0) for record in tables.records[:2])
+    first, second = (game.build_view(record, 0) for record in tables.records[:2])
     assert (first.board, second.board) == (("1", "2"), ("1", "3"))
 
 
 def test_a_person_can_play_it() -> None:
     game = load_game("goofspiel")
-    matching = Seated("matching", load_player("matching", game))
-    session = Session.new(Table(game, [matching], matching))
-    view, won = session.view(), 0
+    matching = NamedPlayer("matching", load_player("matching", game))
+    session = Session.create(GameTable(game, [matching], matching))
+    view, won = session.build_view(), 0
     for _ in range(5):
         while view["phase"] == "act":
-            assert view["scene"]["places"][1 - view["ring"][0]["seat"]]["cards"] == ()
+            assert view["table"]["seats"][1 - view["players"][0]["seat"]]["cards"] == ()
             view = session.act(view["turn"], view["moves"][-1]["action"])
         won += view["result"]["won"][0]
         assert sum(view["result"]["won"]) == 0
-        steps = session.review(view["hand"])["steps"]
-        grades = [step["grade"] for step in steps if step["ring"] == 0]
-        assert [grade["mistake"] for grade in grades] == [grade["share"] == 0 for grade in grades]
+        steps = session.review_hand(view["hand"])["steps"]
+        grades = [step["grade"] for step in steps if step["player_index"] == 0]
+        assert [grade["mistake"] for grade in grades] == [grade["prob"] == 0 for grade in grades]
         view = session.next_hand(view["turn"])
     assert view["stats"]["won"] == won

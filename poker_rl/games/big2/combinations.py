@@ -1,20 +1,20 @@
-"""What can be played from a hand of Big 2: action numbers, and the order of hands.
+"""Combinations of cards in Big 2: the actions that play them, and their strength.
 
-A card is `rank * 4 + suit`: ranks 3 4 5 6 7 8 9 T J Q K A 2, suits diamonds, clubs, hearts, spades,
-so a card's number is its place in the order of single cards. An action names positions in the hand,
-which is kept in ascending order (arXiv:1808.10442, section 3.1). Equal ranks lie side by side, so
-two cards of a rank are at most three positions apart, and 1,695 actions are all there are:
+A card is `rank * 4 + suit`, with ranks 3 4 5 6 7 8 9 T J Q K A 2 and suits diamonds, clubs, hearts,
+spades, so a larger number beats a smaller one among single cards. An action is a set of positions
+in the hand, which is in ascending order (arXiv:1808.10442, section 3.1). Cards of the same rank are
+adjacent, so they are at most three positions apart, which leaves 1,695 actions:
 
     0-12        one card
-    13-45       pairs, a < b <= a + 3
-    46-76       triples, a < b < c <= a + 3
-    77-406      four cards, two such pairs one after the other
-    407-1693    five cards, any
+    13-45       pairs of positions a < b <= a + 3
+    46-76       triples of positions a < b < c <= a + 3
+    77-406      four cards: two such pairs, the second after the first
+    407-1693    any five positions
     1694        pass
 
-each block in lexicographic order. A hand's strength is 52 times its category among hands of as many
-cards, plus the number of the card that decides within the category: the highest, in a full house
-one of its triple.
+Each block is in lexicographic order. A combination's strength is 52 times its category among
+combinations of as many cards, plus the number of the card that decides between equal categories:
+the highest card, or in a full house one of its triple.
 """
 
 # Records have no static type: numba gives the compiled functions theirs.
@@ -27,243 +27,269 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.games.game import rule
+from poker_rl.games.game import jit
 
-HAND, RANKS, SUITS = 13, 13, 4
-CARDS = RANKS * SUITS
-MOST_CARDS = 5
-NEAR = 3  # positions between the first and the last of four equal ranks
+HAND_SIZE, RANK_COUNT, SUIT_COUNT = 13, 13, 4
+DECK_SIZE = RANK_COUNT * SUIT_COUNT
+MAX_COMBINATION_SIZE = 5
+MAX_SAME_RANK_DISTANCE = 3  # from the first to the last of four cards of the same rank
 
 STRAIGHT, FLUSH, FULL_HOUSE, STRAIGHT_FLUSH = range(4)  # categories of five cards
-TWO_PAIR, QUADS = range(2)  # of four
-NOTHING = -1  # strength of cards that are no hand
+TWO_PAIR, QUADS = range(2)  # categories of four cards
+NO_COMBINATION = -1  # strength of cards that form no combination
 
 
-def choices() -> list[tuple[int, ...]]:
-    """The positions each action plays, in order; none in the last, a pass."""
-    ones = [(a,) for a in range(HAND)]
-    pairs = [(a, b) for a, b in combinations(range(HAND), 2) if b - a <= NEAR]
-    triples = [(a, b, c) for a, b, c in combinations(range(HAND), 3) if c - a <= NEAR]
+def enumerate_action_positions() -> list[tuple[int, ...]]:
+    """Return the positions that each action plays, ascending; the last action is a pass."""
+    ones = [(a,) for a in range(HAND_SIZE)]
+    pairs = [
+        (a, b) for a, b in combinations(range(HAND_SIZE), 2) if b - a <= MAX_SAME_RANK_DISTANCE
+    ]
+    triples = [
+        (a, b, c)
+        for a, b, c in combinations(range(HAND_SIZE), 3)
+        if c - a <= MAX_SAME_RANK_DISTANCE
+    ]
     fours = [
         (a, b, c, d)
-        for a, b, c, d in combinations(range(HAND), 4)
-        if b - a <= NEAR and d - c <= NEAR
+        for a, b, c, d in combinations(range(HAND_SIZE), 4)
+        if b - a <= MAX_SAME_RANK_DISTANCE and d - c <= MAX_SAME_RANK_DISTANCE
     ]
-    fives = list(combinations(range(HAND), MOST_CARDS))
+    fives = list(combinations(range(HAND_SIZE), MAX_COMBINATION_SIZE))
     return [*ones, *pairs, *triples, *fours, *fives, ()]
 
 
-CHOICES = choices()
-ACTIONS = len(CHOICES)
-PASS = ACTIONS - 1
-SIZE = np.array([len(choice) for choice in CHOICES], np.int8)  # cards an action plays
-POSITION = np.array([(*choice, *[0] * MOST_CARDS)[:MOST_CARDS] for choice in CHOICES], np.int8)
+ACTION_POSITIONS = enumerate_action_positions()
+ACTION_COUNT = len(ACTION_POSITIONS)
+PASS = ACTION_COUNT - 1
+ACTION_SIZES = np.array(
+    [len(choice) for choice in ACTION_POSITIONS], np.int8
+)  # number of cards that each action plays
+PADDED_ACTION_POSITIONS = np.array(
+    [(*choice, *[0] * MAX_COMBINATION_SIZE)[:MAX_COMBINATION_SIZE] for choice in ACTION_POSITIONS],
+    np.int8,
+)
 
 
-def numbers() -> tuple[np.ndarray, ...]:
-    """Where to find an action by its positions; lexicographic order makes most of it additive.
+def build_action_lookups() -> tuple[np.ndarray, ...]:
+    """Return four tables to look up the action that plays the positions a < b < c < d < e.
 
     Returns:
-        pairs by [a, b - a]; triples by [a, b - a, c - a]; four[a, b - a] to which the number of the
-        pair (c, d) is added; and five[i, position of card i], five numbers that add up.
+        pair[a, b - a] and triple[a, b - a, c - a], which are actions; four[a, b - a], which plus
+        the action of the pair (c, d) is an action; and five[i, position of card i], whose sum over
+        the five cards is an action.
     """
-    number = {choice: action for action, choice in enumerate(CHOICES)}
-    pair = np.zeros((HAND, NEAR + 1), np.int16)
-    triple = np.zeros((HAND, NEAR + 1, NEAR + 1), np.int16)
-    four = np.zeros((HAND, NEAR + 1), np.int16)
-    for choice, action in number.items():
-        if len(choice) == 2:
-            pair[choice[0], choice[1] - choice[0]] = action
-        if len(choice) == 3:
-            triple[choice[0], choice[1] - choice[0], choice[2] - choice[0]] = action
-    for choice, action in number.items():
-        if len(choice) == 4:
-            a, b, c, d = choice
-            four[a, b - a] = action - pair[c, d - c]
-    # The combinations after one: those that agree with it up to card i - 1 and go beyond at card i.
-    after = [
-        [comb(HAND - 1 - position, MOST_CARDS - i) for position in range(HAND)]
-        for i in range(MOST_CARDS)
+    action_of_positions = {positions: action for action, positions in enumerate(ACTION_POSITIONS)}
+    pair_actions = np.zeros((HAND_SIZE, MAX_SAME_RANK_DISTANCE + 1), np.int16)
+    triple_actions = np.zeros(
+        (HAND_SIZE, MAX_SAME_RANK_DISTANCE + 1, MAX_SAME_RANK_DISTANCE + 1), np.int16
+    )
+    four_offsets = np.zeros((HAND_SIZE, MAX_SAME_RANK_DISTANCE + 1), np.int16)
+    for positions, action in action_of_positions.items():
+        if len(positions) == 2:
+            pair_actions[positions[0], positions[1] - positions[0]] = action
+        if len(positions) == 3:
+            triple_actions[
+                positions[0], positions[1] - positions[0], positions[2] - positions[0]
+            ] = action
+    for positions, action in action_of_positions.items():
+        if len(positions) == 4:
+            a, b, c, d = positions
+            four_offsets[a, b - a] = action - pair_actions[c, d - c]
+    # A combination that comes later agrees up to some card i - 1 and has a later card i.
+    later_counts = [
+        [comb(HAND_SIZE - 1 - position, MAX_COMBINATION_SIZE - i) for position in range(HAND_SIZE)]
+        for i in range(MAX_COMBINATION_SIZE)
     ]
-    five = -np.array(after, np.int16)
-    five[0] += PASS - 1
-    return pair, triple, four, five
+    five_offsets = -np.array(later_counts, np.int16)
+    five_offsets[0] += PASS - 1
+    return pair_actions, triple_actions, four_offsets, five_offsets
 
 
-PAIR, TRIPLE, FOUR, FIVE = numbers()
+PAIR_ACTIONS, TRIPLE_ACTIONS, FOUR_CARD_OFFSETS, FIVE_CARD_OFFSETS = build_action_lookups()
 
 
-@rule
-def same_rank(a, b):
-    """Whether two cards are of the same rank."""
+@jit
+def has_same_rank(a, b):
+    """Return whether two cards have the same rank."""
     return a >> 2 == b >> 2
 
 
-@rule
-def four_strength(a, b, c, d):
-    """Strength of four cards in ascending order."""
-    if not (same_rank(a, b) and same_rank(c, d)):
-        return NOTHING
-    return (QUADS if same_rank(b, c) else TWO_PAIR) * CARDS + d
+@jit
+def evaluate_four_cards(a, b, c, d):
+    """Return the strength of four cards, which are in ascending order."""
+    if not (has_same_rank(a, b) and has_same_rank(c, d)):
+        return NO_COMBINATION
+    return (QUADS if has_same_rank(b, c) else TWO_PAIR) * DECK_SIZE + d
 
 
-@rule
-def five_strength(a, b, c, d, e):
-    """Strength of five cards in ascending order."""
-    first = a >> 2
-    straight = (
-        (b >> 2 == first + 1)
-        & (c >> 2 == first + 2)
-        & (d >> 2 == first + 3)
-        & (e >> 2 == first + 4)
+@jit
+def evaluate_five_cards(a, b, c, d, e):
+    """Return the strength of five cards, which are in ascending order."""
+    lowest_rank = a >> 2
+    is_straight = (
+        (b >> 2 == lowest_rank + 1)
+        & (c >> 2 == lowest_rank + 2)
+        & (d >> 2 == lowest_rank + 3)
+        & (e >> 2 == lowest_rank + 4)
     )
-    flush = (((a ^ b) | (a ^ c) | (a ^ d) | (a ^ e)) & 3) == 0
-    if straight | flush:
+    is_flush = (((a ^ b) | (a ^ c) | (a ^ d) | (a ^ e)) & 3) == 0
+    if is_straight | is_flush:
         category = FLUSH
-        if straight:
-            category = STRAIGHT_FLUSH if flush else STRAIGHT
-        return category * CARDS + e
-    if same_rank(a, b) and same_rank(d, e) and (same_rank(b, c) or same_rank(c, d)):
-        return FULL_HOUSE * CARDS + c
-    return NOTHING
+        if is_straight:
+            category = STRAIGHT_FLUSH if is_flush else STRAIGHT
+        return category * DECK_SIZE + e
+    if has_same_rank(a, b) and has_same_rank(d, e) and (has_same_rank(b, c) or has_same_rank(c, d)):
+        return FULL_HOUSE * DECK_SIZE + c
+    return NO_COMBINATION
 
 
-@rule
-def strength(size, a, b, c, d, e):
-    """Strength of one to five cards in ascending order; those beyond `size` mean nothing."""
-    if size == 1:
+@jit
+def evaluate_combination(card_count, a, b, c, d, e):
+    """Return the strength of the first `card_count` cards, which are in ascending order."""
+    if card_count == 1:
         return np.int64(a)
-    if size == 2:
-        return np.int64(b) if same_rank(a, b) else NOTHING
-    if size == 3:
-        return np.int64(c) if same_rank(a, c) else NOTHING
-    if size == 4:
-        return four_strength(a, b, c, d)
-    return five_strength(a, b, c, d, e)
+    if card_count == 2:
+        return np.int64(b) if has_same_rank(a, b) else NO_COMBINATION
+    if card_count == 3:
+        return np.int64(c) if has_same_rank(a, c) else NO_COMBINATION
+    if card_count == 4:
+        return evaluate_four_cards(a, b, c, d)
+    return evaluate_five_cards(a, b, c, d, e)
 
 
-@rule
-def five_number(a, b, c, d, e):
-    """The action that plays five positions."""
-    return FIVE[0, a] + FIVE[1, b] + FIVE[2, c] + FIVE[3, d] + FIVE[4, e]
+@jit
+def get_five_card_action(a, b, c, d, e):
+    """Return the action that plays five positions, which are in ascending order."""
+    return (
+        FIVE_CARD_OFFSETS[0, a]
+        + FIVE_CARD_OFFSETS[1, b]
+        + FIVE_CARD_OFFSETS[2, c]
+        + FIVE_CARD_OFFSETS[3, d]
+        + FIVE_CARD_OFFSETS[4, e]
+    )
 
 
-@rule
-def mark_pairs(hand, left, beat, mask):
-    """Mark the pairs of a hand that are stronger than `beat`."""
-    for a in range(left - 1):
-        for b in range(a + 1, min(a + NEAR + 1, left)):
-            if not same_rank(hand[a], hand[b]):
+@jit
+def mark_legal_pairs(hand, held_count, strength_to_beat, mask):
+    """Mark in the action mask the pairs of a hand that beat `strength_to_beat`."""
+    for a in range(held_count - 1):
+        for b in range(a + 1, min(a + MAX_SAME_RANK_DISTANCE + 1, held_count)):
+            if not has_same_rank(hand[a], hand[b]):
                 break
-            if hand[b] > beat:
-                mask[PAIR[a, b - a]] = True
+            if hand[b] > strength_to_beat:
+                mask[PAIR_ACTIONS[a, b - a]] = True
 
 
-@rule
-def mark_triples(hand, left, beat, mask):
-    """Mark the triples of a hand that are stronger than `beat`."""
-    for a in range(left - 2):
-        for c in range(a + 2, min(a + NEAR + 1, left)):
-            if not same_rank(hand[a], hand[c]):
+@jit
+def mark_legal_triples(hand, held_count, strength_to_beat, mask):
+    """Mark in the action mask the triples of a hand that beat `strength_to_beat`."""
+    for a in range(held_count - 2):
+        for c in range(a + 2, min(a + MAX_SAME_RANK_DISTANCE + 1, held_count)):
+            if not has_same_rank(hand[a], hand[c]):
                 break
-            if hand[c] > beat:
+            if hand[c] > strength_to_beat:
                 for b in range(a + 1, c):
-                    mask[TRIPLE[a, b - a, c - a]] = True
+                    mask[TRIPLE_ACTIONS[a, b - a, c - a]] = True
 
 
-@rule
-def mark_fours(hand, left, beat, mask):
-    """Mark the two pairs and fours of a kind of a hand that are stronger than `beat`."""
-    for a in range(left - 3):
-        for b in range(a + 1, min(a + NEAR + 1, left)):
-            if not same_rank(hand[a], hand[b]):
+@jit
+def mark_legal_four_cards(hand, held_count, strength_to_beat, mask):
+    """Mark in the action mask the two pairs and fours of a kind that beat `strength_to_beat`."""
+    for a in range(held_count - 3):
+        for b in range(a + 1, min(a + MAX_SAME_RANK_DISTANCE + 1, held_count)):
+            if not has_same_rank(hand[a], hand[b]):
                 break
-            for c in range(b + 1, left - 1):
-                for d in range(c + 1, min(c + NEAR + 1, left)):
-                    if not same_rank(hand[c], hand[d]):
+            for c in range(b + 1, held_count - 1):
+                for d in range(c + 1, min(c + MAX_SAME_RANK_DISTANCE + 1, held_count)):
+                    if not has_same_rank(hand[c], hand[d]):
                         break
-                    if four_strength(hand[a], hand[b], hand[c], hand[d]) > beat:
-                        mask[FOUR[a, b - a] + PAIR[c, d - c]] = True
+                    if evaluate_four_cards(hand[a], hand[b], hand[c], hand[d]) > strength_to_beat:
+                        mask[FOUR_CARD_OFFSETS[a, b - a] + PAIR_ACTIONS[c, d - c]] = True
 
 
-@rule
-def mark_five(hand, a, b, c, d, e, beat, mask):
-    """Mark five positions if they are stronger than `beat`."""
-    if five_strength(hand[a], hand[b], hand[c], hand[d], hand[e]) > beat:
-        mask[five_number(a, b, c, d, e)] = True
+@jit
+def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
+    """Mark the action that plays five positions if their cards beat `strength_to_beat`."""
+    if evaluate_five_cards(hand[a], hand[b], hand[c], hand[d], hand[e]) > strength_to_beat:
+        mask[get_five_card_action(a, b, c, d, e)] = True
 
 
-@rule
-def mark_straights(hand, left, beat, mask):
-    """Mark the straights and straight flushes of a hand that are stronger than `beat`."""
-    for a in range(left - 4):
-        low = hand[a] >> 2
-        for b in range(a + 1, left):
-            if hand[b] >> 2 > low + 1:
+@jit
+def mark_legal_straights(hand, held_count, strength_to_beat, mask):
+    """Mark in the action mask the straights and straight flushes that beat `strength_to_beat`."""
+    for a in range(held_count - 4):
+        lowest_rank = hand[a] >> 2
+        for b in range(a + 1, held_count):
+            if hand[b] >> 2 > lowest_rank + 1:
                 break
-            if hand[b] >> 2 == low + 1:
-                for c in range(b + 1, left):
-                    if hand[c] >> 2 > low + 2:
+            if hand[b] >> 2 == lowest_rank + 1:
+                for c in range(b + 1, held_count):
+                    if hand[c] >> 2 > lowest_rank + 2:
                         break
-                    if hand[c] >> 2 == low + 2:
-                        for d in range(c + 1, left):
-                            if hand[d] >> 2 > low + 3:
+                    if hand[c] >> 2 == lowest_rank + 2:
+                        for d in range(c + 1, held_count):
+                            if hand[d] >> 2 > lowest_rank + 3:
                                 break
-                            if hand[d] >> 2 == low + 3:
-                                for e in range(d + 1, left):
-                                    if hand[e] >> 2 > low + 4:
+                            if hand[d] >> 2 == lowest_rank + 3:
+                                for e in range(d + 1, held_count):
+                                    if hand[e] >> 2 > lowest_rank + 4:
                                         break
-                                    if hand[e] >> 2 == low + 4:
-                                        mark_five(hand, a, b, c, d, e, beat, mask)
+                                    if hand[e] >> 2 == lowest_rank + 4:
+                                        mark_if_stronger(
+                                            hand, a, b, c, d, e, strength_to_beat, mask
+                                        )
 
 
-@rule
-def mark_flushes(hand, left, suit, beat, mask):
-    """Mark the flushes and straight flushes in a suit that are stronger than `beat`."""
-    for a in range(left - 4):
+@jit
+def mark_legal_flushes(hand, held_count, suit, strength_to_beat, mask):
+    """Mark in the action mask the flushes and straight flushes of a suit that are strong enough."""
+    for a in range(held_count - 4):
         if hand[a] & 3 == suit:
-            for b in range(a + 1, left - 3):
+            for b in range(a + 1, held_count - 3):
                 if hand[b] & 3 == suit:
-                    for c in range(b + 1, left - 2):
+                    for c in range(b + 1, held_count - 2):
                         if hand[c] & 3 == suit:
-                            for d in range(c + 1, left - 1):
+                            for d in range(c + 1, held_count - 1):
                                 if hand[d] & 3 == suit:
-                                    for e in range(d + 1, left):
+                                    for e in range(d + 1, held_count):
                                         if hand[e] & 3 == suit:
-                                            mark_five(hand, a, b, c, d, e, beat, mask)
+                                            mark_if_stronger(
+                                                hand, a, b, c, d, e, strength_to_beat, mask
+                                            )
 
 
-@rule
-def mark_full_houses(hand, left, beat, mask):
-    """Mark the full houses of a hand that are stronger than `beat`."""
-    for a in range(left - 2):
-        for c in range(a + 2, min(a + NEAR + 1, left)):
-            if not same_rank(hand[a], hand[c]):
+@jit
+def mark_legal_full_houses(hand, held_count, strength_to_beat, mask):
+    """Mark in the action mask the full houses of a hand that beat `strength_to_beat`."""
+    for a in range(held_count - 2):
+        for c in range(a + 2, min(a + MAX_SAME_RANK_DISTANCE + 1, held_count)):
+            if not has_same_rank(hand[a], hand[c]):
                 break
             for b in range(a + 1, c):
-                for d in range(left - 1):
-                    for e in range(d + 1, min(d + NEAR + 1, left)):
-                        if not same_rank(hand[d], hand[e]):
+                for d in range(held_count - 1):
+                    for e in range(d + 1, min(d + MAX_SAME_RANK_DISTANCE + 1, held_count)):
+                        if not has_same_rank(hand[d], hand[e]):
                             break
                         if e < a:
-                            mark_five(hand, d, e, a, b, c, beat, mask)
+                            mark_if_stronger(hand, d, e, a, b, c, strength_to_beat, mask)
                         elif d > c:
-                            mark_five(hand, a, b, c, d, e, beat, mask)
+                            mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask)
 
 
-@rule
-def mark_fives(hand, left, beat, mask):
-    """Mark the hands of five cards that are stronger than `beat`."""
-    ranks, triples = 0, False
-    suits = 0  # cards of each suit, four bits each
-    for i in range(left):
-        ranks |= 1 << (hand[i] >> 2)
-        suits += 1 << ((hand[i] & 3) << 2)
-        triples |= i >= 2 and same_rank(hand[i], hand[i - 2])
-    if ranks & ranks >> 1 & ranks >> 2 & ranks >> 3 & ranks >> 4:
-        mark_straights(hand, left, beat, mask)
-    for suit in range(SUITS):
-        if suits >> (suit << 2) & 15 >= MOST_CARDS:
-            mark_flushes(hand, left, suit, beat, mask)
-    if triples:
-        mark_full_houses(hand, left, beat, mask)
+@jit
+def mark_legal_five_cards(hand, held_count, strength_to_beat, mask):
+    """Mark in the action mask the combinations of five cards that beat `strength_to_beat`."""
+    ranks_held, has_triple = 0, False
+    cards_per_suit = 0  # number of cards of each suit, four bits each
+    for i in range(held_count):
+        ranks_held |= 1 << (hand[i] >> 2)
+        cards_per_suit += 1 << ((hand[i] & 3) << 2)
+        has_triple |= i >= 2 and has_same_rank(hand[i], hand[i - 2])
+    if ranks_held & ranks_held >> 1 & ranks_held >> 2 & ranks_held >> 3 & ranks_held >> 4:
+        mark_legal_straights(hand, held_count, strength_to_beat, mask)
+    for suit in range(SUIT_COUNT):
+        if cards_per_suit >> (suit << 2) & 15 >= MAX_COMBINATION_SIZE:
+            mark_legal_flushes(hand, held_count, suit, strength_to_beat, mask)
+    if has_triple:
+        mark_legal_full_houses(hand, held_count, strength_to_beat, mask)

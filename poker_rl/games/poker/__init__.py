@@ -1,1 +1,1 @@
-"""The rules of limit and no-limit poker with two to nine seats."""
+"""Limit and no-limit poker with two to nine seats: rules, settings, notation and display."""

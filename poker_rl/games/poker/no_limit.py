@@ -4,155 +4,144 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
-from poker_rl.config.settings import Count, Positive
-from poker_rl.games.poker.game import PokerGame, Rule, by_seat
-from poker_rl.games.poker.table import (
-    ALL_IN,
-    MOVES,
-    NO_LIMIT_TABLE,
-    POT,
+from poker_rl.config.validation import PositiveFloat, PositiveInt
+from poker_rl.games.poker.display.view import DisplayedPoker
+from poker_rl.games.poker.poker_game import PokerGame, SettingCheck, list_by_seat
+from poker_rl.games.poker.record_dtypes import (
+    ALL_IN_SIZE,
+    FULL_POT,
+    MAX_BET_SIZES,
+    MAX_MOVES,
+    MAX_STACK,
+    NO_LIMIT_TABLE_DTYPE,
     RAISE,
-    SIZES,
-    STACK,
 )
 
-LEVELS = 8  # raise counts of a street that an observation tells apart
+MAX_RAISE_LEVELS = 8  # an observation distinguishes 0 to 7 raises on a street
 
 
 @dataclass(kw_only=True, frozen=True)
-class NoLimit(PokerGame):
+class NoLimitPoker(PokerGame, DisplayedPoker):
     """A poker variant with no-limit betting.
 
-    Without `bet_sizes` action k >= 2 is a raise to k chips, all that the seat will have put in.
-    With them action 2 + i raises by the i-th share of the pot after calling, rounded to whole
-    chips, at least the smallest raise and at most all there is; of equal raises the first is legal.
-    `short_bets_reopen` says whether the first bet of a street and the first raise over the blinds
-    reopen the betting even as an all-in of less than `min_bet`; see `betting`.
+    If `bet_sizes` is empty, action k >= 2 is a raise to k chips, counted over the whole hand. If
+    not, action 2 + i raises by the share `bet_sizes[i]` of the pot after calling, rounded to whole
+    chips, at least by the smallest raise and at most to the stack; of equal raises only the first
+    is legal. With `short_bets_reopen` the first bet of a street and the first raise over the blinds
+    reopen the betting even if they are an all-in of less than `min_bet`; see `betting`.
 
     Raises:
-        Refused: if the settings do not describe a game that can be dealt and bet on.
+        ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
-    stacks: Count | list[Count]
-    min_bet: Count
+    stacks: PositiveInt | list[PositiveInt]
+    min_bet: PositiveInt
     short_bets_reopen: bool
-    bet_sizes: list[Positive | Literal["all_in"]]
+    bet_sizes: list[PositiveFloat | Literal["all_in"]]
 
-    def _rules(self) -> Iterator[Rule]:
-        yield from super()._rules()
-        yield from self._stack_rules(self.stack_of)
+    table_dtype = NO_LIMIT_TABLE_DTYPE
+
+    def _iterate_setting_checks(self) -> Iterator[SettingCheck]:
+        yield from super()._iterate_setting_checks()
+        yield from self._iterate_stack_checks(self.starting_stacks)
         blind = max(self.blinds, default=0)
         yield self.min_bet >= blind, f"min_bet: {self.min_bet} is less than the blind of {blind}"
-        yield self.min_bet <= STACK, f"min_bet: {self.min_bet:,} chips; at most {STACK:,}"
+        yield self.min_bet <= MAX_STACK, f"min_bet: {self.min_bet:,} chips; at most {MAX_STACK:,}"
         yield (
-            len(self.bet_sizes) <= SIZES,
-            f"bet_sizes: {len(self.bet_sizes)} entries, at most {SIZES}",
+            len(self.bet_sizes) <= MAX_BET_SIZES,
+            f"bet_sizes: {len(self.bet_sizes)} entries, at most {MAX_BET_SIZES}",
         )
         for size in self.bet_sizes:
             yield (
-                size == "all_in" or (size <= STACK and round(size * POT) / POT == size),
+                size == "all_in"
+                or (size <= MAX_STACK and round(size * FULL_POT) / FULL_POT == size),
                 f"bet_sizes: {size} is not a whole number of hundredths of the pot, such as 0.33,"
-                f" at most {STACK:,}, or all_in",
+                f" at most {MAX_STACK:,}, or all_in",
             )
+        sizes = self._bet_size_hundredths
         yield (
-            all(a < b for a, b in zip(self._sizes, self._sizes[1:], strict=False)),
-            f"bet_sizes: {self._shown} is not in rising order, all_in last",
+            all(smaller < larger for smaller, larger in pairwise(sizes)),
+            f"bet_sizes: [{', '.join(map(str, self.bet_sizes))}] is not in rising order,"
+            " all_in last",
         )
-        pot = sum(self.stack_of)
-        for size in self._sizes:
+        max_pot = sum(self.starting_stacks)
+        for size in sizes:
             yield (
-                size * pot >= self.min_bet * POT,
-                f"bet_sizes: {size / POT:g} of the largest pot, {pot:,} chips, is less than the"
-                f" smallest bet, min_bet: {self.min_bet}",
+                size * max_pot >= self.min_bet * FULL_POT,
+                f"bet_sizes: {size / FULL_POT:g} of the largest pot, {max_pot:,} chips, is less"
+                f" than the smallest bet, min_bet: {self.min_bet}",
             )
 
     @property
-    def stack_of(self) -> list[int]:
+    def starting_stacks(self) -> list[int]:
         """Chips of each seat before the hand."""
-        return by_seat(self.stacks, self.seats)
+        return list_by_seat(self.stacks, self.seats)
 
     @property
-    def listed_sizes(self) -> list[float | Literal["all_in"]]:
-        """`bet_sizes`."""
+    def raise_size_options(self) -> list[float | Literal["all_in"]]:
+        """The bet sizes, shares of the pot or "all_in"; [] for any number of chips."""
         return self.bet_sizes
 
     @property
-    def _sizes(self) -> list[int]:
-        """Hundredths of the pot."""
-        return [ALL_IN if size == "all_in" else round(size * POT) for size in self.bet_sizes]
+    def _bet_size_hundredths(self) -> list[int]:
+        """The bet sizes in hundredths of the pot."""
+        return [
+            ALL_IN_SIZE if size == "all_in" else round(size * FULL_POT) for size in self.bet_sizes
+        ]
 
     @property
-    def _shown(self) -> str:
-        return f"[{', '.join(map(str, self.bet_sizes))}]"
+    def max_chips_per_seat(self) -> int:
+        """The largest number of chips that a seat can put in: the largest stack."""
+        return max(self.starting_stacks)
+
+    def _bound_raise_count(self, seats: int) -> int:
+        """Return an upper bound of the raises in a hand: full ones, and a short all-in per seat."""
+        return (self.max_chips_per_seat - max(self.forced_bets)) // self.min_bet + seats
 
     @property
-    def most_chips(self) -> int:
-        """The most chips that a seat can put in: the largest stack."""
-        return max(self.stack_of)
+    def max_moves(self) -> int:
+        """An upper bound of the number of actions in a hand."""
+        return min(
+            MAX_MOVES, (self._bound_raise_count(self.seats) + len(self.board_cards)) * self.seats
+        )
+
+    def build_definition(self, seat_slots: int) -> np.ndarray:
+        """Return the definition; observations have room for `seat_slots` seats."""
+        # The layout depends on `seat_slots`, so it is the same for any number of seats.
+        raise_levels = min(
+            self._bound_raise_count(seat_slots) + self.forced_raises + 1, MAX_RAISE_LEVELS
+        )
+        definition = self._build_common_definition(seat_slots, raise_levels)
+        definition["min_bet"] = self.min_bet
+        definition["short_bets_reopen"] = self.short_bets_reopen
+        definition["sizes"] = len(self.bet_sizes)
+        definition["size"][0, : len(self.bet_sizes)] = self._bet_size_hundredths
+        definition["last_raise"] = MAX_MOVES - self.seats * (len(self.board_cards) + 1)
+        return definition
 
     @property
-    def most_raises(self) -> int:
-        """More raises than a hand can have."""
-        return self._most_raises(self.seats)
-
-    def _most_raises(self, seats: int) -> int:
-        """The same with so many seats, each of which has one all-in that falls short."""
-        return (self.most_chips - max(self.post)) // self.min_bet + seats
+    def action_count(self) -> int:
+        """Number of actions: fold, call, and raises to each number of chips or by each bet size."""
+        return RAISE + len(self.bet_sizes) if self.bet_sizes else self.max_chips_per_seat + 1
 
     @property
-    def most_moves(self) -> int:
-        """More actions than a hand can have."""
-        return min(MOVES, (self.most_raises + len(self.board_cards)) * self.seats)
+    def action_types(self) -> np.ndarray:
+        """The type of each action, fold, call or raise, [A] int64."""
+        return np.minimum(np.arange(self.action_count), RAISE)
 
     @property
-    def table(self) -> np.dtype[np.void]:
-        """The dtype of a table."""
-        return NO_LIMIT_TABLE
-
-    def record_in(self, room: int) -> np.ndarray:
-        """The definition, observed with room for so many seats."""
-        # by the room and not by the seats, so that an observation has the same layout with fewer
-        levels = min(self._most_raises(room) + self.forced_raises + 1, LEVELS)
-        record = self._record(room, levels)
-        record["min_bet"] = self.min_bet
-        record["short_bets_reopen"] = self.short_bets_reopen
-        record["sizes"] = len(self.bet_sizes)
-        record["size"][0, : len(self.bet_sizes)] = self._sizes
-        record["last_raise"] = MOVES - self.seats * (len(self.board_cards) + 1)
-        return record
-
-    @property
-    def actions(self) -> int:
-        """Fold, call, and a raise to each number of chips or of each size."""
-        return RAISE + len(self.bet_sizes) if self.bet_sizes else self.most_chips + 1
-
-    @property
-    def kinds(self) -> np.ndarray:
-        """Fold, call and raise, [A] int64."""
-        return np.minimum(np.arange(self.actions), RAISE)
-
-    @property
-    def infoset_size(self) -> int:
-        """Bytes in an information set's key."""
-        return 2 + self.hole_cards + sum(self.board_cards) + 2 * self.most_moves
+    def infoset_key_size(self) -> int:
+        """Bytes in the key of an information set."""
+        return 2 + self.hole_cards + sum(self.board_cards) + 2 * self.max_moves
 
     def action_name(self, action: int) -> str:
-        """What a person calls this action: `raise_12` is to 12 chips, or by that share of a pot."""
+        """Return a name such as `call`, `raise_12` (to 12 chips) or `raise_0.5` (half the pot)."""
         if action < RAISE:
             return ("fold", "call")[action]
         size = self.bet_sizes[action - RAISE] if self.bet_sizes else action
         return f"raise_{size:g}" if isinstance(size, float | int) else f"raise_{size}"
-
-    def line_name(self, record: np.void) -> str:
-        """The actions so far, with the chips raised to, as in `r6c`."""
-        line = record["line"][: record["moves"]].tolist()
-        blinds = sum(blind > 0 for blind in self.blinds) if self.forced_raises else 0
-        chips = record["chips"][blinds:].tolist()  # after each move; blinds have the first places
-        return "".join(
-            f"r{to}" if action >= RAISE else "fc"[action]
-            for action, to in zip(line, chips, strict=False)
-        )

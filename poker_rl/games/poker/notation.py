@@ -1,6 +1,6 @@
-"""A position at a table of poker from what people write down: cards, board and actions.
+"""Parser of poker positions, which are written as hand, board and actions.
 
-The letters are those of the transcripts in `tests/games`; docs/advise.md has all of them.
+The notation is that of the transcripts in `tests/games`; docs/advise.md explains it.
 """
 
 from __future__ import annotations
@@ -11,77 +11,86 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poker_rl.config.settings import Refused, about
+from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.cards import card_name, parse_cards
-from poker_rl.games.poker.drawn_seats import DrawnSeats
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.poker.no_limit import NoLimit
-from poker_rl.games.poker.table import CALL, FOLD, RAISE
-from poker_rl.games.tables import Tables
+from poker_rl.games.poker.display.view import DisplayedPoker
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.tables import Tables, tables_from_records
 
-LETTERS = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
-AMOUNT = re.compile(r"[br](\d+)([hs]?)")  # chips over the hand (h or nothing), on its street (s)
-WORDS = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
-CHECKS, FACING_NOTHING = ("x", "k"), ("x", "k", "b")
-
-OnePoker = Poker | NoLimit
-AnyPoker = OnePoker | DrawnSeats
+ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
+AMOUNT_PATTERN = re.compile(
+    r"[br](\d+)([hs]?)"
+)  # chips over the hand (h or nothing) or on the street (s)
+LETTER_OF_WORD = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
+CHECK_LETTERS, NO_BET_LETTERS = ("x", "k"), ("x", "k", "b")
 
 
 class Bet(NamedTuple):
-    """A bet or raise, by the chips that its seat has put in with it."""
+    """A bet or raise, given by the chips that its seat has then put in."""
 
-    to: int  # over the whole hand, blinds and ante included
-    on_street: int  # on its street, blinds included
+    to: int  # chips put in over the whole hand, with blinds and ante
+    on_street: int  # chips put in on the street, with blinds
 
 
-def position(game: AnyPoker, seats: int | None, hand: str, board: str, actions: str) -> np.ndarray:
-    """The table after these actions, an array of one record; the seat to act holds the hand.
+def parse_position(
+    game: DisplayedPoker, seat_count: int | None, hand: str, board: str, actions: str
+) -> np.ndarray:
+    """Return the table after the given actions, as an array of one record.
 
-    For a class of hands, such as `AKs`, a record for each of its combinations that the board
-    leaves. The other seats, and the board that is still to come, have any cards that are left.
+    For a class of hands, such as `AKs`, the array has a record for each combination of cards that
+    is possible with the board. All cards that are not given are arbitrary.
 
     Args:
-        seats: dealt in; None where the game fixes them.
-        hand: the hole cards of the seat to act, as in `AsKd`, or a class, see `combinations_of`.
-        board: the cards face up, as in `Qs7h2c`.
-        actions: everything since the deal, as in `r c / b r`.
+        seat_count: number of players; may be None if the game has a fixed number.
+        hand: the hole cards of the seat to act, such as `AsKd`, or a class of hands.
+        board: the visible board cards, such as `Qs7h2c`.
+        actions: all actions since the deal, such as `r c / b r`.
 
     Raises:
-        Refused: at the first thing that is malformed or against the rules.
+        ConfigError: for the first thing that is malformed or against the rules.
     """
-    variant = variant_of(game, seats)
-    played = at_table(game, variant)
+    variant = find_variant(game, seat_count)
+    variant_game = game.variant_games[variant]
     tables = Tables(game, 1, 0)
-    tables.deal(decks=np.arange(played.dealt, dtype=np.int8)[None], variants=variant)
-    with about("actions"):
-        walk(game, tables, actions)
-    shown = sum(played.board_cards[: tables.records["street"][0] + 1])
-    hands = combinations_of(played, hand)
+    tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
+    with error_prefix("actions"):
+        play_action_text(game, tables, actions)
+    board_card_count = sum(variant_game.board_cards[: tables.records["street"][0] + 1])
+    hands = list_hand_combinations(variant_game, hand)
     is_class = hands is not None
     if hands is None:
-        hands = [cards_of(played, "hand", hand, played.hole_cards, f"{game.name} deals")]
-    face_up = cards_of(played, "board", board, shown, "after these actions there are")
-    left = [own for own in hands if not set(own) & set(face_up)]
+        hands = [
+            parse_card_setting(
+                variant_game, "hand", hand, variant_game.hole_cards, f"{game.name} deals"
+            )
+        ]
+    board_cards = parse_card_setting(
+        variant_game, "board", board, board_card_count, "after these actions there are"
+    )
+    left = [hole_cards for hole_cards in hands if not set(hole_cards) & set(board_cards)]
     if not left and is_class:
-        raise Refused(f"hand: there is no {hand}{' beside this board' * bool(face_up)}")
+        raise ConfigError(f"hand: there is no {hand}{' beside this board' * bool(board_cards)}")
     if not left:
-        both = next(card for card in face_up if card in hands[0])
-        raise Refused(f"board: {named(played, both)} is in the hand too")
-    return with_cards(game, tables.records[0], np.array(left), face_up)
+        both = next(card for card in board_cards if card in hands[0])
+        raise ConfigError(
+            f"board: {card_name(both, variant_game.ranks, variant_game.suits)} is in the hand too"
+        )
+    return copy_with_cards(game, tables.records[0], np.array(left), board_cards)
 
 
-def combinations_of(game: OnePoker, text: str) -> list[list[int]] | None:
-    """Return the hands of a class: `AK` any ace and king, `AKs` suited, `AKo` offsuit, `22` pairs.
+def list_hand_combinations(game: PokerGame, text: str) -> list[list[int]] | None:
+    """Return all hands of a class, each as a list of cards, or None if the text is not a class.
 
-    With one hole card a class is a rank, such as `K`. None if the text is no class.
+    Classes are `AK` (any ace and king), `AKs` (suited), `AKo` (offsuit) and `22` (a pair); in games
+    with one hole card they are ranks, such as `K`.
     """
     packed, held = "".join(text.split()), game.hole_cards
     ranks, kind = sorted(packed[:held]), packed[held:]
     is_class = len(ranks) == held and set(ranks) <= set(game.ranks)
     if len(game.suits) == 1 or not is_class or kind not in (("", "s", "o") if held == 2 else ("",)):
         return None
-    hands = [list(hand) for hand in combinations(range(game.cards), held)]
+    hands = [list(hand) for hand in combinations(range(game.deck_size), held)]
     suits = len(game.suits)
     return [
         hand
@@ -91,12 +100,14 @@ def combinations_of(game: OnePoker, text: str) -> list[list[int]] | None:
     ]
 
 
-def bets_before(game: AnyPoker, record: np.void) -> tuple[list[Bet], np.ndarray]:
-    """Return the bets and raises of a table so far, and what each seat had put in, [seats], before
-    its street began; on the first street that is the ante."""
-    played = at_table(game, int(record["variant"]))
+def list_bets(game: DisplayedPoker, record: np.void) -> tuple[list[Bet], np.ndarray]:
+    """Return the bets and raises so far, and the chips that each seat put in on earlier streets.
+
+    The latter are an array [seats]; on the first street they are the antes.
+    """
+    played = game.get_variant_game(record)
     tables = Tables(game, 1, 0)
-    tables.deal(decks=record["deck"][None, : played.dealt], variants=int(record["variant"]))
+    tables.deal(decks=record["deck"][None, : played.cards_dealt], variants=int(record["variant"]))
     before = tables.records["paid"][0, : played.seats] - np.array(played.blinds or 0)
     bets = []
     for action in record["line"][: record["moves"]].astype(np.int64):
@@ -110,194 +121,206 @@ def bets_before(game: AnyPoker, record: np.void) -> tuple[list[Bet], np.ndarray]
     return bets, before
 
 
-def at_table(game: AnyPoker, variant: int) -> OnePoker:
-    """The game that a table of this variant plays."""
-    return game.games[variant] if isinstance(game, DrawnSeats) else game
-
-
-def variant_of(game: AnyPoker, seats: int | None) -> int:
-    """Which of the game's definitions is played by so many.
+def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
+    """Return the index of the game's definition with `seat_count` seats.
 
     Raises:
-        Refused: if none is, or the number is missing.
+        ConfigError: if there is none, or the number is None and the game has several.
     """
-    if isinstance(game, DrawnSeats):
-        if seats is None or not game.fewest_seats <= seats <= game.most_seats:
-            given = "missing" if seats is None else f"{seats}"
-            least, most = game.fewest_seats, game.most_seats
-            raise Refused(f"seats: {given}; {game.name} is played by {least} to {most}")
-        return seats - game.fewest_seats
-    if seats not in (None, game.seats):
-        raise Refused(f"seats: {seats}; {game.name} is played by {game.seats}")
-    return 0
+    seat_counts = [variant_game.seats for variant_game in game.variant_games]
+    if seat_count is None and len(seat_counts) == 1:
+        return 0
+    if seat_count not in seat_counts:
+        allowed_text = " to ".join(map(str, dict.fromkeys([seat_counts[0], seat_counts[-1]])))
+        seats_text = "missing" if seat_count is None else seat_count
+        raise ConfigError(f"seats: {seats_text}; {game.name} is played by {allowed_text}")
+    return seat_counts.index(seat_count)
 
 
-def cards_of(game: OnePoker, key: str, text: str, count: int, there_are: str) -> list[int]:
-    """So many different cards.
+def parse_card_setting(
+    game: PokerGame, setting: str, text: str, count: int, expectation: str
+) -> list[int]:
+    """Return the cards of a setting such as hand or board: `count` distinct cards.
 
     Raises:
-        Refused: if they are others, named as `key`.
+        ConfigError: if they are not; the message names the setting.
     """
-    with about(key):
+    with error_prefix(setting):
         cards = parse_cards(text, game.ranks, game.suits)
         for i, card in enumerate(cards):
             if card in cards[:i]:
-                raise Refused(f"{named(game, card)} is there twice")
+                raise ConfigError(f"{card_name(card, game.ranks, game.suits)} is there twice")
         if len(cards) != count:
-            raise Refused(
-                f"{text!r} is {len(cards)} card{'s' * (len(cards) != 1)}; {there_are} {count}"
+            raise ConfigError(
+                f"{text!r} is {len(cards)} card{'s' * (len(cards) != 1)}; {expectation} {count}"
             )
     return cards
 
 
-def named(game: OnePoker, card: int) -> str:
-    """A card as people write it."""
-    return card_name(card, game.ranks, game.suits)
+def copy_with_cards(
+    game: DisplayedPoker, record: np.void, hole_cards: np.ndarray, board: list[int]
+) -> np.ndarray:
+    """Return N copies of a table with other cards, [N].
 
-
-def with_cards(game: AnyPoker, record: np.void, own: np.ndarray, board: list[int]) -> np.ndarray:
-    """Copies [N] of a table whose seat to act holds these cards, [N, hole], with this board.
-
-    All other cards are the lowest that are left.
+    The seat to act gets the hole cards [N, hole], and all copies get the same board. All other
+    cards are the lowest remaining ones.
     """
-    played = at_table(game, int(record["variant"]))
-    held, first = played.hole_cards, played.seats * played.hole_cards
-    known = np.concatenate([own, np.tile(np.array(board, np.int64), (len(own), 1))], axis=1)
-    places = [*range(int(record["to_act"]) * held, (int(record["to_act"]) + 1) * held)]
-    places += range(first, first + len(board))
-    used = np.zeros((len(own), played.cards), bool)
-    np.put_along_axis(used, known.astype(np.int64), True, axis=1)
-    left = np.argsort(used, axis=1, kind="stable")  # cards that are not used come first
-    others = [place for place in range(played.dealt) if place not in places]
-    records = np.repeat(np.array([record]), len(own))
-    records["deck"][:, places] = known
-    records["deck"][:, others] = left[:, : len(others)]
+    variant_game = game.get_variant_game(record)
+    hole_card_count, seat = variant_game.hole_cards, int(record["to_act"])
+    board_start = variant_game.seats * hole_card_count
+    known_cards = np.concatenate(
+        [hole_cards, np.tile(np.array(board, np.int64), (len(hole_cards), 1))], axis=1
+    )
+    known_positions = list(range(seat * hole_card_count, (seat + 1) * hole_card_count))
+    known_positions += range(board_start, board_start + len(board))
+    is_used = np.zeros((len(hole_cards), variant_game.deck_size), bool)
+    np.put_along_axis(is_used, known_cards.astype(np.int64), True, axis=1)
+    unused_first = np.argsort(is_used, axis=1, kind="stable")  # unused cards come first
+    other_positions = [
+        position for position in range(variant_game.cards_dealt) if position not in known_positions
+    ]
+    records = np.repeat(np.array([record]), len(hole_cards))
+    records["deck"][:, known_positions] = known_cards
+    records["deck"][:, other_positions] = unused_first[:, : len(other_positions)]
     return records
 
 
-def walk(game: AnyPoker, tables: Tables, text: str) -> None:
-    """Play at a table, in place, what a line of actions says.
+def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
+    """Play the actions of a text at a table, in place.
 
     Raises:
-        Refused: at the first that can't be read or is illegal, or if the hand is over.
+        ConfigError: if an action cannot be read, is illegal or ends the hand.
     """
-    done, slashes, borders = "at the beginning", 0, "/" in text
-    for number, word in enumerate(words_of(text), start=1):
-        place = f"the {ordinal(number - slashes)}, {word}" if word != "/" else f"the / {done}"
-        over, street = bool(tables.records["over"][0]), int(tables.records["street"][0])
-        if over:
-            raise Refused(f"{place}: the hand is over before it")
-        if word == "/":
-            slashes += 1
-            if street != slashes:
-                what = (
-                    "the betting of the street goes on" if street < slashes else "is one too many"
+    last_played, slash_count, has_slashes = "at the beginning", 0, "/" in text
+    for number, token in enumerate(split_action_text(text), start=1):
+        token_description = (
+            f"the {format_ordinal(number - slash_count)}, {token}"
+            if token != "/"
+            else f"the / {last_played}"
+        )
+        is_over, street = bool(tables.records["over"][0]), int(tables.records["street"][0])
+        if is_over:
+            raise ConfigError(f"{token_description}: the hand is over before it")
+        if token == "/":
+            slash_count += 1
+            if street != slash_count:
+                problem = (
+                    "the betting of the street is not over"
+                    if street < slash_count
+                    else "is one too many"
                 )
-                raise Refused(f"{place}: {what}")
+                raise ConfigError(f"{token_description}: {problem}")
             continue
-        if borders and street != slashes:
-            raise Refused(f"{place}: it is the first of a new street, write a / before it")
-        tables.step(np.array([action_of(game, tables, word, place)]))
-        done = f"after the {ordinal(number - slashes)} action"
-    if tables.records["over"][0]:
-        raise Refused(f"the hand is over {done}, nobody is to act")
-
-
-def words_of(text: str) -> list[str]:
-    """The actions one by one, and the slashes: those of `rc/br` as those of `r c / b r`.
-
-    Raises:
-        Refused: at the first that is no action.
-    """
-    found: list[str] = []
-    for part in text.replace(",", " ").replace("/", " / ").split():
-        letters = LETTERS.findall(part)
-        if part in WORDS or part.startswith("raise_"):
-            found.append(WORDS.get(part, part))
-        elif "".join(letters) == part:
-            found += letters
-        else:
-            number = sum(word != "/" for word in found) + 1
-            raise Refused(
-                f"the {ordinal(number)}, {part}: is no action; write f, c, r or in no-limit r12"
-                " (chips over the whole hand) or r12s (on this street), or words such as fold, and"
-                " / between streets"
+        if has_slashes and street != slash_count:
+            raise ConfigError(
+                f"{token_description}: it is the first of a new street, write a / before it"
             )
-    return found
+        tables.step(np.array([parse_action(game, tables, token, token_description)]))
+        last_played = f"after the {format_ordinal(number - slash_count)} action"
+    if tables.records["over"][0]:
+        raise ConfigError(f"the hand is over {last_played}, nobody is to act")
 
 
-def action_of(game: AnyPoker, tables: Tables, word: str, place: str) -> int:
-    """The legal action of the seat to act that a word means.
+def split_action_text(text: str) -> list[str]:
+    """Split a text such as `r c / b r` or `rc/br` into its actions and slashes.
 
     Raises:
-        Refused: if there is none.
+        ConfigError: if a word is no action.
     """
-    legal = tables.legal()[0]
-    bets = raises(game, tables)
-    meant = {
+    tokens: list[str] = []
+    for part in text.replace(",", " ").replace("/", " / ").split():
+        letters = ACTION_PATTERN.findall(part)
+        if part in LETTER_OF_WORD or part.startswith("raise_"):
+            tokens.append(LETTER_OF_WORD.get(part, part))
+        elif "".join(letters) == part:
+            tokens += letters
+        else:
+            number = sum(word != "/" for word in tokens) + 1
+            raise ConfigError(
+                f"the {format_ordinal(number)}, {part}: is no action; write f, c, r or in no-limit"
+                " r12 (chips over the whole hand) or r12s (on this street), or words such as fold,"
+                " and / between streets"
+            )
+    return tokens
+
+
+def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_description: str) -> int:
+    """Return the legal action of the seat to act that a token of `split_action_text` means.
+
+    Raises:
+        ConfigError: if it means no legal action, or several.
+    """
+    legal_mask = tables.legal_mask()[0]
+    raise_targets = list_raise_targets(game, tables)
+    matching_actions = {
         action
-        for action in np.flatnonzero(legal).tolist()
-        if word in (game.action_name(action), game.move_name(tables.records[0], action))
+        for action in np.flatnonzero(legal_mask).tolist()
+        if token in (game.action_name(action), game.move_name(tables.records[0], action))
     }
-    facing = bool(legal[FOLD])
-    before = int(bets_before(game, tables.records[0])[1][tables.records["to_act"][0]])
-    if word == "f" and facing:
-        meant = {FOLD}
-    elif word == "c" or (word in CHECKS and not facing):
-        meant = {CALL}
-    elif word == "r" or (word == "b" and not facing):
-        meant = set(bets)
-    elif (amount := AMOUNT.fullmatch(word)) and (word[0] == "r" or not facing):
-        to = int(amount[1]) + before * (amount[2] == "s")
-        meant = {action for action in bets if bets[action] == to}
-    if len(meant) == 1:
-        return int(meant.pop())
-    if meant:
-        why = "say to how many chips"
-    elif word[0] in "br" and not bets:
-        why = "no further raise is allowed here"
-    elif word[0] in FACING_NOTHING and facing:
-        why = "there is a bet to call already"
+    facing_bet = bool(legal_mask[FOLD])
+    before = int(list_bets(game, tables.records[0])[1][tables.records["to_act"][0]])
+    if token == "f" and facing_bet:
+        matching_actions = {FOLD}
+    elif token == "c" or (token in CHECK_LETTERS and not facing_bet):
+        matching_actions = {CALL}
+    elif token == "r" or (token == "b" and not facing_bet):
+        matching_actions = set(raise_targets)
+    elif (amount := AMOUNT_PATTERN.fullmatch(token)) and (token[0] == "r" or not facing_bet):
+        target = int(amount[1]) + before * (amount[2] == "s")
+        matching_actions = {action for action in raise_targets if raise_targets[action] == target}
+    if len(matching_actions) == 1:
+        return int(matching_actions.pop())
+    if matching_actions:
+        problem = "say to how many chips"
+    elif token[0] in "br" and not raise_targets:
+        problem = "no further raise is allowed here"
+    elif token[0] in NO_BET_LETTERS and facing_bet:
+        problem = "there is a bet to call already"
     else:
-        why = "there is no bet to fold to" if word == "f" else "is not allowed here"
-    raise Refused(f"{place}: {why}; allowed: {allowed(legal, bets, before)}")
+        problem = "there is no bet to fold to" if token == "f" else "is not allowed here"
+    raise ConfigError(
+        f"{token_description}: {problem}; allowed:"
+        f" {format_allowed_actions(legal_mask, raise_targets, before)}"
+    )
 
 
-def raises(game: AnyPoker, tables: Tables) -> dict[int, int]:
-    """The chips that the seat to act at the first table will have put in, by legal raise.
+def list_raise_targets(game: DisplayedPoker, tables: Tables) -> dict[int, int]:
+    """Return for each legal raise at the first table the chips that the seat has put in after it.
 
-    They count over the whole hand, blinds and ante included, as in `infoset_name`.
+    The chips count over the whole hand, with blinds and ante, as in `infoset_name`.
     """
-    actions = RAISE + np.flatnonzero(tables.legal()[0, RAISE:])
-    below = Tables(game, 0, 0)
-    below.use(np.repeat(tables.records[:1], len(actions)))
-    below.step(actions)
-    paid = below.records["paid"][:, tables.records["to_act"][0]]
-    return dict(zip(actions.tolist(), paid.tolist(), strict=True))
+    actions = RAISE + np.flatnonzero(tables.legal_mask()[0, RAISE:])
+    tables_after = tables_from_records(game, np.repeat(tables.records[:1], len(actions)))
+    tables_after.step(actions)
+    chips_in = tables_after.records["paid"][:, tables.records["to_act"][0]]
+    return dict(zip(actions.tolist(), chips_in.tolist(), strict=True))
 
 
-def allowed(legal: np.ndarray, bets: dict[int, int], before: int) -> str:
-    """The letters of what the seat to act may do.
+def format_allowed_actions(
+    legal_mask: np.ndarray, raise_targets: dict[int, int], before: int
+) -> str:
+    """Return the legal actions as text, such as `f, c, r4 to r20`.
 
     Args:
-        before: chips that the seat had put in before this street.
+        raise_targets: the result of `list_raise_targets`.
+        before: chips that the seat to act put in on earlier streets.
     """
-    sizes = sorted(bets.values())
+    targets = sorted(raise_targets.values())
 
-    def written(before: int, ending: str) -> list[str]:
-        if len(sizes) > 1 and sizes[-1] - sizes[0] == len(sizes) - 1:
-            return [f"r{sizes[0] - before}{ending} to r{sizes[-1] - before}{ending}"]
-        return [f"r{to - before}{ending}" for to in sizes]
+    def format_raises(before: int, ending: str) -> list[str]:
+        if len(targets) > 1 and targets[-1] - targets[0] == len(targets) - 1:
+            return [f"r{targets[0] - before}{ending} to r{targets[-1] - before}{ending}"]
+        return [f"r{to - before}{ending}" for to in targets]
 
-    some = ["r"] * len(sizes) if len(sizes) < 2 else written(0, "")
-    all_of_it = ", ".join(chain(["f"] * bool(legal[FOLD]), "c", some))
-    if len(sizes) < 2 or not before:
+    raise_texts = ["r"] * len(targets) if len(targets) < 2 else format_raises(0, "")
+    all_of_it = ", ".join(chain(["f"] * bool(legal_mask[FOLD]), "c", raise_texts))
+    if len(targets) < 2 or not before:
         return all_of_it
-    here = ", ".join(written(before, "s"))
+    here = ", ".join(format_raises(before, "s"))
     return f"{all_of_it} over the whole hand, which is {here} on this street"
 
 
-def ordinal(number: int) -> str:
-    """`1st`, `2nd`, as people count."""
-    last = 0 if number % 100 in (11, 12, 13) else number % 10
-    return str(number) + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
+def format_ordinal(number: int) -> str:
+    """Return a number as an ordinal, such as `1st` or `2nd`."""
+    last_digit = 0 if number % 100 in (11, 12, 13) else number % 10
+    return str(number) + {1: "st", 2: "nd", 3: "rd"}.get(last_digit, "th")

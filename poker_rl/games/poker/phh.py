@@ -1,140 +1,154 @@
-"""Hands of hold'em in the PHH format, which PokerKit replays (Kim, arXiv:2312.11753).
+"""Export of hold'em hands to the PHH format, which PokerKit replays (Kim, arXiv:2312.11753).
 
-Seats are PHH's players in the same order. Fixed limit there allows a raise more before the flop
-than ours, and knows no stacks without limit: then everybody begins with a chip more than a hand
-takes.
-Where a pot does not divide evenly, PokerKit may give the odd chips to others; `finishing_stacks`
-are as the hand ended here.
+PHH lists players in the order of the seats here. Its fixed limit allows one more raise before the
+flop than this project. It has no unlimited stacks, so a hand with them is written with stacks one
+chip larger than the most that a seat can put in. If a pot does not divide evenly, PokerKit may give
+the odd chips to other winners; `finishing_stacks` follow this project's rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from json import dumps
+from typing import Any
 
 import numpy as np
 
-from poker_rl.config.settings import Refused
-from poker_rl.games.cards import RANKS, SUITS, card_name
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.cards import MAX_RANKS, MAX_SUITS, card_name
 from poker_rl.games.game import Game
-from poker_rl.games.hand import Hand, replay
-from poker_rl.games.poker.limit import Poker
-from poker_rl.games.poker.no_limit import NoLimit
-from poker_rl.games.poker.notation import AnyPoker, OnePoker, at_table
-from poker_rl.games.poker.table import CALL, FOLD
-from poker_rl.games.tables import Tables
+from poker_rl.games.hand_history import HandHistory, replay_hand
+from poker_rl.games.poker.display.view import DisplayedPoker
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.record_dtypes import CALL, FOLD
+from poker_rl.games.tables import tables_from_records
 
-BOARD = [0, 3, 1, 1]
-LARGE_BET = 2  # small bets; in fixed limit, from the turn on
+HOLDEM_BOARD_CARDS = [0, 3, 1, 1]
+BIG_BET_FACTOR = 2  # a big bet in small bets; fixed limit has big bets from the turn on
 
 
-def demand_phh(game: Game) -> AnyPoker:
-    """The game, if PHH has its rules.
+def check_phh_support(game: Game) -> DisplayedPoker:
+    """Return the game if PHH supports it.
 
     Raises:
-        Refused: if it has not.
+        ConfigError: if it does not.
     """
-    why = "is not hold'em with a deck of 52"
-    if isinstance(game, AnyPoker):
-        played = at_table(game, 0)
-        deck = len(played.ranks), len(played.suits)
-        blinds = sorted(blind for blind in played.blinds if blind)
-        if deck == (RANKS, SUITS) and played.board_cards == BOARD and played.hole_cards == 2:
-            why = "has no small and big blind"
-            usual = len(set(blinds)) == 2 == len(blinds)
-            if usual and not in_their_seats(played, *blinds):
-                why = "has blinds or openers in other seats"
-            elif usual:
-                small = played.min_bet if isinstance(played, NoLimit) else played.raise_sizes[0]
-                sizes = [small, small, LARGE_BET * small, LARGE_BET * small]
-                if played.seats > 2 and isinstance(played, Poker) and played.stacks:
-                    why = "is limit with stacks, where half a bet reopens the betting"
-                elif isinstance(played, NoLimit) or played.raise_sizes == sizes:
-                    return game
-                else:
-                    why = "has bets that do not double on the turn"
-    raise Refused(f"{game.name} can't be written as PHH: it {why}")
+    reason = "is not hold'em with a deck of 52"
+    if isinstance(game, DisplayedPoker):
+        reason = find_unsupported_rule(game.variant_games[0])
+        if not reason:
+            return game
+    raise ConfigError(f"{game.name} can't be written as PHH: it {reason}")
 
 
-def in_their_seats(played: OnePoker, small: int, big: int) -> bool:
-    """Whether the blinds are left of the button, or heads-up the small one on it, and who is next
-    opens; after the flop it is who is left of the button.
+def find_unsupported_rule(game: PokerGame) -> str:
+    """Return how a game differs from what PHH supports, or "" if it does not."""
+    if (len(game.ranks), len(game.suits), game.hole_cards) != (MAX_RANKS, MAX_SUITS, 2):
+        return "is not hold'em with a deck of 52"
+    if game.board_cards != HOLDEM_BOARD_CARDS:
+        return "is not hold'em with a deck of 52"
+    blinds = sorted(blind for blind in game.blinds if blind)
+    if not len(set(blinds)) == 2 == len(blinds):
+        return "has no small and big blind"
+    if not has_standard_blinds(game, *blinds):
+        return "has blinds or openers in other seats"
+    if isinstance(game, FixedLimitPoker):
+        small, big = game.raise_sizes[0], BIG_BET_FACTOR * game.raise_sizes[0]
+        if game.seats > 2 and game.stacks:
+            return "is limit with stacks, where half a bet reopens the betting"
+        if game.raise_sizes != [small, small, big, big]:
+            return "has bets that do not double on the turn"
+    return ""
+
+
+def has_standard_blinds(game: PokerGame, small: int, big: int) -> bool:
+    """Return whether blinds and openers are in the usual seats.
+
+    The first two seats left of the button post the blinds; heads-up the button posts the small
+    blind. The next seat opens the betting, from the flop on the seat left of the button.
     """
-    blinds, opener = [small, big, *[0] * (played.seats - 2)], 2 % played.seats
-    if played.seats == 2:
+    blinds, opener = [small, big, *[0] * (game.seats - 2)], 2 % game.seats
+    if game.seats == 2:
         blinds, opener = [big, small], 1
-    return played.blinds == blinds and played.openers == [opener, 0, 0, 0]
+    return game.blinds == blinds and game.openers == [opener, 0, 0, 0]
 
 
-def phh(game: Game, hand: Hand, names: Sequence[str]) -> str:
-    """A hand that is over, as the text of a PHH file.
+def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) -> str:
+    """Return a hand that is over as the text of a PHH file.
 
     Args:
-        names: of the players, by seat.
+        player_names: the name of each seat's player.
 
     Raises:
-        Refused: if PHH does not have the game.
+        ConfigError: if PHH does not support the game.
     """
-    played = at_table(demand_phh(game), hand.variant)
-    tables = list(replay(game, hand))
-    end = Tables(game, 0, 0)
-    end.use(tables[-1])
-    won = end.payoffs()[0, : played.seats].tolist()
-    stacks = played.stack_of or [played.most_chips + 1] * played.seats
-    if isinstance(played, NoLimit):
-        rules = {"variant": "NT", "min_bet": played.min_bet}
-    else:
-        small = played.raise_sizes[0]
-        rules = {"variant": "FT", "small_bet": small, "big_bet": LARGE_BET * small}
-    # Heads-up, PHH too names the small blind first, and gives it to the second player. PokerKit
-    # reads antes in the same order.
-    order = -1 if played.seats == 2 else 1
-    fields = {
-        **rules,
-        "antes": played.antes[::order],
-        "blinds_or_straddles": played.blinds[::order],
+    variant_game = check_phh_support(game).variant_games[history.variant]
+    records = list(replay_hand(game, history))
+    payoffs = tables_from_records(game, records[-1]).payoffs()[0, : variant_game.seats].tolist()
+    stacks = variant_game.starting_stacks
+    stacks = stacks or [variant_game.max_chips_per_seat + 1] * variant_game.seats
+    fields: dict[str, Any] = {"variant": "FT"}
+    if isinstance(variant_game, NoLimitPoker):
+        fields = {"variant": "NT", "min_bet": variant_game.min_bet}
+    elif isinstance(variant_game, FixedLimitPoker):
+        small_bet = variant_game.raise_sizes[0]
+        fields |= {"small_bet": small_bet, "big_bet": BIG_BET_FACTOR * small_bet}
+    # Heads-up, PHH lists the small blind first although the second player posts it; PokerKit reads
+    # antes in that order too.
+    order = -1 if variant_game.seats == 2 else 1
+    fields |= {
+        "antes": variant_game.antes[::order],
+        "blinds_or_straddles": variant_game.blinds[::order],
         "starting_stacks": stacks,
-        "finishing_stacks": [a + b for a, b in zip(stacks, won, strict=True)],
-        "actions": list(actions(played, hand, [table[0] for table in tables])),
-        "players": list(names),
+        "finishing_stacks": [a + b for a, b in zip(stacks, payoffs, strict=True)],
+        "actions": list(
+            iterate_phh_actions(variant_game, history, [table[0] for table in records])
+        ),
+        "players": list(player_names),
     }
-    # Its TOML writes numbers, text and lists as JSON does.
+    # PHH is TOML, whose numbers, strings and lists have the syntax of JSON here.
     return "".join(f"{key} = {dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
 
 
-def actions(game: OnePoker, hand: Hand, tables: Sequence[np.void]) -> Iterator[str]:
-    """PHH's words for deals, moves and hands shown; `tables` as `replay` gives them."""
-    cards = [card_name(card, game.ranks, game.suits) for card in hand.deck]
-    hole, shown, street = [], game.seats * game.hole_cards, 0
+def iterate_phh_actions(
+    game: PokerGame, history: HandHistory, records: Sequence[np.void]
+) -> Iterator[str]:
+    """Yield the deals, actions and shown hands in PHH; `records` are those of `replay_hand`."""
+    cards = [card_name(card, game.ranks, game.suits) for card in history.deck]
+    hole_card_texts, deck_position, street = [], game.seats * game.hole_cards, 0
     for seat in range(game.seats):
-        hole.append("".join(cards[seat * game.hole_cards : (seat + 1) * game.hole_cards]))
-        yield f"d dh p{seat + 1} {hole[-1]}"
+        start = seat * game.hole_cards
+        hole_card_texts.append("".join(cards[start : start + game.hole_cards]))
+        yield f"d dh p{seat + 1} {hole_card_texts[-1]}"
 
-    def board(until: int) -> Iterator[str]:
-        nonlocal shown, street
-        while street < until:
+    def deal_board_until(stop_street: int) -> Iterator[str]:
+        nonlocal deck_position, street
+        while street < stop_street:
             street += 1
             count = game.board_cards[street]
-            yield f"d db {''.join(cards[shown : shown + count])}"
-            shown += count
+            yield f"d db {''.join(cards[deck_position : deck_position + count])}"
+            deck_position += count
 
-    before = np.zeros(game.seats, np.int64)  # put in before this street
-    for table, after, action in zip(tables, tables[1:], hand.actions, strict=False):
+    chips_before_street = np.zeros(game.seats, np.int64)  # chips of each seat
+    for table, after, action in zip(records, records[1:], history.actions, strict=False):
         if table["street"] > street:
-            yield from board(int(table["street"]))
-            before = table["paid"][: game.seats].astype(np.int64)
+            yield from deal_board_until(int(table["street"]))
+            chips_before_street = table["paid"][: game.seats].astype(np.int64)
         elif street == 0:
-            before[:] = min(game.antes)
+            chips_before_street[:] = min(game.antes)
         seat = int(table["to_act"])
         if action == FOLD:
             yield f"p{seat + 1} f"
         elif action == CALL:
             yield f"p{seat + 1} cc"
         else:
-            yield f"p{seat + 1} cbr {int(after['paid'][seat]) - int(before[seat])}"
-    end = tables[-1]
-    if end["live"] > 1:
+            yield f"p{seat + 1} cbr {int(after['paid'][seat]) - int(chips_before_street[seat])}"
+    final_record = records[-1]
+    if final_record["live"] > 1:
         for seat in range(game.seats):
-            if not end["folded"][seat]:
-                yield f"p{seat + 1} sm {hole[seat]}"
-        yield from board(len(game.board_cards) - 1)  # what is left of it when all are all-in
+            if not final_record["folded"][seat]:
+                yield f"p{seat + 1} sm {hole_card_texts[seat]}"
+        # When all seats are all-in, the rest of the board is dealt after the showdown.
+        yield from deal_board_until(len(game.board_cards) - 1)

@@ -1,4 +1,4 @@
-"""Who wins what at the end of a hand of poker, side pots included."""
+"""Payoffs of a hand of poker, with side pots."""
 
 # Records have no static type: numba gives the compiled functions theirs.
 # mypy: disable-error-code="no-untyped-def"
@@ -7,56 +7,58 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.cards import strength
-from poker_rl.games.game import rule
-from poker_rl.games.poker.table import card_at, has_stacks
+from poker_rl.games.cards import evaluate_hand
+from poker_rl.games.game import jit
+from poker_rl.games.poker.record_dtypes import get_deck_card, has_stacks
 
 
-@rule
+@jit
 def payoffs(game, table, out):
-    """Write the chips won by each seat, summing to zero.
+    """Write the chips won by each seat, which sum to zero.
 
-    Best hands share a pot; its odd chips go one each to the first winners left of the button. In
-    games without stacks there is one pot. With stacks a pot is what all have put in up to the
-    smallest stake of those who are in for it, what is above makes the next one, and chips that
-    nobody could call come back as a pot of one. The first pot holds all antes.
+    The best hands split a pot; if it does not divide evenly, the first winners left of the button
+    get one odd chip each. Games without stacks have one pot. With stacks, a pot has the chips up to
+    the smallest stake of the seats that can win it, and the chips above it form the next pot. An
+    uncalled bet returns as a pot with one winner. The main pot has all antes.
     """
     pot = np.int64(game.dead_pot)
-    best = -1
+    best_strength = -1
     winners = 0
-    first = game.seats * game.hole
-    board = game.dealt - first
+    board_start = game.seats * game.hole
+    board_count = game.dealt - board_start
     if table.live > 1:
-        for i in range(board):
-            table.hand[game.hole + i] = card_at(table, first + i)
+        for i in range(board_count):
+            table.hand[game.hole + i] = get_deck_card(table, board_start + i)
     for seat in range(game.seats):
         pot += table.paid[seat]
-        rank = -1
+        hand_strength = -1
         if not table.folded[seat]:
-            rank = 0  # nobody shows a hand alone
+            hand_strength = 0  # the last seat in the hand needs no showdown
             if table.live > 1:
                 for i in range(game.hole):
-                    table.hand[i] = card_at(table, seat * game.hole + i)
-                rank = strength(table.hand, game.hole + board, game.suits, game.short_deck)
-            if rank > best:
-                best = rank
+                    table.hand[i] = get_deck_card(table, seat * game.hole + i)
+                hand_strength = evaluate_hand(
+                    table.hand, game.hole + board_count, game.suits, game.short_deck
+                )
+            if hand_strength > best_strength:
+                best_strength = hand_strength
                 winners = 1
-            elif rank == best:
+            elif hand_strength == best_strength:
                 winners += 1
-        table.rank[seat] = rank
+        table.rank[seat] = hand_strength
     if has_stacks(table):
-        share_pots(game, table, out)
+        award_pots(game, table, out)
     else:
         share = pot // winners
-        odd = pot - share * winners
+        odd_chips = pot - share * winners
         for seat in range(game.seats):
-            won = -table.paid[seat]
-            if table.rank[seat] == best:
-                won += share
-                if odd > 0:
-                    won += 1
-                    odd -= 1
-            out[seat] = won
+            winnings = -table.paid[seat]
+            if table.rank[seat] == best_strength:
+                winnings += share
+                if odd_chips > 0:
+                    winnings += 1
+                    odd_chips -= 1
+            out[seat] = winnings
     if game.dead_pot:
         for seat in range(game.seats):
             out[seat] -= game.dead[seat]
@@ -64,33 +66,33 @@ def payoffs(game, table, out):
         out[seat] = 0
 
 
-@rule
-def share_pots(game, table, out):
-    """Write the chips won by each seat from `table.rank`, by pots."""
+@jit
+def award_pots(game, table, out):
+    """Write the chips won by each seat, pot by pot; `table.rank` has the hand strengths."""
     for seat in range(game.seats):
         out[seat] = -table.paid[seat]
-    below = 0  # chips of each seat in the pots already given
-    pot = np.int64(game.dead_pot)  # which nobody has to match: all who are left are in for it
-    while pot > 0 or below < table.price:
-        least = 0 if pot > 0 else below + 1  # chips of a seat that is in for the pot
-        best, winners, upto = -1, 0, table.price
+    pot_floor = 0  # chips per seat that are in the pots awarded so far
+    pot = np.int64(game.dead_pot)  # dead antes need no match: any seat left can win them
+    while pot > 0 or pot_floor < table.price:
+        least = 0 if pot > 0 else pot_floor + 1  # chips that a seat must have put in to win the pot
+        best_strength, winners, pot_cap = -1, 0, table.price
         for seat in range(game.seats):
-            paid, rank = table.paid[seat], table.rank[seat]
-            if rank >= 0 and paid >= least:
-                upto = min(upto, paid)
-                if rank > best:
-                    best = rank
+            paid, hand_strength = table.paid[seat], table.rank[seat]
+            if hand_strength >= 0 and paid >= least:
+                pot_cap = min(pot_cap, paid)
+                if hand_strength > best_strength:
+                    best_strength = hand_strength
                     winners = 1
-                elif rank == best:
+                elif hand_strength == best_strength:
                     winners += 1
         for seat in range(game.seats):
-            pot += max(min(table.paid[seat], upto) - below, 0)
+            pot += max(min(table.paid[seat], pot_cap) - pot_floor, 0)
         share = pot // winners
-        odd = pot - share * winners
+        odd_chips = pot - share * winners
         for seat in range(game.seats):
-            if table.rank[seat] == best and table.paid[seat] >= least:
+            if table.rank[seat] == best_strength and table.paid[seat] >= least:
                 out[seat] += share
-                if odd > 0:
+                if odd_chips > 0:
                     out[seat] += 1
-                    odd -= 1
-        below, pot = upto, np.int64(0)
+                    odd_chips -= 1
+        pot_floor, pot = pot_cap, np.int64(0)

@@ -1,1 +1,1 @@
-"""What both players of a game of poker for two see, boards and betting lines; ranges of hands."""
+"""The public tree of heads-up poker (what both seats see), ranges and information sets."""

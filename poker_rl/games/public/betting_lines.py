@@ -1,7 +1,7 @@
-"""The betting lines of a game of poker for two, street by street: a public tree without its cards.
+"""The betting lines of heads-up poker, street by street: the public tree without its cards.
 
-What may be done at a table of poker does not depend on the cards, so the lines of one deal are
-those of all.
+A betting line is a sequence of actions from the start of the hand. In poker legal actions do not
+depend on the cards, so all deals have the same betting lines.
 """
 
 from __future__ import annotations
@@ -10,101 +10,109 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.config.settings import Refused
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 
-MOST_LINES = 200_000  # of limit hold'em there are 27,000
-OVER = -1
+MAX_LINES = 200_000  # for comparison: limit hold'em has 27,000
+NO_SEAT = -1
 
 
 @dataclass(frozen=True)
-class Street:
-    """The lines of one street, N of them, each after the one that it goes on from.
+class StreetLines:
+    """The N betting lines of one street; each line comes after the line that it extends.
 
     Attributes:
-        entering: how many of them, the first ones, the street begins with.
-        parent: the line that it goes on from, -1 for those that the street begins with, [N].
-        action: by which action, [N].
-        seat: who acts, `OVER` where nobody does on this street, [N].
-        asked: the lines where somebody acts, [D].
-        tables: a table at each of them, whatever its cards, [D].
-        leaving: the lines that the next street begins with, in its order, [next entering].
-        ended: the lines at which the hand ends on this street, [E].
-        folded: whether it does so by a fold, [E].
-        paid: by a fold, what each seat then wins; at a showdown, what a seat wins with the better
-            hand, [E, 2] float64, chips.
+        entering_count: number of entering lines, at which the street begins; they come first.
+        parent_line: the line that each line extends by one action, -1 for entering lines, [N].
+        action: the action by which each line extends its parent, -1 for entering lines, [N].
+        seat: the seat to act, `NO_SEAT` where no seat acts on this street, [N].
+        decision_lines: the lines after which a seat acts, [D].
+        decision_records: a table at each decision line, with arbitrary cards, [D].
+        continuing_lines: the lines that are the entering lines of the next street, in its order.
+        terminal_lines: the lines with which the hand ends on this street, [E].
+        is_fold: whether each terminal line ends with a fold, [E].
+        stakes: the payoff of each seat after a fold; the payoff that each seat gets at a showdown
+            if it has the better hand, [E, 2] float64, chips.
     """
 
-    entering: int
-    parent: np.ndarray
+    entering_count: int
+    parent_line: np.ndarray
     action: np.ndarray
     seat: np.ndarray
-    asked: np.ndarray
-    tables: np.ndarray
-    leaving: np.ndarray
-    ended: np.ndarray
-    folded: np.ndarray
-    paid: np.ndarray
+    decision_lines: np.ndarray
+    decision_records: np.ndarray
+    continuing_lines: np.ndarray
+    terminal_lines: np.ndarray
+    is_fold: np.ndarray
+    stakes: np.ndarray
 
 
-def streets_of(game: Game) -> list[Street]:
-    """The lines of each street of a game for two.
+def build_streets(game: Game) -> list[StreetLines]:
+    """Return the betting lines of each street of a heads-up game.
 
     Raises:
-        Refused: if there are more than `MOST_LINES`.
+        ConfigError: if there are more than `MAX_LINES` lines.
     """
     tables = Tables(game, 1, 0)
     tables.deal()
-    entering, found, count = tables.records, [], 0
-    for number in range(int(game.record[0]["streets"])):
-        street, entering = _street(game, entering, number, MOST_LINES - count)
-        found.append(street)
-        count += len(street.parent)
-    return found
+    entering_records, streets, line_count = tables.records, [], 0
+    for street_index in range(int(game.definitions[0]["streets"])):
+        street, entering_records = _build_street(
+            game, entering_records, street_index, MAX_LINES - line_count
+        )
+        streets.append(street)
+        line_count += len(street.parent_line)
+    return streets
 
 
-def _street(game: Game, entering: np.ndarray, number: int, most: int) -> tuple[Street, np.ndarray]:
-    """The lines of one street, and a table at each of those that the next one begins with."""
+def _build_street(
+    game: Game, entering_records: np.ndarray, street_index: int, max_lines: int
+) -> tuple[StreetLines, np.ndarray]:
+    """Return the lines of one street, and a table at each entering line of the next street."""
     tables = Tables(game, 0, 0)
-    level, parent, action = entering, np.full(len(entering), -1), np.full(len(entering), -1)
-    parts = []
-    first = 0
-    while len(level):
-        parts.append((level, parent, action))
-        live = np.flatnonzero((level["over"] == 0) & (level["street"] == number))
-        tables.use(level[live])
-        row, action = np.nonzero(tables.legal())
-        if first + len(level) + len(row) > most:
-            raise Refused(
-                f"{game.name} has more than {MOST_LINES:,} betting lines, too many to walk;"
+    level_records, levels, line_count = entering_records, [], 0
+    parent_line = action = np.full(len(entering_records), -1)
+    while len(level_records):
+        levels.append((level_records, parent_line, action))
+        decision_rows = np.flatnonzero(
+            (level_records["over"] == 0) & (level_records["street"] == street_index)
+        )
+        tables.load_records(level_records[decision_rows])
+        row, action = np.nonzero(tables.legal_mask())
+        if line_count + len(level_records) + len(row) > max_lines:
+            raise ConfigError(
+                f"{game.name} has more than {MAX_LINES:,} betting lines, too many to evaluate;"
                 " what fits are limit games and no-limit games of small stacks"
             )
-        tables.use(level[live[row]])
+        tables.load_records(level_records[decision_rows[row]])
         tables.step(action)
-        parent = first + live[row]
-        first += len(level)
-        level = tables.records
-    records, parents, actions = (np.concatenate(each) for each in zip(*parts, strict=True))
-    over, alone = records["over"] != 0, records["live"] == 1
-    last = number + 1 == int(game.record[0]["streets"])
-    acts = ~over & (records["street"] == number)
-    ends = over & (alone | last)
-    ended = np.flatnonzero(ends)
-    tables.use(records[ended])
-    stake = records["paid"][ended, :2].min(1)  # what is over it comes back, and a tie pays nothing
-    paid = np.where(alone[ended, None], tables.payoffs(), stake[:, None])
-    leaving = np.flatnonzero(~acts & ~ends)
-    street = Street(
-        entering=len(entering),
-        parent=parents,
-        action=actions,
-        seat=np.where(acts, records["to_act"].astype(np.int64), OVER),
-        asked=np.flatnonzero(acts),
-        tables=records[acts],
-        leaving=leaving,
-        ended=ended,
-        folded=alone[ended],
-        paid=paid.astype(np.float64),
+        parent_line = line_count + decision_rows[row]
+        line_count += len(level_records)
+        level_records = tables.records
+    records, parent_lines, actions = (np.concatenate(each) for each in zip(*levels, strict=True))
+    is_over, is_uncontested = records["over"] != 0, records["live"] == 1
+    is_last_street = street_index + 1 == int(game.definitions[0]["streets"])
+    is_decision = ~is_over & (records["street"] == street_index)
+    is_terminal = is_over & (is_uncontested | is_last_street)
+    terminal_lines = np.flatnonzero(is_terminal)
+    tables.load_records(records[terminal_lines])
+    # At a showdown unmatched chips are returned, so the winner gets the smaller stake.
+    matched_stake = records["paid"][terminal_lines, :2].min(1)
+    stakes = np.where(
+        is_uncontested[terminal_lines, None], tables.payoffs(), matched_stake[:, None]
     )
-    return street, records[leaving]
+    continuing_lines = np.flatnonzero(~is_decision & ~is_terminal)
+    street = StreetLines(
+        entering_count=len(entering_records),
+        parent_line=parent_lines,
+        action=actions,
+        seat=np.where(is_decision, records["to_act"].astype(np.int64), NO_SEAT),
+        decision_lines=np.flatnonzero(is_decision),
+        decision_records=records[is_decision],
+        continuing_lines=continuing_lines,
+        terminal_lines=terminal_lines,
+        is_fold=is_uncontested[terminal_lines],
+        stakes=stakes.astype(np.float64),
+    )
+    return street, records[continuing_lines]

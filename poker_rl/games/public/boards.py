@@ -1,4 +1,4 @@
-"""Boards that come one after the other, those that differ in the names of suits taken together."""
+"""The boards of a game, street by street; boards that differ only in suit names can be merged."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.games.poker.game import PokerGame
+from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.ranges import Ranges
 
 
 @dataclass(frozen=True)
 class Board:
-    """The board cards of one street and of those before.
+    """The board cards of one street and of all streets before it.
 
     Attributes:
-        cards: [n] int64, street after street.
-        weight: of how many boards that the street may bring, after the same earlier streets, it is
-            the one that stands for all.
-        renamings: the renamings of suits, as places in `Ranges.renamed`, that leave the board of
-            each street as it is, [S].
+        cards: the cards in the order of the streets, [n] int64.
+        multiplicity: number of boards that this one represents, among those that continue the same
+            board of the street before.
+        suit_permutations: the permutations of suits that leave the cards of each street unchanged
+            as a set, as indices in `Ranges.permuted_hands`, [S].
     """
 
     cards: np.ndarray
-    weight: int
-    renamings: np.ndarray
+    multiplicity: int
+    suit_permutations: np.ndarray
 
 
-def key_of(cards: np.ndarray, count: int) -> np.ndarray:
-    """A number for cards in ascending order, [..., n] -> [...], of a deck of so many."""
-    keys: np.ndarray = cards @ count ** np.arange(cards.shape[-1])
+def encode_cards(cards: np.ndarray, deck_size: int) -> np.ndarray:
+    """Return a unique number for each set of n cards in ascending order, [..., n] -> [...]."""
+    keys: np.ndarray = cards @ deck_size ** np.arange(cards.shape[-1])
     return keys
 
 
@@ -40,89 +40,110 @@ class Boards:
     """All boards of a game of poker.
 
     Args:
-        merge: whether boards that differ in the names of suits alone are taken together.
+        merge_suits: whether boards that differ only in the names of suits are merged.
     """
 
-    def __init__(self, game: PokerGame, ranges: Ranges, merge: bool) -> None:
-        self._game, self._ranges, self._merge = game, ranges, merge
+    def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
+        self._game, self._ranges, self._merge_suits = game, ranges, merge_suits
 
     @cached_property
     def root(self) -> Board:
-        """Before any card is on the board."""
-        count = len(self._ranges.cards) if self._merge else 1
-        return Board(np.empty(0, np.int64), 1, np.arange(count))
+        """The empty board."""
+        permutation_count = len(self._ranges.permuted_cards) if self._merge_suits else 1
+        return Board(np.empty(0, np.int64), 1, np.arange(permutation_count))
 
-    def after(self, board: Board, street: int) -> list[Board]:
-        """The boards with which a street may begin, after the one of the street before."""
-        new, keys = self._keys(board, street)
-        own = keys[0]
+    def list_next_boards(self, board: Board, street: int) -> list[Board]:
+        """Return the boards of a street that continue a board of the street before it."""
+        new_cards, keys = self._compute_permuted_keys(board, street)
+        unpermuted_keys = keys[0]
         return [
             Board(
-                np.concatenate([board.cards, new[i]]),
-                len(board.renamings) // int((keys[:, i] == own[i]).sum()),
-                board.renamings[keys[:, i] == own[i]],
+                np.concatenate([board.cards, new_cards[i]]),
+                len(board.suit_permutations) // int((keys[:, i] == unpermuted_keys[i]).sum()),
+                board.suit_permutations[keys[:, i] == unpermuted_keys[i]],
             )
-            for i in np.flatnonzero(own == keys.min(0))
+            for i in np.flatnonzero(unpermuted_keys == keys.min(0))
         ]
 
-    def renamed(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All boards that a street may bring after a board, by their new cards.
+    def map_to_representatives(
+        self, board: Board, street: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Map each of the N boards of a street after `board` to the board that represents it.
 
         Returns:
-            their keys, see `key_of`, in any order, [N]; the key of the one that stands for each,
-            [N]; and a renaming, a place in `Ranges.cards`, that makes it of that one, [N].
+            the key of each board's new cards, see `encode_cards`, [N]; the key of the new cards of
+            its representative, [N]; and the index in `Ranges.permuted_cards` of a permutation that
+            turns the board into its representative, [N].
         """
-        _, keys = self._keys(board, street)
-        least = keys.argmin(0)
-        return keys[0], keys[least, np.arange(keys.shape[1])], board.renamings[least]
+        _, keys = self._compute_permuted_keys(board, street)
+        best_permutation = keys.argmin(0)
+        return (
+            keys[0],
+            keys[best_permutation, np.arange(keys.shape[1])],
+            board.suit_permutations[best_permutation],
+        )
 
-    def _keys(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
-        """The cards that a street may bring, [N, size], and their keys in each renaming, [S, N]."""
-        size = self._game.board_cards[street]
-        left = np.setdiff1d(np.arange(self._game.cards), board.cards)
-        choices = list(combinations(left.tolist(), size))
-        new = np.array(choices, np.int64).reshape(len(choices), size)
-        renamings = self._ranges.cards[board.renamings]
-        keys = [key_of(np.sort(cards[new]), self._game.cards) for cards in renamings]
-        return new, np.stack(keys)
+    def _compute_permuted_keys(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the possible new cards, [N, size], and their keys by suit permutation, [S, N]."""
+        new_card_count = self._game.board_cards[street]
+        remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
+        card_sets = list(combinations(remaining_cards.tolist(), new_card_count))
+        new_cards = np.array(card_sets, np.int64).reshape(len(card_sets), new_card_count)
+        card_permutations = self._ranges.permuted_cards[board.suit_permutations]
+        keys = [
+            encode_cards(np.sort(permuted_card[new_cards]), self._game.deck_size)
+            for permuted_card in card_permutations
+        ]
+        return new_cards, np.stack(keys)
 
-    def byte_count(self) -> int:
-        """Bytes that the list of a street's boards takes while it is made, about, the longest."""
-        shown = most = 0
+    def estimate_bytes(self) -> int:
+        """Estimate the bytes that it takes to build the largest list of a street's boards."""
+        shown_count = max_bytes = 0
+        for new_card_count in self._game.board_cards:
+            board_count = comb(self._game.deck_size - shown_count, new_card_count)
+            # The keys; and the cards as Python integers, as an array and as a sorted array.
+            max_bytes = max(
+                max_bytes,
+                board_count * (8 * len(self.root.suit_permutations) + 24 * new_card_count + 80),
+            )
+            shown_count += new_card_count
+        return max_bytes
+
+    def trace_boards(self, cards: np.ndarray) -> list[Board]:
+        """Return the board of each street of a hand with the board cards [n], without merging."""
+        boards, board = [], self.root
         for size in self._game.board_cards:
-            boards = comb(self._game.cards - shown, size)
-            # their keys, and their cards as Python's numbers, in an array and in order
-            most = max(most, boards * (8 * len(self.root.renamings) + 24 * size + 80))
-            shown += size
-        return most
+            new_cards = cards[len(board.cards) :][:size]
+            permuted_cards = np.sort(
+                self._ranges.permuted_cards[board.suit_permutations][:, new_cards], axis=1
+            )  # [S, size]
+            unchanged_permutations = board.suit_permutations[
+                (permuted_cards == np.sort(new_cards)).all(1)
+            ]
+            board = Board(np.concatenate([board.cards, new_cards]), 1, unchanged_permutations)
+            boards.append(board)
+        return boards
 
-    def along(self, cards: np.ndarray) -> list[Board]:
-        """The boards of all streets of a hand with these board cards [n], the last one full."""
-        found, board = [], self.root
-        for size in self._game.board_cards:
-            new = cards[len(board.cards) :][:size]
-            image = np.sort(self._ranges.cards[board.renamings][:, new], axis=1)  # [S, size]
-            same = board.renamings[(image == np.sort(new)).all(1)]
-            board = Board(np.concatenate([board.cards, new]), 1, same)
-            found.append(board)
-        return found
+    def find_hand_representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
+        """Choose a representative of each class of hands that differ by suit permutations.
 
-    def representatives(self, board: Board) -> tuple[np.ndarray, np.ndarray]:
-        """Hands that stand for all that the board's renamings make of them.
+        Only the permutations of `board.suit_permutations` count.
 
         Returns:
-            their places among the hands, [R], and of each hand the one that stands for it, a place
-            in the first array, [H]; -1 for hands that share a card with the board.
+            the indices of the representatives in `Ranges.hands`, [R]; and for each hand the index
+            of its representative in the first array, [H], or -1 if it shares a card with the board.
         """
-        least = self._ranges.renamed[board.renamings].min(0)
-        free = self._ranges.free(board.cards)
-        kept, place = np.unique(least[free], return_inverse=True)
-        of_hand = np.full(len(free), -1)
-        of_hand[free] = place
-        return kept, of_hand
+        min_permuted_hand = self._ranges.permuted_hands[board.suit_permutations].min(0)
+        is_compatible = self._ranges.mask_compatible_hands(board.cards)
+        representatives, representative_index = np.unique(
+            min_permuted_hand[is_compatible], return_inverse=True
+        )
+        representative_of_hand = np.full(len(is_compatible), -1)
+        representative_of_hand[is_compatible] = representative_index
+        return representatives, representative_of_hand
 
-    def ways(self, street: int) -> int:
-        """How many boards a street may bring once both hands and the board before it are known."""
-        shown = sum(self._game.board_cards[:street])
-        left = self._game.cards - 2 * self._game.hole_cards - shown
-        return comb(left, self._game.board_cards[street])
+    def count_next_boards(self, street: int) -> int:
+        """Return the number of boards of a street, given the board before it and both hands."""
+        shown_count = sum(self._game.board_cards[:street])
+        remaining_card_count = self._game.deck_size - 2 * self._game.hole_cards - shown_count
+        return comb(remaining_card_count, self._game.board_cards[street])

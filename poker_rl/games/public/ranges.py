@@ -1,10 +1,11 @@
-"""Ranges: for each hand that a player may hold, the chance to have come to a public state with it.
+"""Ranges: the reach probability of each hand that a player may hold at a public state.
 
-A range is a vector over the hands of a game, in the order of `Ranges.hands`; hands that share a
-card with the board have chance 0. Two seats cannot hold the same card, so what a hand wins from a
-range leaves out the hands that share a card with it. Going over all pairs would take the square of
-the number of hands; here sums over the hands sorted by strength are corrected card by card
-(Johanson et al., "Accelerating best response calculation in large extensive games", 2011).
+A range is a vector over the hands of a game, in the order of `Ranges.hands`; it is 0 for hands that
+share a card with the board. Two seats cannot hold the same card, so the value of a hand against a
+range excludes the hands that share a card with it. A loop over all pairs of hands would take
+quadratic time. Here running sums over the hands sorted by strength are corrected for shared cards,
+in linear time (Johanson et al., "Accelerating best response calculation in large extensive games",
+2011).
 """
 
 # Records have no static type: numba gives the compiled functions theirs.
@@ -16,141 +17,148 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from poker_rl.games.cards import SHORT_DECK, strength
-from poker_rl.games.game import rule
-from poker_rl.games.poker.game import PokerGame
-from poker_rl.games.poker.table import CARDS
+from poker_rl.games.cards import SHORT_DECK, evaluate_hand
+from poker_rl.games.game import jit
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.record_dtypes import MAX_DECK_SIZE
 
-BLOCKED = -1  # in place of the strength of a hand that shares a card with the board
+BLOCKED_STRENGTH = -1  # stands for the strength of a hand that shares a card with the board
 
 
 class Ranges:
-    """The hands of a game of poker, and how the suits can be renamed.
+    """The hands of a game of poker, and the permutations of its suits.
 
     Attributes:
-        hands: the cards of each hand in ascending order, [H, hole] int8.
-        cards: the new name of each card in each renaming of the suits, the first of which changes
-            nothing, [S, cards] int64.
-        renamed: the place among `hands` of each hand in each renaming, [S, H] int64.
+        hands: the hole cards of each hand in ascending order, [H, hole] int8.
+        permuted_cards: the image of each card under each permutation of the suits, [S, cards]
+            int64; the first permutation is the identity.
+        permuted_hands: the index in `hands` of the image of each hand, [S, H] int64.
     """
 
     def __init__(self, game: PokerGame) -> None:
-        self.hands = np.array(list(combinations(range(game.cards), game.hole_cards)), np.int8)
-        self._suits, self._short_deck = len(game.suits), game.ranking == SHORT_DECK
-        rank, suit = np.divmod(np.arange(game.cards), self._suits)
-        names = np.array(list(permutations(range(self._suits))))  # [S, suits]
-        self.cards = rank * self._suits + names[:, suit]
-        place = np.zeros((game.cards,) * game.hole_cards, np.int64)
-        place[tuple(self.hands.T)] = np.arange(len(self.hands))
-        there = np.sort(self.cards[:, self.hands], axis=2)  # [S, H, hole]
-        self.renamed: np.ndarray = place[tuple(there.transpose(2, 0, 1))]
+        self.hands = np.array(list(combinations(range(game.deck_size), game.hole_cards)), np.int8)
+        self._suit_count, self._short_deck = len(game.suits), game.ranking == SHORT_DECK
+        rank, suit = np.divmod(np.arange(game.deck_size), self._suit_count)
+        suit_permutations = np.array(list(permutations(range(self._suit_count))))  # [S, suits]
+        self.permuted_cards = rank * self._suit_count + suit_permutations[:, suit]
+        hand_index = np.zeros((game.deck_size,) * game.hole_cards, np.int64)
+        hand_index[tuple(self.hands.T)] = np.arange(len(self.hands))
+        permuted_hole_cards = np.sort(self.permuted_cards[:, self.hands], axis=2)  # [S, H, hole]
+        self.permuted_hands: np.ndarray = hand_index[tuple(permuted_hole_cards.transpose(2, 0, 1))]
 
-    def free(self, board: np.ndarray) -> np.ndarray:
-        """Which hands share no card with a board [n], [H] bool."""
+    def mask_compatible_hands(self, board: np.ndarray) -> np.ndarray:
+        """Return a mask of the hands that share no card with a board [n], [H] bool."""
         return np.asarray(~np.isin(self.hands, board).any(1))
 
-    def apart(self, own: np.ndarray) -> np.ndarray:
-        """Which hands share no card with each of these, [R, H] bool.
+    def mask_disjoint_hands(self, hand_indices: np.ndarray) -> np.ndarray:
+        """Return a mask of the hands that share no card with each of R given hands, [R, H] bool.
 
         Args:
-            own: places among the hands, [R].
+            hand_indices: the indices of the given hands in `hands`, [R].
         """
-        shared = self.hands[own][:, None, :, None] == self.hands[None, :, None, :]
+        shared = self.hands[hand_indices][:, None, :, None] == self.hands[None, :, None, :]
         return np.asarray(~shared.any((2, 3)))
 
-    def ranked(self, board: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The hands that a board [n] leaves, from the weakest to the strongest.
+    def sort_by_strength(self, board: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the hands that share no card with a board [n], from the weakest to the strongest.
 
         Returns:
-            their places among `hands` and their strengths, [free] int64 and int32.
+            their indices in `hands`, int64, and their strengths, int32, both [possible].
         """
-        ranks = np.empty(len(self.hands), np.int32)
-        strengths(self.hands, board.astype(np.int8), self._suits, self._short_deck, ranks)
-        order = np.argsort(ranks, kind="stable")
-        order = order[np.count_nonzero(ranks == BLOCKED) :]
-        return order, ranks[order]
+        strengths = np.empty(len(self.hands), np.int32)
+        compute_strengths(
+            self.hands, board.astype(np.int8), self._suit_count, self._short_deck, strengths
+        )
+        hand_order = np.argsort(strengths, kind="stable")
+        hand_order = hand_order[np.count_nonzero(strengths == BLOCKED_STRENGTH) :]
+        return hand_order, strengths[hand_order]
 
 
-@rule
-def strengths(hands, board, suits, short_deck, out):
-    """Write the strength of each hand with a board [n], `BLOCKED` where they share a card."""
-    hole = hands.shape[1]
-    cards = np.zeros(CARDS, np.int8)
+@jit
+def compute_strengths(hands, board, suit_count, short_deck, out):
+    """Write the strength of each hand with a board [n], [H]; see also `BLOCKED_STRENGTH`."""
+    hole_card_count = hands.shape[1]
+    cards = np.zeros(MAX_DECK_SIZE, np.int8)
     for i in range(len(board)):
-        cards[hole + i] = board[i]
+        cards[hole_card_count + i] = board[i]
     for h in range(len(hands)):
-        shared = False
-        for i in range(hole):
+        is_blocked = False
+        for i in range(hole_card_count):
             cards[i] = hands[h, i]
             for j in range(len(board)):
-                shared |= hands[h, i] == board[j]
-        out[h] = BLOCKED if shared else strength(cards, hole + len(board), suits, short_deck)
+                is_blocked |= hands[h, i] == board[j]
+        out[h] = (
+            BLOCKED_STRENGTH
+            if is_blocked
+            else evaluate_hand(cards, hole_card_count + len(board), suit_count, short_deck)
+        )
 
 
-@rule
-def against_all(hands, reach, out):
-    """Write for each hand the chance of all hands that share no card with it.
+@jit
+def sum_compatible_reach(hands, reach, out):
+    """Write for each hand the total reach of the hands that share no card with it.
 
     Args:
         hands: `Ranges.hands`, [H, hole].
-        reach: the chance of each hand, [H] float64.
-        out: written here, [H] float64.
+        reach: reach probability of each hand, [H] float64.
+        out: output, [H] float64.
     """
-    hole = hands.shape[1]
-    of_card = np.zeros(CARDS)
+    hole_card_count = hands.shape[1]
+    reach_of_card = np.zeros(MAX_DECK_SIZE)
     total = 0.0
     for h in range(len(hands)):
         total += reach[h]
-        for i in range(hole):
-            of_card[hands[h, i]] += reach[h]
+        for i in range(hole_card_count):
+            reach_of_card[hands[h, i]] += reach[h]
     for h in range(len(hands)):
-        # The same hand shares all its cards, and is taken away once for each of them.
-        left = total + (hole - 1) * reach[h]
-        for i in range(hole):
-            left -= of_card[hands[h, i]]
-        out[h] = left
+        # The loop below subtracts the hand's own reach once for each of its cards.
+        compatible_reach = total + (hole_card_count - 1) * reach[h]
+        for i in range(hole_card_count):
+            compatible_reach -= reach_of_card[hands[h, i]]
+        out[h] = compatible_reach
 
 
-@rule
-def show_down(hands, order, ranks, reach, out):
-    """Write for each hand the chance of weaker hands less that of stronger ones.
+@jit
+def compute_showdown_values(hands, hand_order, strengths, reach, out):
+    """Write for each hand the total reach of weaker hands minus that of stronger hands.
 
-    Hands that share a card with it do not count. The time goes with the number of hands.
+    Hands that share a card with it are left out. The time is linear in the number of hands.
 
     Args:
         hands: `Ranges.hands`, [H, hole].
-        order: the hands that a board leaves, from the weakest to the strongest, [free].
-        ranks: their strengths, [free].
-        reach: the chance of each hand, [H] float64.
-        out: written here, [H] float64; 0 for hands that the board does not leave.
+        hand_order: the hands that are possible with the board, as `sort_by_strength` returns them,
+            [possible].
+        strengths: the strengths of these hands, [possible].
+        reach: reach probability of each hand, [H] float64.
+        out: output, [H] float64; 0 for hands that are not possible.
     """
-    hole, count = hands.shape[1], len(order)
+    hole_card_count, count = hands.shape[1], len(hand_order)
     out[:] = 0
     for direction in range(2):
-        of_card = np.zeros(CARDS)
+        reach_of_card = np.zeros(MAX_DECK_SIZE)
         total = 0.0
         sign = 1 - 2 * direction
         start = 0
         while start < count:
             end = start
-            while end < count and rank_at(ranks, end, direction) == rank_at(
-                ranks, start, direction
+            while end < count and get_strength_at(strengths, end, direction) == get_strength_at(
+                strengths, start, direction
             ):
-                hand = order[end if direction == 0 else count - 1 - end]
-                beaten = total
-                for i in range(hole):
-                    beaten -= of_card[hands[hand, i]]
-                out[hand] += sign * beaten
+                hand = hand_order[end if direction == 0 else count - 1 - end]
+                beaten_reach = total
+                for i in range(hole_card_count):
+                    beaten_reach -= reach_of_card[hands[hand, i]]
+                out[hand] += sign * beaten_reach
                 end += 1
-            for place in range(start, end):
-                hand = order[place if direction == 0 else count - 1 - place]
+            for position in range(start, end):
+                hand = hand_order[position if direction == 0 else count - 1 - position]
                 total += reach[hand]
-                for i in range(hole):
-                    of_card[hands[hand, i]] += reach[hand]
+                for i in range(hole_card_count):
+                    reach_of_card[hands[hand, i]] += reach[hand]
             start = end
 
 
-@rule
-def rank_at(ranks, place, direction):
-    """The strength at a place counted from the weakest hand, or from the strongest."""
-    return ranks[place if direction == 0 else len(ranks) - 1 - place]
+@jit
+def get_strength_at(strengths, position, direction):
+    """Return the strength at a position, counted from the end if `direction` is 1."""
+    return strengths[position if direction == 0 else len(strengths) - 1 - position]

@@ -128,23 +128,23 @@ async function unfold(next, told = true) {
   const fresh = next.hand !== view?.hand || next.session.id !== view.session.id;
   const inMoves = $("moves").contains(document.activeElement);
   view = next;
-  dealt = { ring: view.ring, won: view.result?.won ?? null };
+  dealt = { players: view.players, won: view.result?.won ?? null };
   picked = new Set();
   suggested = [];
   amount = view.amounts?.low ?? null;
   $("hint").hidden = true;
   $("review").hidden = true;
   $("wait").hidden = true;
-  $("against").textContent = `against ${names(view.ring.slice(1).map((place) => place.name))}`;
+  $("against").textContent = `against ${names(view.players.slice(1).map((place) => place.name))}`;
   if (!told) $("log").replaceChildren(); // what it has may be of another tab's past
-  if (fresh || !told) line(`${title(view.session.hand_word)} ${view.hand}`, "new");
+  if (fresh || !told) line(`${title(view.session.hand_noun)} ${view.hand}`, "new");
   if (fresh && view.session.notice) line(view.session.notice);
   for (const past of told ? [] : [...view.past, ...view.events]) line(said(past));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const wait = still ? 0 : Math.min(WAIT, LONGEST / view.events.length);
   $("moves").replaceChildren();
   for (const event of told ? view.events : []) {
-    draw(event.scene, event);
+    draw(event.table, event);
     line(said(event));
     if (wait) await pause(wait);
   }
@@ -162,7 +162,7 @@ function names(all) {
 }
 
 function placed(seat) {
-  const place = view.ring.find((one) => one.seat === seat);
+  const place = view.players.find((one) => one.seat === seat);
   return place?.you ? "You" : (place?.name ?? `Seat ${seat}`);
 }
 
@@ -178,7 +178,7 @@ function line(text, kind = "") {
 /** The view as it stands: the table, what there is to do, what is known of the hand. */
 function show() {
   const over = view.phase === "over";
-  draw(over ? { ...view.result.shown, words: view.scene.words } : view.scene, null);
+  draw(over ? { ...view.result.shown, hand_name: view.table.hand_name } : view.table, null);
   $("turn").textContent = situation();
   drawMoves();
   drawStats(view.stats);
@@ -188,7 +188,7 @@ function show() {
 // The table.
 
 function draw(scene, event) {
-  const { ring } = dealt;
+  const { players: ring } = dealt;
   $("table").className = `table seats-${ring.length}${ring.length > 6 ? " many" : ""}`;
   $("street").textContent = scene.street;
   $("board").replaceChildren(...scene.board.map((code) => card(code)));
@@ -196,9 +196,9 @@ function draw(scene, event) {
     make("span", { class: "pot" }, `${i ? "side pot" : "pot"} `, make("b", {}, number(chips)));
   $("pots").replaceChildren(...scene.pots.map(pot));
   $("ring").replaceChildren(...ring.map((place, i) => seat(scene, place, i, event)));
-  const me = scene.places[ring[0].seat];
+  const me = scene.seats[ring[0].seat];
   drawOwn(me ? me.cards : []);
-  $("words").textContent = title(scene.words);
+  $("words").textContent = title(scene.hand_name);
   $("turn").textContent = "";
 }
 
@@ -211,10 +211,10 @@ function situation() {
 
 /** A seat of the ring: its box, and between it and the middle the chips in front of it. */
 function seat(scene, place, i, event) {
-  const count = dealt.ring.length;
+  const count = dealt.players.length;
   const angle = Math.PI / 2 + (2 * Math.PI * i) / count;
   const bent = (value) => Math.sign(value) * Math.abs(value) ** 0.7; // towards the corners
-  const state = scene.places[place.seat];
+  const state = scene.seats[place.seat];
   const acting = event ? event.seat === place.seat : scene.to_act === place.seat;
   const won = !event && dealt.won ? dealt.won[i] : null;
   const marks = [
@@ -229,7 +229,7 @@ function seat(scene, place, i, event) {
   item.style.setProperty("--y", bent(Math.sin(angle)).toFixed(3));
   item.style.setProperty("--inward", Math.cos(angle) > 0.01 ? -1 : 1);
   const notes = (state?.notes ?? []).filter((note) => note !== "button");
-  const cards = state && !place.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden)] : [];
+  const cards = state && !place.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden_card_count)] : [];
   const shown = [
     make("div", { class: `cards${state && state.cards.length > 3 ? " long" : ""}` }, ...cards),
     make("span", { class: "name" }, place.you ? "You" : place.name),
@@ -290,12 +290,12 @@ function take(move) {
 function drawMoves() {
   const area = $("moves");
   if (view.phase === "over") {
-    area.replaceChildren(button(`Next ${view.session.hand_word}`, " ", () => send("next"), { class: "main" }));
+    area.replaceChildren(button(`Next ${view.session.hand_noun}`, " ", () => send("next"), { class: "main" }));
     return;
   }
-  const sized = (move) => view.amounts && move.to !== null;
+  const sized = (move) => view.amounts && move.raise_to !== null;
   const others = view.moves.filter((move) => !move.cards.length && !sized(move));
-  const made = others.map((move) => button(move.label, move.key ?? "", () => act(move), { class: move.kind }));
+  const made = others.map((move) => button(move.label, move.key ?? "", () => act(move), { class: move.action_type }));
   if (plays().length) made.push(button("Choose cards", "enter", () => act(chosen()), { id: "play", class: "main" }));
   if (view.session.adviser || plays().length) made.push(button("Hint", "h", hint, { class: "quiet" }));
   if (plays().length) made.push(combinations());
@@ -307,7 +307,7 @@ function drawMoves() {
 /** A button for each combination, which walks through its plays. */
 function combinations() {
   const kinds = new Map();
-  for (const move of plays()) kinds.set(move.kind, [...(kinds.get(move.kind) ?? []), move]);
+  for (const move of plays()) kinds.set(move.action_type, [...(kinds.get(move.action_type) ?? []), move]);
   const walk = (moves) => {
     const at = moves.indexOf(chosen());
     take(moves[(at + 1) % moves.length]);
@@ -323,7 +323,7 @@ function amounts(sizes) {
   const bounds = { min: low, max: high, step: 1, value: amount };
   const field = make("input", { type: "number", id: "amount", "aria-label": "Amount", ...bounds });
   const slide = make("input", { type: "range", id: "slide", "aria-label": "Amount, by slider", ...bounds });
-  const verb = title(sizes[0]?.kind ?? "raise");
+  const verb = title(sizes[0]?.action_type ?? "raise");
   const go = button(`${verb} to ${number(amount)}`, "r", () => send("act", { to: amount }), { class: "raise" });
   const set = (value, from = null) => {
     amount = Math.min(high, Math.max(low, Math.round(value) || low));
@@ -334,7 +334,7 @@ function amounts(sizes) {
   field.addEventListener("input", () => set(Number(field.value), field));
   field.addEventListener("change", () => set(Number(field.value)));
   slide.addEventListener("input", () => set(Number(slide.value), slide));
-  const presets = sizes.map((move) => button(title(move.size || move.label), move.key ?? "", () => set(move.to), { class: "quiet" }));
+  const presets = sizes.map((move) => button(title(move.size_name || move.label), move.key ?? "", () => set(move.raise_to), { class: "quiet" }));
   const group = make("div", { class: "amounts", role: "group", "aria-label": "Amount" }, go, field, slide,
     make("div", { class: "presets" }, ...presets));
   group.shift = (steps, fine) => set(amount + steps * (fine ? 1 : step));
@@ -354,7 +354,7 @@ async function hint() {
       if (!ok) $("error").textContent = answer.error;
       else {
         drawHint(answer);
-        const rank = new Map(answer.chances.map((one) => [one.move, one.chance]));
+        const rank = new Map(answer.probs.map((one) => [one.move, one.prob]));
         suggested = suggested.sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0));
       }
     }
@@ -365,11 +365,11 @@ async function hint() {
 function drawHint(told) {
   $("hint").hidden = false;
   $("hint-title").textContent = `${view.session.adviser} would`;
-  $("hint-body").replaceChildren(bars(told.chances));
+  $("hint-body").replaceChildren(bars(told.probs));
   if (told.value !== null) {
     const unit = view.stats.unit.split("/")[0];
     $("hint-body").append(make("p", { class: "more" },
-      `It expects ${signed(told.value, fine(told.value))} ${unit} from the whole ${view.session.hand_word}.`));
+      `It expects ${signed(told.value, fine(told.value))} ${unit} from the whole ${view.session.hand_noun}.`));
   }
   if (view.session.grid) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
@@ -383,7 +383,7 @@ function drawHint(told) {
 }
 
 /** What an adviser does with every starting hand: suited ones above the diagonal, offsuit below. */
-function hands({ ranks, kinds, chances }) {
+function hands({ ranks, action_types: kinds, probs: chances }) {
   const name = (row, column) => {
     const [high, low] = row < column ? [row, column] : [column, row];
     return ranks[high] + ranks[low] + (row === column ? "" : row < column ? "s" : "o");
@@ -405,15 +405,15 @@ function hands({ ranks, kinds, chances }) {
 
 /** Chances as bars, the likeliest first; the one that was chosen is marked. */
 function bars(chances, marked = null) {
-  const told = (one) => chances.length <= 5 || one.chance >= 0.001 || one.label === marked;
-  const rows = chances.filter(told).sort((a, b) => b.chance - a.chance)
+  const told = (one) => chances.length <= 5 || one.prob >= 0.001 || one.label === marked;
+  const rows = chances.filter(told).sort((a, b) => b.prob - a.prob)
     .filter((one, i) => i < 8 || one.label === marked);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
-    bar.style.setProperty("--share", one.chance);
+    bar.style.setProperty("--share", one.prob);
     const mine = one.label === marked;
     return make("li", { class: mine ? "mine" : "" }, make("span", {}, mine ? `${pretty(one.label)} ◂` : pretty(one.label)),
-      make("b", {}, percent(one.chance)), bar);
+      make("b", {}, percent(one.prob)), bar);
   }));
 }
 
@@ -432,9 +432,9 @@ async function showReview(hand) {
     const step = steps[at];
     slide.setAttribute("aria-valuetext", step ? `decision ${at + 1} of ${steps.length}` : "the end");
     body.replaceChildren(...(step ? judged(step, at, steps.length) : [graded(steps)]));
-    if (step) draw(step.scene, { seat: step.seat, label: step.label });
+    if (step) draw(step.table, { seat: step.seat, label: step.label });
     else {
-      draw(answer.hand === view.hand ? { ...answer.shown, words: view.scene.words } : answer.shown, null);
+      draw(answer.hand === view.hand ? { ...answer.shown, hand_name: view.table.hand_name } : answer.shown, null);
       $("turn").textContent = situation();
     }
   };
@@ -451,7 +451,7 @@ async function showReview(hand) {
     copied.select();
     await navigator.clipboard?.writeText(copied.value).catch(() => {}); // not every page may
   };
-  $("review-title").textContent = title(`${view.session.hand_word} ${hand}`);
+  $("review-title").textContent = title(`${view.session.hand_noun} ${hand}`);
   $("review-body").replaceChildren(
     make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
       button("›", "", move(1), { "aria-label": "On" })),
@@ -460,27 +460,27 @@ async function showReview(hand) {
       view.session.phh ? button("Copy as PHH", "", copy("phh"), { class: "quiet" }) : null),
     copied,
     make("p", { class: "copies" }, ...[["Earlier", before], ["Later", after]].map(([word, other]) =>
-      button(`${word} ${view.session.hand_word}`, "", () => showReview(other), { class: "quiet", disabled: other === null }))),
+      button(`${word} ${view.session.hand_noun}`, "", () => showReview(other), { class: "quiet", disabled: other === null }))),
   );
   $("review").hidden = false;
   turn();
 }
 
 function judged(step, at, count) {
-  const place = dealt.ring[step.ring];
+  const place = dealt.players[step.player_index];
   const who = place.you ? "You" : place.name;
   const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${pretty(step.label)}`)];
   const whose = place.you ? view.session.adviser : place.name;
-  if (step.chances) made.push(make("p", { class: "whose" }, `Chances of ${whose}`), bars(step.chances, step.chosen));
+  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), bars(step.probs, step.label));
   if (step.grade) made.push(make("p", {}, verdict(step.grade)));
   if (step.grade?.equilibrium)
-    made.push(make("p", { class: "whose" }, "Chances in an equilibrium"), bars(step.grade.equilibrium, step.chosen));
+    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), bars(step.grade.equilibrium, step.label));
   return made;
 }
 
 function verdict(grade) {
   const word = grade.mistake ? "✗ mistake" : "✓ fine";
-  const share = grade.share === null ? [] : [`${percent(grade.share)} of the time`];
+  const share = grade.prob === null ? [] : [`${percent(grade.prob)} of the time`];
   const unit = view.stats.unit.split("/")[0];
   const loss = grade.loss < 0.005 ? "nothing" : `${number(grade.loss ?? 0, fine(grade.loss))} ${unit}`;
   const cost = grade.loss === null ? [] : [`costs ${grade.equilibrium ? "" : "about "}${loss}`];
@@ -500,18 +500,23 @@ function graded(steps) {
 function drawStats(stats) {
   const unit = stats.unit.split("/")[0];
   const range = (one) => `${signed(one.mean, fine(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, fine(one.mean))}`}`;
-  const word = view.session.hand_word;
+  const word = view.session.hand_noun;
   const rows = [
     [`${title(word)}s`, number(stats.hands)],
     [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
     [`Won, ${stats.unit}`, stats.hands ? range(stats) : "–"],
   ];
-  if (stats.lucky) rows.push(["Without luck", range(stats.lucky)]);
+  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", range(stats.bb_per_100), "big blinds won in 100 hands"]);
+  if (stats.ev_adjusted)
+    rows.push([`EV-adjusted, ${stats.unit}`, range(stats.ev_adjusted), "what you won, with the luck of the cards taken out by AIVAT"]);
   if (stats.style)
-    rows.push(["Enters pots", percent(stats.style.vpip)], ["Raises before the flop", percent(stats.style.pfr)],
-      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1)]);
+    rows.push(
+      ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds aside"],
+      ["PFR", percent(stats.style.pfr), "how often you raise before the flop"],
+      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1), "your bets and raises for each call"]);
   if (stats.places) rows.push([`Places 1 to ${stats.places.length}`, stats.places.join(" · ")]);
-  const table = make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  const table = make("dl", {}, ...rows.flatMap(([name, value, meaning = null]) =>
+    [make("dt", { title: meaning }, name), make("dd", {}, value)]));
   const made = [table, curve(stats.curve, unit, stats.hands)];
   if (stats.opponents.length > 1)
     made.push(make("table", {}, make("caption", {}, `What each opponent has won, ${stats.unit}`),

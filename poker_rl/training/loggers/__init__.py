@@ -1,7 +1,7 @@
-"""Loggers: where the rows and figures of a run go beside metrics.jsonl.
+"""Loggers: destinations of a run's rows and figures besides metrics.jsonl.
 
-`logger=[tensorboard,...]` on the command line chooses options of the group `conf/logger`; each is a
-dataclass with the methods of `Logger`, from this package or from a plug-in.
+`logger=[tensorboard,...]` on the command line selects options of the group `conf/logger`. A logger
+is a dataclass with the methods of `Logger`, from this package or from a plug-in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from poker_rl.evaluation.measurement import Measurement
+from poker_rl.evaluation.result import Result
 
 
 @dataclass(frozen=True)
@@ -21,35 +21,42 @@ class Row:
     Attributes:
         counters: hands, decisions, updates and iterations so far.
         values: metrics by tag, such as "loss/policy" or "eval/current/exploitability".
-        measurements: unit, interval and kind of those below "eval/", by their tag without it.
+        measurements: unit, interval and kind of the "eval/" values, by tag without "eval/".
     """
 
     counters: Mapping[str, int]
     values: Mapping[str, float]
-    measurements: Mapping[str, Measurement]
+    measurements: Mapping[str, Result]
 
 
 class Logger(Protocol):
-    """A place that rows and figures are sent to. Only rank 0 of a distributed run has loggers."""
+    """Destination of rows and figures. Only rank 0 of a distributed run has loggers.
+
+    A subclass may leave out methods, which then do nothing.
+    """
 
     def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
-        """Begin a run, or resume one: what was logged after `resumed_at` is logged again.
+        """Start the log of a run; if the run is resumed, rows after `resumed_at` are logged again.
 
         Args:
             config: the resolved settings of the run.
             folder: the run folder.
             resumed_at: decisions at the last row before the checkpoint; None for a new run.
         """
+        return
 
     def log(self, row: Row, step: int) -> None:
         """Log a row after `step` decisions.
 
         Raises:
-            OSError: if it can't be written; the run ends with exit code 1.
+            OSError: if it can't be written; the run then ends with exit code 1.
         """
+        return
 
     def figure(self, name: str, path: Path, step: int) -> None:
-        """Log a figure, which is saved as a PNG file."""
+        """Log a figure after `step` decisions; `path` is its PNG file."""
+        return
 
     def close(self, status: str) -> None:
-        """End with the run's status: finished, interrupted or failed."""
+        """Close the log; `status` is finished, interrupted or failed."""
+        return

@@ -1,7 +1,7 @@
-"""TensorBoard's event file, written where it is called.
+"""Logger for TensorBoard, which writes its event file.
 
-TensorBoard's own writer hands everything to a thread, whose failures become tracebacks there. Here
-a failure is an OSError that names the file. Heavy imports wait until the first row is on the disk.
+TensorBoard's own writer uses a thread, whose failures are only printed as tracebacks. Here a
+failure raises an OSError with the path. TensorBoard is imported after the first row is on the disk.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from poker_rl.evaluation.measurement import PERCENTILE, Measurement, first_of_each
-from poker_rl.storage.disk import at, check_reaches
-from poker_rl.storage.folder import hparams
+from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, Result, first_of_each
+from poker_rl.storage.disk import check_reaches, naming_path
+from poker_rl.storage.run_folder import flatten_hparams
 from poker_rl.training.loggers import Row
 
-PREFIX = "events.out.tfevents."  # of a file's name, before the time in seconds
+PREFIX = "events.out.tfevents."  # start of a file's name; the time in seconds follows
 EVENT_FILE = re.compile(rf"{re.escape(PREFIX)}(\d+\.\d{{6}})\.")
 TICK = Decimal("0.000001")
 
@@ -37,7 +37,7 @@ class TensorBoard:
         self._config, self._folder, self._resumed_at = config, folder, resumed_at
 
     def log(self, row: Row, step: int) -> None:
-        """Write a scalar for each value but half widths, which the figures draw."""
+        """Write a scalar for each value, except half-widths of confidence intervals."""
         from tensorboard.compat.proto.summary_pb2 import Summary  # type: ignore[import-untyped]
         from tensorboard.plugins.scalar.metadata import create_summary_metadata  # type: ignore[import-untyped]
         from torch.utils.tensorboard.summary import scalar
@@ -47,21 +47,21 @@ class TensorBoard:
         for tag, value in row.values.items():
             if tag.endswith("/half_width"):
                 continue
-            one = scalar(board_tag(tag), value, new_style=True)  # type: ignore[no-untyped-call]
+            one = scalar(to_tensorboard_tag(tag), value, new_style=True)  # type: ignore[no-untyped-call]
             measurement = row.measurements.get(tag.removeprefix("eval/"))
             text = "" if measurement is None else f"{measurement.unit}, {measurement.kind}"
-            # torch leaves out the data class, and TensorBoard's data server skips values without
-            # it, or of double precision.
+            # TensorBoard's data server skips values without a data class, which torch omits, and
+            # values of double precision.
             one.value[0].metadata.CopyFrom(create_summary_metadata("", text))
             summary.value.extend(one.value)
-        # Budgets are counted in several units; runs are comparable by decisions.
+        # The step is in decisions, so that runs with different budget units are comparable.
         self._write_summary(summary, step)
 
     def figure(self, name: str, path: Path, step: int) -> None:
         """Write the PNG file as an image."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        self._open({})  # after a resume there may be figures and no further row
+        self._open({})  # a resumed run may have figures without a further row
         png = path.read_bytes()
         image = Summary.Image(
             encoded_image_string=png,
@@ -76,19 +76,20 @@ class TensorBoard:
     def close(self, status: str) -> None:
         """Close the event file."""
         if self._records is not None:
-            with at(self._path):
+            with naming_path(self._path):
                 check_reaches(self._file, self._path)
                 self._file.close()
 
-    def _open(self, measurements: Mapping[str, Measurement]) -> None:
-        """Open an event file in the run folder, once; a new run's begins with its settings."""
+    def _open(self, measurements: Mapping[str, Result]) -> None:
+        """Open an event file, if none is open; for a new run, write settings and layout first."""
         if self._records is not None:
             return
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # type: ignore[import-untyped]
         from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped]
         from torch.utils.tensorboard import summary
 
-        # The files of a run are read in the order of their names, whatever the clock says.
+        # TensorBoard reads the files of a run in the order of the times in their names, so the new
+        # time must be the largest even if the clock was set back.
         older = (EVENT_FILE.match(path.name) for path in self._folder.iterdir())
         times = [Decimal(found[1]) + TICK for found in older if found]
         start = max([Decimal(f"{time.time():.6f}"), *times])
@@ -96,15 +97,15 @@ class TensorBoard:
         self._file = self._path.open("xb")
         self._records = RecordWriter(self._file)
         self._write(Event(file_version="brain.Event:2"))
-        # TensorBoard drops what older files of the run hold from the step of a START on. It takes
-        # the first START that it reads for no restart, so a new run needs one too.
+        # At a START, TensorBoard drops the values of older files from this step on. It ignores the
+        # first START of a run, so a new run needs one too.
         step = 0 if self._resumed_at is None else self._resumed_at + 1
         self._write(Event(step=step, session_log=SessionLog(status=SessionLog.START)))
         if self._resumed_at is None:
-            # Only the start of the session: torch's add_hparams would make a run of its own, and
-            # the experiment summary would hide settings that the first run on the board lacks.
-            self._write_summary(summary.hparams(hparams(self._config), {})[1], 0)  # type: ignore[no-untyped-call]
-            self._write_summary(summary.custom_scalars(layout(measurements)), 0)  # type: ignore[no-untyped-call]
+            # Only the session's start is written: torch's add_hparams would make another run, and
+            # the experiment summary would hide settings that TensorBoard's first run lacks.
+            self._write_summary(summary.hparams(flatten_hparams(self._config), {})[1], 0)  # type: ignore[no-untyped-call]
+            self._write_summary(summary.custom_scalars(build_layout(measurements)), 0)  # type: ignore[no-untyped-call]
 
     def _write_summary(self, summary: Any, step: int) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
@@ -113,20 +114,23 @@ class TensorBoard:
 
     def _write(self, event: Any) -> None:
         event.wall_time = time.time()
-        with at(self._path):
+        with naming_path(self._path):
             self._records.write(event.SerializeToString())
             self._file.flush()
             check_reaches(self._file, self._path)
 
 
-def board_tag(tag: str) -> str:
-    """Return the tag in TensorBoard, where percentiles have a group below that of the means."""
-    is_percentile = tag.startswith("eval/") and PERCENTILE.search(tag)
+def to_tensorboard_tag(tag: str) -> str:
+    """Return the tag for TensorBoard, where percentiles are in a group of their own."""
+    is_percentile = tag.startswith("eval/") and PERCENTILE_TAG_PATTERN.search(tag)
     return tag.replace("eval/", "eval_percentiles/", 1) if is_percentile else tag
 
 
-def layout(measurements: Mapping[str, Measurement]) -> dict[str, dict[str, list[Any]]]:
-    """Return the custom scalars: a chart a measure with all players, the headline's first."""
+def build_layout(measurements: Mapping[str, Result]) -> dict[str, dict[str, list[Any]]]:
+    """Return the layout: a chart per measure, with all players; each player's first measure on top.
+
+    The result has the form {section: {chart: ["Multiline", [pattern of tags]]}}.
+    """
 
     def charts(tags: Iterable[str]) -> dict[str, list[Any]]:
         measures = dict.fromkeys(tag.partition("/")[2] for tag in tags)
@@ -134,7 +138,9 @@ def layout(measurements: Mapping[str, Measurement]) -> dict[str, dict[str, list[
             measure: ["Multiline", [f"eval/[^/]+/{re.escape(measure)}$"]] for measure in measures
         }
 
-    first = charts(first_of_each(measurements))
-    others = charts(tag for tag in measurements if board_tag(f"eval/{tag}") == f"eval/{tag}")
+    first = charts(result.tag for result in first_of_each(measurements.values()))
+    others = charts(
+        tag for tag in measurements if to_tensorboard_tag(f"eval/{tag}") == f"eval/{tag}"
+    )
     rest = {measure: chart for measure, chart in others.items() if measure not in first}
     return {"headline": first, "other measures": rest} if rest else {"headline": first}

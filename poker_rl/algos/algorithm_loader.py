@@ -1,0 +1,95 @@
+"""Construction of algorithms from an option of `conf/algo` or from a run's config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from poker_rl.algos.algorithm import Algorithm
+from poker_rl.config.build import build_instance_of, list_constructor_parameters, resolve_target
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.threads import set_default_threads
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.learning.agents import LearnerContext
+from poker_rl.nets.dense import NetConfig
+from poker_rl.players.player import Player
+
+CPU = torch.device("cpu")
+# The config groups and keys that `load_algorithm` may override.
+LEARNER_KEYS = ("algo", "net", "budget", "budget_unit", "experiment")
+
+
+def load_algorithm(
+    name: str,
+    game: Game,
+    *overrides: str,
+    seed: int = 0,
+    device: torch.device = CPU,
+) -> Algorithm:
+    """Build the algorithm that `poker-rl train algo=NAME` would train in self-play, untrained.
+
+    It also limits the process to one thread, unless `poker_rl.config.set_threads` was called.
+
+    Args:
+        name: an option of `conf/algo` or of a plug-in.
+        overrides: settings as on the command line, such as `algo.gamma=0.9` or `net=mlp_large`.
+            `budget=1e7` sets the length of schedules that span the whole budget.
+
+    Raises:
+        ConfigError: if there is no such algorithm, a setting is invalid, or the algorithm does not
+            support this game.
+    """
+    from poker_rl.config.compose import compose_plain_config  # late, since it imports hydra
+
+    if isinstance(game, str):
+        raise ConfigError(f'game: "{game}" is a name; give a game, such as load_game("{game}")')
+    config = resolve_horizons(
+        compose_plain_config([f"algo={name}", *overrides], allowed_groups=LEARNER_KEYS)
+    )
+    return build_algorithm(config, game, device, seed)
+
+
+def build_algorithm(
+    config: Mapping[str, Any],
+    game: Game,
+    device: torch.device,
+    seed: int,
+    opponent: Player | None = None,
+    workers: int = 1,
+    rank: int = 0,
+) -> Algorithm:
+    """Build the algorithm that a run's config describes.
+
+    Args:
+        config: has `algo`, `net` if it needs networks, and horizons from `resolve_horizons`.
+        opponent: a fixed player in every seat but agent 0's, or None for self-play.
+        workers: number of processes that train together.
+        rank: rank of this process.
+
+    Raises:
+        ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support
+            `net`, `opponent` or several processes.
+    """
+    set_default_threads()
+    algorithm_class, _ = resolve_target(config["algo"], "algo")
+    if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
+        raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")
+    net = build_instance_of(NetConfig, config["net"], "net") if "net" in config else None
+    # No constructor takes `net` or `opponent` directly. They are passed to `build_instance_of` so
+    # that it does not prefix errors about them with "algo: ".
+    context: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponent": opponent}
+    runtime_arguments = dict(context)
+    if "context" not in list_constructor_parameters(algorithm_class):
+        for key in ("net", "opponent"):
+            if context[key] is not None:
+                raise ConfigError(f"{key}: {algorithm_class.__name__} takes none")
+    elif net is None:
+        raise ConfigError(f"net: missing, {algorithm_class.__name__} needs one")
+    else:
+        context |= {"device": device, "workers": workers, "rank": rank}
+        runtime_arguments["context"] = LearnerContext(**context)
+    algorithm: Algorithm = build_instance_of(Algorithm, config["algo"], "algo", **runtime_arguments)
+    return algorithm

@@ -1,0 +1,1 @@
+"""Solvers without networks: CFR in its variants, Monte Carlo CFR and CFR on the public tree."""

@@ -1,0 +1,209 @@
+"""Counterfactual regret minimization (CFR) over the whole game tree, with its variants.
+
+Zinkevich et al. 2007; discounts in the notation of Brown and Sandholm (arXiv:1809.04040). In
+iteration t each seat in turn (alternating updates) computes at each of its information sets
+
+    r_t      = counterfactual regrets of its actions under the current policies
+    R_t      = R_(t-1) + r_t, then multiplied by d(alpha) if positive, by d(beta) if negative
+    policy   = in proportion to the positive part of R_t (if predictive: of R_t + r_t); uniform if
+               no action has any
+    average += t^gamma * the seat's own reach probability * policy, both before this update
+
+with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0.
+
+                 alpha  beta  gamma  predictive
+    CFR          inf    inf   0      no          Zinkevich et al. 2007
+    CFR+         inf    -inf  1      no          arXiv:1407.5042
+    linear CFR   1      1     1      no          arXiv:1809.04040
+    DCFR         1.5    0     2      no          arXiv:1809.04040
+    PCFR+        inf    -inf  2      yes         arXiv:2007.14358
+    PDCFR+       2.3    -inf  5      yes         arXiv:2404.13891
+
+In a large tree, threads process independent parts of a seat's information sets (see
+`poker_rl.games.sequence_form`); the result does not depend on the number of threads.
+
+Differences: published CFR updates all seats simultaneously. Published PDCFR+ applies the discount
+of R_t at the start of iteration t + 1, by the same factor, so the policies are the same.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import InitVar, dataclass
+from itertools import pairwise, repeat
+from math import inf
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.config.validation import Range, SolverIterationCount
+from poker_rl.games.game import Game, jit
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.sequence_form import (
+    collect_leaf_values,
+    compute_mean_regret,
+    compute_reach,
+    split_parts,
+)
+from poker_rl.learning.memory_budget import check_table_memory
+from poker_rl.players.player import Player
+from poker_rl.players.tabular_player import TabularPlayer
+
+AveragingExponent = Annotated[float, Range(0, 10)]  # larger exponents would overflow
+
+
+@dataclass(kw_only=True)
+class CFR:
+    """CFR solver, for any number of seats; the average only converges with two.
+
+    Raises:
+        ConfigError: if the game is too large to enumerate.
+    """
+
+    alpha: float
+    beta: float
+    gamma: AveragingExponent
+    predictive: bool
+    iterations_per_step: SolverIterationCount
+    game: InitVar[Game]
+
+    def __post_init__(self, game: Game) -> None:
+        self.progress = Progress()
+        self._game, self._tree = game, get_tree(game)
+        check_table_memory(self._tree, 3)
+        self._regrets = np.zeros(self._tree.legal_mask.shape)  # [I, A] chips
+        self._policy_sums = np.zeros(self._tree.legal_mask.shape)  # unnormalized average [I, A]
+        self._policy = self._tree.build_uniform_policy()
+        edge_count = self._tree.legal_mask.size + game.seats
+        self._reach = np.ones(edge_count)  # seat's own reach probability of each edge
+        self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part`
+        self._recompute_reach()
+
+    def learn(self) -> dict[str, float]:
+        """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
+        tree = self._tree
+        scratch = self._reach, self._counterfactual_values
+        arrays = *scratch, self._regrets, self._policy_sums, self._policy
+        variant = self.alpha, self.beta, self.gamma, self.predictive
+        start = self.progress.iterations + 1
+        stop = start + self.iterations_per_step
+        sequences = tree.sequence_form
+        if tree.thread_count == 1:
+            _run_iterations(sequences, arrays, variant, start, stop)
+        else:
+            with ThreadPoolExecutor(tree.thread_count) as pool:
+                for t in range(start, stop):
+                    for parts in pairwise(sequences.first_part_of_seat.tolist()):
+                        ranges = split_parts(*parts, tree.thread_count)
+                        shared = map(repeat, (sequences, arrays, variant, t))
+                        list(pool.map(_update_parts, *ranges, *shared))
+        self.progress.iterations += self.iterations_per_step
+        seat_updates = self.iterations_per_step * self._game.seats
+        self.progress.updates += seat_updates
+        self.progress.hands += seat_updates * tree.deal_count
+        self.progress.decisions += seat_updates * int((tree.seat >= 0).sum())
+        return {"regret/positive": compute_mean_regret(self._regrets) / self.progress.iterations}
+
+    def players(self) -> dict[str, Player]:
+        """Return the average policy, which converges with two seats, and the current one."""
+        return {
+            "average": TabularPlayer(self._game, self._tree.normalize(self._policy_sums)),
+            "current": TabularPlayer(self._game, self._policy.copy()),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return regrets, policy sums, current policy and counters."""
+        arrays = {"regrets": self._regrets, "sums": self._policy_sums, "policy": self._policy}
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+        return {**tensors, "progress": self.progress.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`."""
+        self._regrets[:] = state["regrets"].numpy()
+        self._policy_sums[:] = state["sums"].numpy()
+        self._policy[:] = state["policy"].numpy()
+        self._recompute_reach()
+        self.progress.load_state_dict(state["progress"])
+
+    def _recompute_reach(self) -> None:
+        """Compute the reach probabilities of all edges; each iteration then updates them."""
+        for part in range(len(self._tree.sequence_form.first_run_of_part) - 1):
+            compute_reach(self._tree.sequence_form, part, self._policy, self._reach)
+
+
+@jit
+def _run_iterations(sequences, arrays, variant, start, stop):  # type: ignore[no-untyped-def]
+    """Run iterations `start` to `stop` - 1; other arguments as in `_update_part`."""
+    part_count = len(sequences.first_run_of_part) - 1  # parts are ordered by seat
+    for t in range(start, stop):
+        _update_parts(0, part_count, sequences, arrays, variant, t)
+
+
+@jit
+def _update_parts(first_part, stop_part, sequences, arrays, variant, t):  # type: ignore[no-untyped-def]
+    """Run iteration t in parts `first_part` to `stop_part` - 1; see `_update_part`."""
+    for part in range(first_part, stop_part):
+        _update_part(sequences, part, arrays, variant, t)
+
+
+@jit
+def _update_part(sequences, part, arrays, variant, t):  # type: ignore[no-untyped-def]
+    """Run iteration t at one part of a seat's information sets.
+
+    Args:
+        sequences: the `SequenceForm` of the tree.
+        part: index of the part.
+        arrays: reach probability and counterfactual value of each edge, [I * A + seats], regrets,
+            policy sums and policy, [I, A]; all of them change in place.
+        variant: alpha, beta, gamma and predictive.
+    """
+    reach, counterfactual_values, regrets, policy_sums, policy = arrays
+    alpha, beta, gamma, predictive = variant
+    actions = policy.shape[1]
+    positive_discount, negative_discount = compute_discount(t, alpha), compute_discount(t, beta)
+    weight = float(t) ** gamma
+    collect_leaf_values(sequences, part, reach, counterfactual_values)
+    for infoset_run in range(
+        sequences.first_run_of_part[part + 1] - 1, sequences.first_run_of_part[part] - 1, -1
+    ):
+        for i in range(
+            sequences.run_end[infoset_run] - 1, sequences.run_start[infoset_run] - 1, -1
+        ):
+            value = 0.0
+            for a in range(actions):
+                value += policy[i, a] * counterfactual_values[i * actions + a]
+            if sequences.previous_edge[i] < sequences.legal_mask.size:
+                counterfactual_values[sequences.previous_edge[i]] += value
+            total = 0.0
+            legal_count = 0
+            for a in range(actions):
+                if sequences.legal_mask[i, a]:
+                    edge = i * actions + a
+                    regret = counterfactual_values[edge] - value
+                    cumulative_regret = regrets[i, a] + regret
+                    cumulative_regret *= (
+                        positive_discount if cumulative_regret > 0 else negative_discount
+                    )
+                    regrets[i, a] = cumulative_regret
+                    policy_sums[i, a] += weight * reach[edge]
+                    policy[i, a] = max(
+                        cumulative_regret + regret if predictive else cumulative_regret, 0.0
+                    )
+                    total += policy[i, a]
+                    legal_count += 1
+            for a in range(actions):
+                if total > 0:
+                    policy[i, a] /= total
+                elif sequences.legal_mask[i, a]:
+                    policy[i, a] = 1 / legal_count
+    compute_reach(sequences, part, policy, reach)
+
+
+@jit
+def compute_discount(t, exponent):  # type: ignore[no-untyped-def]
+    """Return the discount t^x / (t^x + 1) of iteration t for the exponent x."""
+    if abs(exponent) == inf:
+        return 1.0 if exponent > 0 else 0.0
+    return 1 / (1 + float(t) ** -exponent)  # in this form t^x cannot overflow

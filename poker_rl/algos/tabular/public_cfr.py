@@ -1,0 +1,324 @@
+"""Counterfactual regret minimization over the public tree, for two-player poker of medium size.
+
+The update and its variants are those of `cfr.py`, apart from prediction. Nodes of the public tree
+are boards with betting lines (sequences of betting actions); at each of these public states all
+hands of a seat are updated at once, against the other seat's range, the reach probabilities of its
+hands (Johanson et al., "Accelerating best response calculation in large extensive games", 2011;
+used to solve limit hold'em, Bowling et al. 2015). In iteration t, for each seat in turn:
+
+    propagate the reach probability of each hand of both seats down the tree,
+    propagate the counterfactual value of each of the seat's hands up the tree,
+    and update regrets, policy and average where the seat decides, as in `cfr.py`.
+
+Boards and hands that differ only in the names of suits are merged without loss. Threads share the
+boards of the first street that has several; the result does not depend on the number of threads.
+Regrets and policy sums are float32, not float64 as in `cfr.py`.
+"""
+
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import InitVar, dataclass
+from functools import partial
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.algos.tabular.cfr import AveragingExponent, compute_discount
+from poker_rl.config.validation import SolverIterationCount
+from poker_rl.games.game import Game, jit
+from poker_rl.games.public.infoset_index import BoardNode, InfosetIndex
+from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
+from poker_rl.games.sequence_form import compute_mean_regret
+from poker_rl.learning.memory_budget import check_memory
+from poker_rl.players.player import Player
+from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
+
+# Bytes per action of an information set: regret and sum, the player's policy, temporary arrays.
+BYTES_PER_ACTION = 8 + 2 + 8
+
+
+@dataclass(kw_only=True)
+class PublicCFR:
+    """CFR solver over the public tree.
+
+    Raises:
+        ConfigError: if the game is not two-player poker, or its public tree is too large.
+    """
+
+    alpha: float
+    beta: float
+    gamma: AveragingExponent
+    iterations_per_step: SolverIterationCount
+    game: InitVar[Game]
+
+    def __post_init__(self, game: Game) -> None:
+        self.progress = Progress()
+        self._game, self._infoset_index = game, get_infoset_index(game)
+        shape = self._infoset_index.row_count, game.action_count
+        setting = f"game: {shape[0]:,} information sets"
+        check_memory(setting, shape[0] * shape[1] * BYTES_PER_ACTION, torch.device("cpu"))
+        self._regrets = np.zeros(shape, np.float32)
+        self._policy_sums = np.zeros(shape, np.float32)  # unnormalized average
+
+    def learn(self) -> dict[str, float]:
+        """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
+        for _ in range(self.iterations_per_step):
+            self.progress.iterations += 1
+            weights = self._compute_weights()
+            for seat in range(self._game.seats):
+                arrays = self._regrets, self._policy_sums
+                _SeatUpdate(self._infoset_index, *arrays, seat, weights).run()
+        seat_updates = self.iterations_per_step * self._game.seats
+        self.progress.updates += seat_updates
+        self.progress.hands += seat_updates * self._game.count_deals()
+        self.progress.decisions += seat_updates * self._infoset_index.row_count
+        return {"regret/first_street": self._mean_first_street_regret() / self.progress.iterations}
+
+    def _mean_first_street_regret(self) -> float:
+        """Return the mean largest regret on the first street, in the scale of `CFR.learn`."""
+        nodes, tree = self._infoset_index.root.children, self._infoset_index.tree
+        means = [
+            compute_mean_regret(self._regrets[self._infoset_index.get_row_slice(node)])
+            for node in nodes
+        ]
+        mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
+        return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
+
+    def _compute_weights(self) -> tuple[float, float, float]:
+        """Return this iteration's discounts of positive and negative regrets, and its weight."""
+        t = self.progress.iterations
+        discounts = compute_discount(t, self.alpha), compute_discount(t, self.beta)
+        return *discounts, float(t) ** self.gamma
+
+    def players(self) -> dict[str, Player]:
+        """Return the average policy, which converges."""
+        policy = np.empty(self._policy_sums.shape, np.float16)
+        for node in self._infoset_index.iterate_boards():
+            rows = self._infoset_index.get_row_slice(node)
+            legal = self._infoset_index.legal_masks[node.street]
+            policy[rows] = _normalize_positive(self._policy_sums[rows], legal)
+        return {"average": PublicTabularPlayer(self._game, policy)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return regrets, policy sums and counters."""
+        arrays = {"regrets": self._regrets, "sums": self._policy_sums}
+        views = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {**views, "progress": self.progress.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`."""
+        self._regrets[:] = state["regrets"].numpy()
+        self._policy_sums[:] = state["sums"].numpy()
+        self.progress.load_state_dict(state["progress"])
+
+
+class _SeatUpdate:
+    """One pass over the public tree that updates one seat.
+
+    In shapes, L are betting lines that enter a street, N all lines of a street, H the hands of a
+    seat, D decisions of a street, and R the hands with a table row, one of each class of hands that
+    differ only in suits.
+
+    Args:
+        weights: see `PublicCFR._compute_weights`.
+    """
+
+    def __init__(
+        self,
+        infoset_index: InfosetIndex,
+        regrets: np.ndarray,
+        policy_sums: np.ndarray,
+        seat: int,
+        weights: tuple[float, float, float],
+    ) -> None:
+        self._infoset_index, self._tree = infoset_index, infoset_index.tree
+        self._regrets, self._policy_sums = regrets, policy_sums
+        self._seat, self._weights = seat, weights
+        self._threads = numba.get_num_threads()
+
+    def run(self) -> None:
+        """Update the seat's regrets and policy sums."""
+        reach = np.ones((1, 2, len(self._tree.ranges.hands)))
+        self._update_next_boards(self._infoset_index.root, reach, self._threads)
+
+    def _update_next_boards(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
+        """Update every board that can follow the node's board; return the mean of their values.
+
+        Args:
+            reach: reach probability of each seat's hands at each line that enters the next street,
+                [L, 2, H].
+            threads: number of threads for these boards.
+
+        Returns:
+            counterfactual value of each hand of the updated seat at each of these lines, [L, H].
+        """
+        if threads > 1 and len(node.children) > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                update = partial(self._update_board, reach=reach, threads=1)
+                child_values = list(pool.map(update, node.children))
+        else:
+            child_values = [self._update_board(child, reach, threads) for child in node.children]
+        renamings = node.board.suit_permutations
+        hand_values = np.zeros((len(reach), reach.shape[2]))
+        for child, values_of_child in zip(node.children, child_values, strict=True):
+            hand_values += child.board.multiplicity / len(renamings) * values_of_child
+        if len(renamings) > 1:
+            mappings = self._tree.ranges.permuted_hands[renamings]
+            hand_values = np.sum([hand_values[:, mapping] for mapping in mappings], 0)
+        return hand_values / self._tree.boards.count_next_boards(node.street + 1)
+
+    def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
+        """Update a board and all that follow it; see `_update_next_boards` for the arguments."""
+        street, ranges = self._tree.streets[node.street], self._tree.ranges
+        legal = self._infoset_index.legal_masks[node.street]
+        rows = self._infoset_index.get_row_slice(node)
+        policy = _normalize_positive(self._regrets[rows], legal)
+        decision_row = np.cumsum(street.seat >= 0) - 1
+        lines = street.entering_count, street.parent_line, street.action, street.seat, decision_row
+        row_of_hand, stored_hands = node.representative_of_hand, node.representatives
+        all_reach = np.empty((len(street.parent_line), 2, reach.shape[2]))
+        all_reach[: street.entering_count] = reach * (row_of_hand >= 0)
+        _propagate_reach(*lines, row_of_hand, len(stored_hands), policy, all_reach)
+        hand_values = np.zeros((len(street.parent_line), reach.shape[2]))
+        if len(street.terminal_lines):
+            order, ranks = np.empty(0, np.int64), np.empty(0, np.int32)
+            if not street.is_fold.all():
+                order, ranks = ranges.sort_by_strength(node.board.cards)
+            stakes = street.stakes[:, self._seat]
+            end_arrays = street.terminal_lines, street.is_fold, stakes, all_reach[:, 1 - self._seat]
+            _fill_terminal_values(ranges.hands, order, ranks, *end_arrays, hand_values)
+        if len(street.continuing_lines):
+            hand_values[street.continuing_lines] = self._update_next_boards(
+                node, all_reach[street.continuing_lines], threads
+            )
+        seat, weights, hands = self._seat, self._weights, len(stored_hands)
+        _propagate_values(*lines, row_of_hand, hands, policy, seat, hand_values)
+        arrays = all_reach, hand_values, self._regrets[rows], self._policy_sums[rows]
+        _update_regrets(*lines, stored_hands, policy, seat, *weights, *arrays)
+        return hand_values[: street.entering_count] * (row_of_hand >= 0)
+
+
+def _normalize_positive(weights: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    """Normalize the positive parts of rows [D * R, A]; without any, be uniform on legal [D, A]."""
+    out = np.empty(weights.shape)
+    _fill_normalized(weights, legal, out)
+    return out
+
+
+@jit
+def _fill_normalized(weights, legal, out):
+    hands_per_decision = len(weights) // len(legal)
+    for row in range(len(weights)):
+        total, legal_count = 0.0, 0
+        for a in range(legal.shape[1]):
+            total += max(weights[row, a], 0.0)
+            legal_count += legal[row // hands_per_decision, a]
+        for a in range(legal.shape[1]):
+            if total > 0:
+                out[row, a] = max(weights[row, a], 0.0) / total
+            else:
+                out[row, a] = legal[row // hands_per_decision, a] / legal_count
+
+
+@jit
+def _propagate_reach(
+    entering_count,
+    parent,
+    action,
+    seat,
+    decision_row,
+    row_of_hand,
+    hands_per_decision,
+    policy,
+    reach,
+):
+    """Write the reach [N, 2, H] of all lines that do not enter, but continue within, the street."""
+    for line in range(entering_count, len(parent)):
+        parent_line = parent[line]
+        actor, first_row = seat[parent_line], decision_row[parent_line] * hands_per_decision
+        for hand in range(len(row_of_hand)):
+            if row_of_hand[hand] >= 0:
+                prob = policy[first_row + row_of_hand[hand], action[line]]
+                reach[line, actor, hand] = reach[parent_line, actor, hand] * prob
+                reach[line, 1 - actor, hand] = reach[parent_line, 1 - actor, hand]
+            else:
+                reach[line, 0, hand] = reach[line, 1, hand] = 0.0
+
+
+@jit
+def _fill_terminal_values(hands, order, ranks, end_lines, folded, stakes, reach, hand_values):
+    """Write the hands' values [N, H] at terminal lines, given the other seat's reach [N, H]."""
+    for i in range(len(end_lines)):
+        out = hand_values[end_lines[i]]
+        if folded[i]:
+            sum_compatible_reach(hands, reach[end_lines[i]], out)
+        else:
+            compute_showdown_values(hands, order, ranks, reach[end_lines[i]], out)
+        for hand in range(len(out)):
+            out[hand] *= stakes[i]
+
+
+@jit
+def _propagate_values(
+    entering_count,
+    parent,
+    action,
+    seat,
+    decision_row,
+    row_of_hand,
+    hands_per_decision,
+    policy,
+    learner_seat,
+    hand_values,
+):
+    """Add each line's values to its parent's, [N, H], times the policy if the updated seat acts."""
+    for line in range(len(parent) - 1, entering_count - 1, -1):
+        parent_line = parent[line]
+        first_row = decision_row[parent_line] * hands_per_decision
+        for hand in range(len(row_of_hand)):
+            if seat[parent_line] != learner_seat:
+                hand_values[parent_line, hand] += hand_values[line, hand]
+            elif row_of_hand[hand] >= 0:
+                prob = policy[first_row + row_of_hand[hand], action[line]]
+                hand_values[parent_line, hand] += prob * hand_values[line, hand]
+
+
+@jit
+def _update_regrets(
+    entering_count,
+    parent,
+    action,
+    seat,
+    decision_row,
+    stored_hands,
+    policy,
+    learner_seat,
+    positive_discount,
+    negative_discount,
+    policy_weight,
+    reach,
+    hand_values,
+    regrets,
+    policy_sums,
+):
+    """Update regrets and policy sums [D * R, A] where the seat `learner_seat` decides."""
+    for line in range(entering_count, len(parent)):
+        parent_line, a = parent[line], action[line]
+        if seat[parent_line] == learner_seat:
+            for r in range(len(stored_hands)):
+                hand = stored_hands[r]
+                infoset_row = decision_row[parent_line] * len(stored_hands) + r
+                regret = regrets[infoset_row, a] + hand_values[line, hand]
+                regret -= hand_values[parent_line, hand]
+                discount = positive_discount if regret > 0 else negative_discount
+                regrets[infoset_row, a] = regret * discount
+                policy_sums[infoset_row, a] += (
+                    policy_weight * reach[parent_line, learner_seat, hand] * policy[infoset_row, a]
+                )

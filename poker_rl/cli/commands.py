@@ -1,0 +1,243 @@
+"""Table of the commands, and the functions of train, list and sweep."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from poker_rl.cli.arguments import ArgumentParser, collect_option_dirs
+from poker_rl.cli.help_texts import COMMAND_HELP
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage.disk import print_error, print_line
+
+if TYPE_CHECKING:
+    from poker_rl.config.compose import ComposedConfig
+
+SETTING_PATTERN = re.compile(r"\w+=")  # the beginning of key=value, unlike that of most paths
+
+
+@dataclass(frozen=True)
+class SettingsCommand:
+    """Command that calls a function with the fields of `ParsedCommand` that `arguments` lists.
+
+    Its settings are those of `conf/<name>.yaml`, changed by the overrides on the command line.
+    """
+
+    config_class: str  # dotted name of the settings' dataclass
+    function: str  # dotted name of the function
+    arguments: tuple[str, ...] = ("settings", "group_config", "option_dirs")
+    groups: tuple[str, ...] = ("game",)  # groups whose options the user may select
+
+
+@dataclass(frozen=True)
+class ParsedCommand:
+    """Parsed arguments of a command."""
+
+    settings: dict[str, Any]  # settings of `conf/<name>.yaml`, with overrides
+    group_config: Mapping[str, Any] | None  # settings of groups; None if the user selected none
+    option_dirs: list[Path]  # folders of options
+    runs: list[str]  # words that name runs
+    keys: list[str]  # keys of all overrides on the command line
+
+    @property
+    def root_keys(self) -> set[str]:
+        """Return the part of each key before its first dot."""
+        return {key.partition(".")[0] for key in self.keys}
+
+
+def run_settings_command(name: str, command: SettingsCommand, arguments: list[str]) -> int:
+    """Print the help of a command, or call its function; return the exit code."""
+    from poker_rl.config.option_files import SHIPPED_OPTION_DIR, check_keys_given_once
+
+    parser = ArgumentParser("words")
+    namespace = parser.parse_intermixed_args(arguments)
+    defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
+    if namespace.help:
+        print_line(f"{COMMAND_HELP[name]}\n\n{defaults_path.read_text().strip()}")
+        return 0
+
+    takes_runs = "runs" in command.arguments
+    groups = command.groups if "group_config" in command.arguments else ()
+    runs: list[str] = []
+    overrides: list[str] = []
+    group_overrides: list[str] = []
+    for word in namespace.words:
+        key = word.partition("=")[0].partition(".")[0]
+        if takes_runs and (not SETTING_PATTERN.match(word) or os.path.exists(word)):
+            runs.append(word)
+        else:
+            (group_overrides if key in groups else overrides).append(word)
+    check_keys_given_once([*overrides, *group_overrides])
+    option_dirs = collect_option_dirs(namespace.config_dir)
+    if name == "tune" and find_spec("optuna") is None:
+        raise ConfigError("tune needs more packages: pip install 'poker-rl[tune]'")
+
+    from poker_rl.config.class_lookup import load_class
+    from poker_rl.config.compose import compose_plain_config
+    from poker_rl.config.hydra_overrides import read_with_overrides
+
+    group_config = None
+    if group_overrides:
+        group_config = compose_plain_config(group_overrides, option_dirs)
+        for group in groups:
+            if group_config.get(group) is None:
+                raise ConfigError(f"{group}: missing; give {group}=…")
+    parsed = ParsedCommand(
+        settings=read_with_overrides(defaults_path, overrides, load_class(command.config_class)),
+        group_config=group_config,
+        option_dirs=option_dirs,
+        runs=runs,
+        keys=[word.partition("=")[0] for word in (*overrides, *group_overrides)],
+    )
+    module, _, function_name = command.function.rpartition(".")
+    function = getattr(import_module(module), function_name)
+    exit_code: int = function(*(getattr(parsed, name) for name in command.arguments)) or 0
+    return exit_code
+
+
+def run_train(arguments: list[str]) -> int:
+    """Train, once or for every job of a sweep; return the exit code."""
+    parser = ArgumentParser("overrides")
+    parser.add_argument("-m", "--multirun", action="store_true")
+    parser.add_argument("-c", "--cfg", choices=["job"])
+    namespace = parser.parse_intermixed_args(arguments)
+
+    from poker_rl.config.compose import compose_config, initialize_hydra
+    from poker_rl.config.option_files import check_keys_given_once
+    from poker_rl.config.sweep_launcher import split_sweep
+
+    check_keys_given_once(namespace.overrides)
+    option_dirs = collect_option_dirs(namespace.config_dir)
+    with initialize_hydra(option_dirs):
+        launcher_overrides, jobs = (
+            split_sweep(namespace.overrides) if namespace.multirun else ([], [namespace.overrides])
+        )
+        composed = compose_config(jobs[0])
+        if namespace.help or namespace.cfg:
+            if namespace.multirun:
+                plural = "" if len(jobs) == 1 else "s"
+                print_line(f"# the first of {len(jobs):,} job{plural}: {' '.join(jobs[0])}")
+            print_config(composed, option_dirs, namespace.help)
+            return 0
+        if namespace.multirun:
+            from poker_rl.sweeps.sweep import run_sweep
+
+            return run_sweep(namespace.overrides, jobs, launcher_overrides, option_dirs)
+    from poker_rl.training.train import train
+
+    outcome = train(composed, option_dirs)
+    if outcome.message:
+        print_error(outcome.message)
+    return outcome.exit_code
+
+
+def print_config(composed: ComposedConfig, option_dirs: list[Path], show_help: bool) -> None:
+    """Print all settings with comments; if `show_help`, print the help and all groups first."""
+    from poker_rl.config.option_files import to_plain_dict
+    from poker_rl.config.option_listing import (
+        dump_with_comments,
+        format_two_columns,
+        list_options_by_group,
+    )
+    from poker_rl.config.schedule_horizons import resolve_horizons
+
+    if show_help:
+        options_by_group = list_options_by_group(option_dirs)
+        options = {group: " ".join(names) for group, names in options_by_group.items()}
+        groups_text = f"Groups\n{format_two_columns(options)}"
+        print_line("\n\n".join([COMMAND_HELP["train"], groups_text, "All settings\n"]))
+    resolved = resolve_horizons(to_plain_dict(composed.config))
+    algo = {"algo": resolved["algo"]} if "algo" in resolved else {}
+    print_line(dump_with_comments(composed.config | algo, option_dirs, composed.option_by_group))
+
+
+def run_list(arguments: list[str]) -> int:
+    """Print the options of all groups or of some; return the exit code."""
+    namespace = ArgumentParser("groups").parse_intermixed_args(arguments)
+    if namespace.help:
+        print_line(COMMAND_HELP["list"])
+        return 0
+
+    from poker_rl.config.error_hints import suggest_allowed
+    from poker_rl.config.option_listing import (
+        describe_options,
+        iterate_origin_notes,
+        list_options_by_group,
+    )
+
+    option_dirs = collect_option_dirs(namespace.config_dir)
+    options_by_group = list_options_by_group(option_dirs)
+    for group in namespace.groups:
+        if group not in options_by_group:
+            raise ConfigError(f"{group}: no such group; {suggest_allowed(group, options_by_group)}")
+    for group in namespace.groups or options_by_group:
+        print_line(f"{group}=\n{describe_options(options_by_group[group])}\n")
+    for line in iterate_origin_notes(option_dirs):
+        print_line(line)
+    return 0
+
+
+def show_sweep(arguments: list[str]) -> int:
+    """Print the progress of the jobs of a sweep; return the exit code."""
+    namespace = ArgumentParser("folders").parse_intermixed_args(arguments)
+    if namespace.help:
+        print_line(COMMAND_HELP["sweep"])
+        return 0
+    if len(namespace.folders) != 1:
+        raise ConfigError("FOLDER: give the folder of one sweep, outputs/sweeps/NAME")
+
+    from poker_rl.sweeps.sweep_summary import Summary
+
+    summary = Summary(Path(namespace.folders[0]))
+    print_line(f"{summary.format_table()}\n\n{summary.format_counts()}")
+    if summary.has_runs:
+        summary.write_csv()
+    return 0
+
+
+COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
+    "train": run_train,
+    "evaluate": SettingsCommand(
+        "poker_rl.reports.evaluate.EvaluateConfig",
+        "poker_rl.reports.evaluate.evaluate",
+        groups=("game", "evaluation"),
+    ),
+    "tournament": SettingsCommand(
+        "poker_rl.reports.play_tournament.TournamentConfig",
+        "poker_rl.reports.play_tournament.play_tournament",
+        ("settings", "group_config", "option_dirs", "root_keys"),
+    ),
+    "play": SettingsCommand(
+        "poker_rl.play.play_launcher.PlayConfig", "poker_rl.play.play_launcher.start_play"
+    ),
+    "advise": SettingsCommand(
+        "poker_rl.play.position_advice.AdviseConfig", "poker_rl.play.position_advice.print_advice"
+    ),
+    "compare": SettingsCommand(
+        "poker_rl.reports.compare_runs.CompareConfig",
+        "poker_rl.reports.compare_runs.compare_runs",
+        ("runs", "settings"),
+    ),
+    "sweep": show_sweep,
+    "report": SettingsCommand(
+        "poker_rl.reports.html_report.ReportConfig",
+        "poker_rl.reports.html_report.write_report",
+        ("runs", "settings", "option_dirs"),
+    ),
+    "export": SettingsCommand(
+        "poker_rl.reports.export_player.ExportConfig",
+        "poker_rl.reports.export_player.export_player",
+    ),
+    "tune": SettingsCommand(
+        "poker_rl.sweeps.tune_config.TuneConfig",
+        "poker_rl.sweeps.tune.tune",
+        ("settings", "keys", "option_dirs"),
+    ),
+    "list": run_list,
+}

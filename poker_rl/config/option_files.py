@@ -1,0 +1,162 @@
+"""Option files: their folders, the order of precedence, and reading of their YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
+from yaml import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
+
+from poker_rl.config.error_hints import hint_config_dir, suggest_allowed
+from poker_rl.config.plugins import list_plugins
+from poker_rl.config.untrusted_files import read_checked_yaml_text
+from poker_rl.config.validation import ConfigError, error_prefix
+
+PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
+# In a wheel the YAML lies in the package, in a checkout beside it.
+SHIPPED_OPTION_DIR = next(
+    path for path in (PACKAGE_FOLDER / "conf", PACKAGE_FOLDER.parent / "conf") if path.is_dir()
+)
+
+# Each reference `${…}` may double the length of a text. The settings of a run have two references.
+MAX_REFERENCES = 20
+
+
+def check_reference_count(config: object) -> None:
+    """Check that settings hold at most `MAX_REFERENCES` references, before they are resolved."""
+    if (count := str(config).count("${")) > MAX_REFERENCES:
+        raise ConfigError(f"{count} references ${{…}}; allowed: up to {MAX_REFERENCES}")
+
+
+def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
+    """Return settings as plain values with all references resolved."""
+    check_reference_count(config)
+    node: Any = config
+    try:
+        plain_values: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
+    except InterpolationToMissingValueError as error:  # `full_key` would name the reference
+        missing_key = str(error).splitlines()[0].rpartition(" ")[2]
+        raise ConfigError(f"{missing_key}: missing; give {missing_key}=…") from None
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from None
+    return dict(plain_values)
+
+
+def parse_override_key(override: str) -> str:
+    """Return the key of an override, `algo.lr` of `algo.lr=1`, `+algo.lr=1` and `~algo.lr`."""
+    return override.partition("=")[0].lstrip("+~")
+
+
+def check_keys_given_once(overrides: Sequence[str]) -> None:
+    """Check that no key has two values, one of which would be ignored."""
+    keys = [parse_override_key(override) for override in overrides if "=" in override]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ConfigError(f"{key}: given twice; give it once")
+
+
+def load_yaml(path: Path) -> DictConfig:
+    """Return the settings of a YAML file, with references not resolved."""
+    problem = "is not a file of settings, key: value"
+    try:
+        config = OmegaConf.load(StringIO(read_checked_yaml_text(path)))
+    except OSError as error:  # OmegaConf's own, for a bare number, has no strerror
+        raise ConfigError(f"{path}: {error.strerror or problem}") from None
+    except MarkedYAMLError as error:  # such as a duplicate key
+        line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
+        raise ConfigError(f"{path}: can't be read: {error.problem}{line}") from None
+    # The cause is an incomplete reference, or a tag such as !!int before text.
+    except (YAMLError, OmegaConfBaseException, ValueError, AttributeError) as error:
+        raise ConfigError(f"{path}: can't be read: {str(error).splitlines()[0]}") from None
+    if not isinstance(config, DictConfig):
+        raise ConfigError(f"{path}: {problem}")
+    return config
+
+
+def read_plain_yaml(path: Path) -> dict[str, Any]:
+    """Return the settings of a YAML file as plain values."""
+    config = load_yaml(path)
+    with error_prefix(str(path)):
+        return to_plain_dict(config)
+
+
+def list_option_dirs(user_dir: str | None) -> list[Path]:
+    """Return the folders of options by precedence: the user's, the shipped one, those of plug-ins.
+
+    An installed plug-in therefore never changes the meaning of a name of this program.
+    """
+    option_dirs = [SHIPPED_OPTION_DIR]
+    option_dirs += [p.option_dir for p in list_plugins() if p.option_dir.is_dir()]
+    if user_dir is None:
+        return option_dirs
+    folder = Path(user_dir)
+    if not user_dir or not folder.is_dir():
+        raise ConfigError(f"--config-dir: {user_dir or 'an empty name'} is not a folder")
+    for root_file in SHIPPED_OPTION_DIR.glob("*.yaml"):
+        if (folder / root_file.name).exists():
+            raise ConfigError(
+                f"--config-dir: {folder / root_file.name} is of no group and would not be read;"
+                f" root settings can stand in {folder / 'experiment' / 'mine.yaml'}"
+            )
+    groups = {path.parent.name for path in list_option_files(folder)}
+    if not groups:
+        example = folder / "game" / "mine.yaml"
+        raise ConfigError(f"--config-dir: {folder} holds no options, files such as {example}")
+    known_groups = {path.name for path in SHIPPED_OPTION_DIR.iterdir() if path.is_dir()}
+    for group in sorted(groups - known_groups):  # unrelated folders are ignored
+        if get_close_matches(group, known_groups, n=1):
+            hint = suggest_allowed(group, known_groups)
+            raise ConfigError(f"--config-dir: {folder / group} is no group; {hint}")
+    return [folder, *option_dirs]
+
+
+def list_option_files(folder: Path, group: str = "*") -> list[Path]:
+    """Return the option files of one group or of all groups in a folder.
+
+    Hidden files are left out: editors create them as locks.
+    """
+    yaml_paths = folder.glob(f"{group}/*.yaml")
+    return sorted(path for path in yaml_paths if path.is_file() and not path.name.startswith("."))
+
+
+def list_user_option_dirs(option_dirs: Sequence[Path]) -> list[Path]:
+    """Return those of the option folders that the user gave by --config-dir."""
+    return list(option_dirs[: option_dirs.index(SHIPPED_OPTION_DIR)])
+
+
+def normalize_numbers(value: Any) -> Any:
+    """Return plain values with whole floats as integers, so that 1e6 equals 1000000."""
+    if isinstance(value, dict):
+        return {key: normalize_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [normalize_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def find_option_file(
+    group: str, option_name: str, option_dirs: Sequence[Path] = (SHIPPED_OPTION_DIR,)
+) -> Path:
+    """Return the file of an option, such as the player `uniform`."""
+    for folder in option_dirs:
+        if (path := folder / group / f"{option_name}.yaml").is_file():
+            return path
+    names = {path.stem for folder in option_dirs for path in list_option_files(folder, group)}
+    raise ConfigError(
+        f"no {group} is called {option_name}; {suggest_allowed(option_name, names)};"
+        f" {hint_config_dir(group)}"
+    )
+
+
+def load_option(
+    group: str, option_name: str, option_dirs: Sequence[Path] = (SHIPPED_OPTION_DIR,)
+) -> dict[str, Any]:
+    """Return the settings of an option; raise ConfigError if it does not exist."""
+    settings = read_plain_yaml(find_option_file(group, option_name, option_dirs))
+    # Options that also set root settings, as those of algo, hold their own under the group's name.
+    option_config: dict[str, Any] = settings.get(group, settings)
+    return option_config

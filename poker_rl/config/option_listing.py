@@ -1,0 +1,142 @@
+"""Lists of options and settings, explained by the comments in their YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import yaml  # type: ignore[import-untyped]
+
+from poker_rl.config.option_files import (
+    SHIPPED_OPTION_DIR,
+    list_option_files,
+    list_user_option_dirs,
+)
+from poker_rl.config.plugins import list_plugins
+from poker_rl.config.untrusted_files import read_yaml_text
+
+# The regex groups are indentation, key and comment. A "#" begins a comment only after a space.
+KEY_LINE_PATTERN = re.compile(r"^((?:\s|- )*)([\w/]+):(?:\s.*?)??(?:\s#\s*(.*))?$")
+DEFAULT_OPTION_PATTERN = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
+GLOBAL_PACKAGE_LINE = "# @package _global_"
+
+
+def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
+    """Return the file of each option by group and name; earlier folders take precedence."""
+    path_by_option: dict[str, dict[str, Path]] = {}
+    for folder in option_dirs:
+        for path in list_option_files(folder):
+            path_by_option.setdefault(path.parent.name, {}).setdefault(path.stem, path)
+    return {group: dict(sorted(path_by_option[group].items())) for group in sorted(path_by_option)}
+
+
+def describe_options(options: Mapping[str, Path]) -> str:
+    """Return a line for each option: name, comment, and origin if it is not shipped."""
+    return format_two_columns(
+        {name: read_first_comment(path) + describe_origin(path) for name, path in options.items()}
+    )
+
+
+def describe_origin(path: Path) -> str:
+    """Return in brackets the plug-in or the user's file of an option; "" if it is shipped."""
+    if path.is_relative_to(SHIPPED_OPTION_DIR):
+        return ""
+    packages = (p.package for p in list_plugins() if path.is_relative_to(p.option_dir))
+    return f"  [{next(packages, path)}]"
+
+
+def iterate_origin_notes(option_dirs: Sequence[Path]) -> Iterator[str]:
+    """Yield lines that explain the brackets of `describe_origin` and name files without effect."""
+    options_by_group = list_options_by_group(option_dirs)
+    used_paths = {path for options in options_by_group.values() for path in options.values()}
+    for plugin in list_plugins():
+        release = f"{plugin.distribution} {plugin.version}"
+        yield f"[{plugin.package}] comes with the plug-in {release}, from {plugin.folder}"
+        for path in sorted(set(list_option_files(plugin.option_dir)) - used_paths):
+            yield f"{path} is not used: another {path.parent.name} of that name comes first"
+    if list_user_option_dirs(option_dirs):
+        yield "[a file] is yours"
+    yield f"options without brackets come with poker-rl, from {SHIPPED_OPTION_DIR}"
+
+
+def read_first_comment(path: Path) -> str:
+    """Return the first line of the comment at the top of a file, without its `#`."""
+    for line in read_yaml_text(path, decode_errors="replace").splitlines():
+        if not line.startswith("#"):
+            break
+        if line != GLOBAL_PACKAGE_LINE:
+            return line.lstrip("# ")
+    return ""
+
+
+def format_two_columns(rows: Mapping[str, str]) -> str:
+    """Return lines of names and descriptions, aligned."""
+    width = max(map(len, rows), default=0)
+    return "\n".join(f"  {name:{width}}  {text}".rstrip() for name, text in rows.items())
+
+
+class FlowListDumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writer of YAML with each list on one line."""
+
+
+FlowListDumper.add_representer(
+    list, lambda dumper, items: dumper.represent_sequence("tag:yaml.org,2002:seq", items, True)
+)
+
+
+def dump_with_comments(
+    config: object, option_dirs: Sequence[Path], option_by_group: Mapping[str, str | None]
+) -> str:
+    """Return settings as YAML text, each key with its comment in the file that set it.
+
+    Args:
+        config: the settings.
+        option_dirs: folders of options, one of which holds config.yaml.
+        option_by_group: the selected option of each group.
+    """
+    root_files = (path for folder in option_dirs if (path := folder / "config.yaml").is_file())
+    comment_by_key = read_comments(next(root_files), "")
+    # Settings of an experiment are merged last, so its comments are too.
+    for group in sorted(option_by_group, key=lambda group: group == "experiment"):
+        for path in iterate_option_sources(option_dirs, group, option_by_group[group]):
+            package = "" if GLOBAL_PACKAGE_LINE in read_yaml_text(path) else group
+            comment_by_key |= read_comments(path, package)
+    text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
+    lines = text.splitlines()
+    for line_number, key, _ in iterate_keys(text):
+        if key in comment_by_key:
+            lines[line_number] += f"  # {comment_by_key[key]}"
+    return "\n".join(lines)
+
+
+def iterate_option_sources(
+    option_dirs: Sequence[Path], group: str, name: str | None
+) -> Iterator[Path]:
+    """Yield the files of an option: those of the options that it extends, then its own."""
+    paths = (folder / group / f"{name}.yaml" for folder in option_dirs)
+    if path := next(filter(Path.is_file, paths), None):
+        for base in DEFAULT_OPTION_PATTERN.findall(read_yaml_text(path)):
+            if base != "_self_":
+                yield from iterate_option_sources(option_dirs, group, base)
+        yield path
+
+
+def read_comments(path: Path, package: str) -> dict[str, str]:
+    """Return the comment of each key in a file, by dotted key with the prefix `package`."""
+    prefix = f"{package}." if package else ""
+    keys = iterate_keys(read_yaml_text(path))
+    return {f"{prefix}{key}": comment for _, key, comment in keys if comment}
+
+
+def iterate_keys(text: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the line number, the dotted key and the comment of each key in a YAML text."""
+    parents: list[tuple[int, str]] = []  # indentation and dotted key
+    for line_number, line in enumerate(text.splitlines()):
+        if match := KEY_LINE_PATTERN.match(line):
+            indent = len(match[1])
+            while parents and parents[-1][0] >= indent:
+                parents.pop()
+            key = f"{parents[-1][1]}.{match[2]}" if parents else match[2]
+            parents.append((indent, key))
+            yield line_number, key, match[3]

@@ -1,0 +1,127 @@
+"""Convert horizons of schedules that depend on the budget, and find step sizes that decay to 0.
+
+    horizon: null    the whole budget
+    horizon: 0.8     a share of the budget, between 0 and 1
+    horizon: 3.2e6   a number of steps, 1 or more, which does not depend on the budget
+
+Horizons are converted to steps when a run begins and written into its config. A run that is
+resumed with a larger budget therefore keeps its schedules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from operator import attrgetter
+from typing import Annotated, Any, TypeGuard, get_args, get_origin
+
+from poker_rl.config.build import find_dataclass, get_field_annotation
+from poker_rl.config.schedules import StepUnit
+from poker_rl.config.validation import MAX_INTEGER, ConfigError
+
+
+def resolve_horizons(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's settings with all horizons in steps; without a budget they stay as given."""
+    algo, budget = config.get("algo"), config.get("budget")
+    if not isinstance(algo, Mapping) or not _is_finite_number(budget):
+        return dict(config)
+    resolved = _resolve_settings(algo, "algo", float(budget), config.get("budget_unit"))
+    return {**config, "algo": resolved}
+
+
+def find_exhausted_step_sizes(algorithm: Any, budget: int, unit: str) -> Iterator[str]:
+    """Yield the names of a learner's step sizes that have decayed to 0 at the end of a budget.
+
+    Schedules that count the gradient steps of one network do not depend on the budget; they are
+    evaluated at the number of steps done so far.
+    """
+    for name, steps in getattr(algorithm, "get_lr_schedule_steps", dict)().items():
+        schedule = attrgetter(name)(algorithm)
+        if schedule.value(0) > 0 == schedule.value(steps):
+            yield name
+    names = [field.name for field in fields(algorithm)] if is_dataclass(algorithm) else []
+    for name in [name for name in names if name == "lr" or name.endswith("_lr")]:
+        step_unit = _find_step_unit(get_field_annotation(type(algorithm), name))
+        if step_unit is None or not hasattr(algorithm.progress, step_unit.unit):
+            continue
+        steps = getattr(algorithm.progress, step_unit.unit)
+        steps = max(steps, budget) if step_unit.unit == unit else steps
+        divisor = getattr(algorithm, step_unit.divided_by) if step_unit.divided_by else 1
+        schedule = getattr(algorithm, name)
+        if schedule.value(0) > 0 == schedule.value(steps // divisor):
+            yield name
+
+
+def _resolve_settings(
+    config: Mapping[str, Any], path: str, budget: float, unit: object
+) -> dict[str, Any]:
+    """Return the settings of an object with all horizons in them converted to steps."""
+    if "_target_" not in config:
+        return dict(config)  # `build` will reject them
+    target = find_dataclass(config["_target_"], f"{path}._target_")
+    field_names = {field.name for field in fields(target)}
+    resolved = dict(config)
+    for name, value in config.items():
+        if name not in field_names or not isinstance(value, Mapping):
+            continue
+        step_unit = _find_step_unit(get_field_annotation(target, name))
+        if step_unit is None:
+            resolved[name] = _resolve_settings(value, f"{path}.{name}", budget, unit)
+        elif "horizon" in value:
+            divisor = config.get(step_unit.divided_by)
+            if not _is_finite_number(divisor) or divisor < 1:
+                divisor = 1  # the setting is missing, or `build` will reject it
+            steps = budget / divisor if step_unit.unit == unit else None
+            horizon = _resolve_horizon(value, f"{path}.{name}", steps, step_unit, unit)
+            resolved[name] = {**value, "horizon": horizon}
+    return resolved
+
+
+def _resolve_horizon(
+    schedule: Mapping[str, Any],
+    path: str,
+    budget_steps: float | None,
+    step_unit: StepUnit,
+    unit: object,
+) -> Any:
+    """Return the horizon of a schedule, converted to steps.
+
+    Args:
+        schedule: the settings of the schedule.
+        path: dotted key of the schedule.
+        budget_steps: budget in steps of the schedule; None if the budget has another unit.
+        step_unit: unit of the schedule's steps.
+        unit: unit of the budget.
+    """
+    horizon = schedule["horizon"]
+    share = 1.0 if horizon is None else horizon
+    if not _is_finite_number(share) or (horizon is not None and share >= 1):
+        return horizon
+    if not share > 0:
+        raise ConfigError(
+            f"{path}.horizon: {horizon:g} is neither a number of steps (1 or more), nor a share of"
+            " the budget (between 0 and 1), nor null for the whole budget"
+        )
+    if budget_steps is not None:
+        return float(max(1, round(share * budget_steps)))  # below 1 it would be read as a share
+    if schedule.get("start") == schedule.get("end"):
+        return 1.0  # the schedule is constant, whatever its horizon
+    raise ConfigError(
+        f"{path}.horizon: can't follow the budget, which is in {unit}, as this schedule counts"
+        f" {step_unit.unit}; give a number of those, or one number in place of the schedule"
+    )
+
+
+def _find_step_unit(annotation: Any) -> StepUnit | None:
+    """Return the unit of steps in the annotation of a schedule; None for other annotations."""
+    if get_origin(annotation) is Annotated:
+        return next((note for note in get_args(annotation)[1:] if isinstance(note, StepUnit)), None)
+    units = [_find_step_unit(alternative) for alternative in get_args(annotation)]
+    return next((unit for unit in units if unit is not None), None)
+
+
+def _is_finite_number(value: object) -> TypeGuard[float]:
+    """Return True for a number that is finite and not too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -MAX_INTEGER <= value <= MAX_INTEGER

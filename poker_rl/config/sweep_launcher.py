@@ -1,0 +1,126 @@
+"""Sweeps: split overrides with several values into jobs, and run them by a Hydra launcher."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice, product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.experimental.callback import Callback
+from hydra.types import HydraContext
+from omegaconf import DictConfig
+
+from poker_rl.config.compose import compose_launch_config
+from poker_rl.config.error_hints import suggest_allowed
+from poker_rl.config.hydra_overrides import get_config_loader, list_group_options, parse_overrides
+from poker_rl.config.option_files import find_option_file
+from poker_rl.config.option_listing import read_first_comment
+from poker_rl.config.validation import ConfigError
+
+# Hydra warns about each preset in conf/hydra/launcher that is checked against the launcher's keys,
+# which is intended here.
+warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
+
+MAX_JOBS = 5_000  # Hydra keeps 0.4 MB for each job until the last one ends, in all 2 GB
+
+
+def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Return the overrides of the launcher, and a list with the overrides of each job."""
+    launcher_overrides: list[str] = []
+    values_by_key: dict[str, list[str]] = {}
+    for text, override in zip(
+        overrides, parse_overrides(overrides, allow_sweeps=True), strict=True
+    ):
+        key = override.get_key_element()
+        if override.is_hydra_override():
+            launcher_overrides.append(str(override.input_line))
+        elif override.is_sweep_override():
+            values_by_key[key] = _expand_sweep_values(override)
+        else:  # kept as text, which the job parses again; ~key has no value
+            values_by_key[key] = [key if override.value_type is None else text]
+    job_count = prod(map(len, values_by_key.values()))
+    if job_count > MAX_JOBS:
+        sizes = " x ".join(str(len(values)) for values in values_by_key.values() if len(values) > 1)
+        raise ConfigError(
+            f"-m: {sizes} = {job_count:,} jobs; a sweep has at most {MAX_JOBS:,} jobs"
+        )
+    return launcher_overrides, [list(job) for job in product(*values_by_key.values())]
+
+
+def _expand_sweep_values(override: Override) -> list[str]:
+    """Return an override key=value for each value that a sweep gives to a key."""
+    text, key = override.input_line, override.get_key_element()
+    if not override.is_discrete_sweep():
+        raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")
+    try:
+        values = list(islice(override.sweep_string_iterator(), MAX_JOBS + 1))
+    except ValueError as error:  # a range with steps of 0
+        raise ConfigError(f"{text}: {error}") from None
+    if len(values) > MAX_JOBS:
+        raise ConfigError(f"{text}: a sweep has at most {MAX_JOBS:,} jobs")
+    if not values:
+        options = list_group_options(override.key_or_group)
+        raise ConfigError(f"{text}: has no value; {suggest_allowed('', options)}")
+    return [f"{key}={value}" for value in values]
+
+
+def check_launcher_installed(
+    launcher_overrides: Sequence[str], option_dirs: Sequence[Path]
+) -> None:
+    """Check that the launcher exists and its package is installed."""
+    config = compose_launch_config(launcher_overrides, Path()).hydra
+    try:
+        is_installed = find_spec(config.launcher._target_.rpartition(".")[0]) is not None
+    except ModuleNotFoundError:
+        is_installed = False
+    if not is_installed:
+        name = config.runtime.choices["hydra/launcher"]
+        install_hint = read_first_comment(find_option_file("hydra/launcher", name, option_dirs))
+        raise ConfigError(f"hydra/launcher={name}: is not installed. {install_hint}")
+
+
+def launch_jobs(
+    job_numbers: Sequence[int],
+    task: Callable[[int], None],
+    launcher_overrides: Sequence[str],
+    folder: Path,
+) -> None:
+    """Run jobs by a Hydra launcher, which may use other processes or machines.
+
+    Jobs are submitted without overrides, and `task` composes the config of a job when it starts. If
+    Hydra composed them, a job with a wrong setting would end the sweep, and the options of a job
+    could change Hydra's own settings.
+
+    Args:
+        job_numbers: the jobs to run.
+        task: function to call with each job number; it can be pickled for other processes.
+        launcher_overrides: overrides of the launcher, which `check_launcher_installed` has checked.
+        folder: folder in which Hydra and its launcher may write.
+    """
+    callback: Any = Callback()  # does nothing
+    hydra_launcher = Plugins.instance().instantiate_launcher(
+        hydra_context=HydraContext(get_config_loader(), callback),
+        task_function=LauncherTask(task, list(job_numbers)),
+        config=compose_launch_config(launcher_overrides, folder),
+    )
+    for job_return in hydra_launcher.launch([[]] * len(job_numbers), initial_job_idx=0):
+        _ = job_return.return_value  # raises the exception of the job
+
+
+@dataclass(frozen=True)
+class LauncherTask:
+    """Function that a launcher calls for each of its jobs, perhaps in another process."""
+
+    task: Callable[[int], None]
+    job_numbers: list[int]  # by the launcher's index of the job
+
+    def __call__(self, hydra_config: DictConfig) -> None:
+        self.task(self.job_numbers[HydraConfig.get().job.num])

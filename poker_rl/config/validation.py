@@ -1,0 +1,83 @@
+"""Ranges of numbers for the annotations of settings, and the error raised for a wrong setting.
+
+A range is part of a field's annotation (`gamma: Probability`); `build` checks the value against it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf, isfinite
+from typing import Annotated, NamedTuple
+
+# NumPy and torch sometimes report a lack of memory by another error than MemoryError.
+OUT_OF_MEMORY_PATTERN = re.compile(
+    "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
+    "|CUDA out of memory"
+)
+
+
+class ConfigError(Exception):
+    """Error in a setting, file or argument; one line names it and says what is allowed."""
+
+
+@contextmanager
+def error_prefix(prefix: str) -> Iterator[None]:
+    """Put the name of a setting or file before the message of a ConfigError in this context."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{prefix}: {error}") from None
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return True for the errors with which Python, NumPy and torch report a lack of memory."""
+    return isinstance(error, MemoryError) or OUT_OF_MEMORY_PATTERN.search(str(error)) is not None
+
+
+@contextmanager
+def memory_errors_as_config_errors(prefix: str) -> Iterator[None]:
+    """Turn a lack of memory in this context into a ConfigError that names a setting."""
+    try:
+        yield
+    except (MemoryError, RuntimeError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise ConfigError(f"{prefix}: too large for the memory of this machine") from None
+        raise
+
+
+class Range(NamedTuple):
+    """Finite numbers from `low` to `high`, both included unless `exclude_low` is set.
+
+    It is part of a field's annotation, as in `share: Annotated[float, Range(0, 1)]`.
+    """
+
+    low: float = -inf
+    high: float = inf
+    exclude_low: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, int | float):
+            return False
+        is_above_low = self.low < value if self.exclude_low else self.low <= value
+        return is_above_low and value <= self.high and isfinite(value)
+
+    def __str__(self) -> str:
+        opening_bracket = "(" if self.exclude_low or self.low == -inf else "["
+        return f"{opening_bracket}{self.low:g}, {self.high:g}{')' if self.high == inf else ']'}"
+
+
+MAX_INTEGER = 10**18  # fits into an int64
+
+Probability = Annotated[float, Range(0, 1)]
+PositiveShare = Annotated[float, Range(0, 1, exclude_low=True)]
+PositiveFloat = Annotated[float, Range(0, exclude_low=True)]
+NonNegativeFloat = Annotated[float, Range(0)]
+PositiveInt = Annotated[int, Range(1)]
+NonNegativeInt = Annotated[int, Range(0)]
+Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts these
+# A first Ctrl-C takes effect after the present call of `learn()`. These bounds on passes over a
+# batch and on solver iterations (microseconds each) keep a call short.
+PassCount = Annotated[int, Range(1, 1000)]
+SolverIterationCount = Annotated[int, Range(1, 1e6)]

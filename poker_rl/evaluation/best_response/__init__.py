@@ -1,0 +1,1 @@
+"""Lower bounds on exploitability: the local best response (LBR) and trained best responses."""

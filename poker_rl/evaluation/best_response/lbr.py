@@ -1,0 +1,324 @@
+"""Local best response (LBR): a lower bound on exploitability in games of any size.
+
+Lisy and Bowling, "Equilibrium approximation quality of current no-limit poker bots",
+arXiv:1612.07547. The responder knows the player's policy, and so the probability of each hand that
+the player may hold. It takes the action that would be best if both only checked and called
+afterwards, except that the player may fold to a raise.
+
+Deviations from the paper:
+
+- The value of a showdown and the probabilities of the player's actions are means over the hands
+  that the player may hold. The player is dealt no cards.
+- The responder plays several hands on each board. For hands with the same betting line the player
+  is called once. Intervals are computed from the results of boards.
+- Showdown equity is the mean over all boards that may still come or, before a flop, over a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import comb
+
+import numpy as np
+
+from poker_rl.evaluation.best_response.showdown_equity import compute_showdown_equity
+from poker_rl.evaluation.exact.range_policy import QueriedHands, RangePolicy
+from poker_rl.games.game import Game
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
+from poker_rl.games.public.boards import Board, Boards
+from poker_rl.games.public.ranges import Ranges
+from poker_rl.games.public.tree import check_heads_up
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player
+
+MAX_HANDS_PER_BOARD = 64
+POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)  # tried in no-limit games besides min and max
+
+
+@dataclass
+class PublicState:
+    """Public state and the player's range there, the hands that it may hold.
+
+    Attributes:
+        record: a table in this state, [1]; its cards have no meaning.
+        reach: for each hand, the probability that the player reaches the state with it, [H].
+        children: next states by action, if no board cards come in between; filled on demand.
+        action_probs: the player's policy with each hand, [A, H]; None until it is computed.
+        best_actions: the responder's action with each of its hands, [R]; None until computed.
+    """
+
+    record: np.ndarray
+    reach: np.ndarray
+    children: dict[int, PublicState] = field(default_factory=dict)
+    action_probs: np.ndarray | None = None
+    best_actions: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class ResponderView:
+    """Knowledge of the responder on a street with each of R hands that it may hold.
+
+    Attributes:
+        queried_hands: the hands for which the player is called.
+        is_disjoint: 1 where a hand of the player shares no card with that of the responder or with
+            the board, else 0, [R, H].
+        showdown_equity: equity of the responder's hands against each hand of the player, [R, H].
+    """
+
+    queried_hands: QueriedHands
+    is_disjoint: np.ndarray
+    showdown_equity: np.ndarray
+
+
+class LocalBestResponse:
+    """Local best response to a player of heads-up poker.
+
+    States before any board card are cached and shared by all boards.
+
+    Args:
+        player: a player with a single instance.
+        seed: fixes the boards, the hands and the player's actions.
+
+    Raises:
+        ConfigError: if the game is not heads-up poker.
+    """
+
+    def __init__(self, game: Game, player: Player, seed: int) -> None:
+        self.game, self._player = check_heads_up(game), player
+        self.generator = np.random.Generator(np.random.PCG64(seed))
+        self.ranges = Ranges(self.game)
+        self.boards = Boards(self.game, self.ranges, player.is_suit_invariant)
+        self._range_policy = RangePolicy(game, self.ranges, self.boards)
+        self.tables = Tables(game, 1, 0)
+        self.tables.deal()
+        self._start_record = self.tables.records.copy()
+        self._root_states = [self._create_root_state(), self._create_root_state()]
+
+    def play_boards(
+        self,
+        board_count: int,
+        hands_per_board: int,
+        on_progress: Callable[[int], object] = lambda boards: None,
+    ) -> np.ndarray:
+        """Play random boards, on each of which the responder has the same hands in both seats.
+
+        Args:
+            hands_per_board: different hands of the responder on a board, at most `max_hands`.
+            on_progress: called with 1 after each board.
+
+        Returns:
+            Mean of what the responder wins on each board, in chips a hand, [boards].
+        """
+        board_results = np.empty(board_count)
+        for i in range(board_count):
+            board_results[i] = self._play_random_board(hands_per_board)
+            on_progress(1)
+        return board_results
+
+    def _play_random_board(self, hand_count: int) -> float:
+        board_cards = self.generator.permutation(self.game.deck_size)[: sum(self.game.board_cards)]
+        possible_hands = np.flatnonzero(self.ranges.mask_compatible_hands(board_cards))
+        own_hands = self.generator.permutation(possible_hands)[:hand_count]
+        deal = ResponderDeal(self, board_cards, own_hands)
+        return float(np.mean([deal.play_seat(seat, self.get_root_state(seat)) for seat in (0, 1)]))
+
+    @property
+    def max_hands(self) -> int:
+        """The number of different hands that the cards of a whole board leave."""
+        remaining_cards = self.game.deck_size - sum(self.game.board_cards)
+        return comb(remaining_cards, self.game.hole_cards)
+
+    def get_root_state(self, seat: int) -> PublicState:
+        """Return the first state of a hand with the responder in a seat."""
+        return self._create_root_state() if self.game.board_cards[0] else self._root_states[seat]
+
+    def _create_root_state(self) -> PublicState:
+        return PublicState(self._start_record, np.ones(len(self.ranges.hands)))
+
+    @cached_property
+    def preflop_view(self) -> ResponderView:
+        """The view before any board card, with all hands."""
+        return self.build_view(self.boards.root, np.arange(len(self.ranges.hands)))
+
+    def build_view(self, board: Board, own_hands: np.ndarray) -> ResponderView:
+        """Return the view on a board for the responder's hands with these indices, [R]."""
+        is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
+        is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
+        showdown_equity = compute_showdown_equity(
+            self.game, self.ranges, own_hands, board.cards, self.generator
+        )
+        queried_hands = self._range_policy.build_queried_hands(board)
+        return ResponderView(queried_hands, is_disjoint.astype(np.float64), showdown_equity)
+
+    def get_action_probs(self, state: PublicState, view: ResponderView) -> np.ndarray:
+        """Return the player's policy at a state with each hand, [A, H]."""
+        if state.action_probs is None:
+            state.action_probs = self._range_policy.compute_probs(
+                self._player, state.record, view.queried_hands
+            )[0]
+        return state.action_probs
+
+    def step_record(self, record: np.ndarray, action: int) -> np.ndarray:
+        """Return the table [1] after an action."""
+        self.tables.load_records(record.copy())
+        self.tables.step(np.array([action]))
+        return self.tables.records
+
+    def list_raises(self, record: np.ndarray) -> list[int]:
+        """Return the raises that the responder tries at a table [1].
+
+        In no-limit games: the smallest, the largest and `POT_RAISE_SIZES`; else all legal raises.
+        """
+        self.tables.load_records(record)
+        legal_raises = np.flatnonzero(self.tables.legal_mask()[0, RAISE:]) + RAISE
+        if self.game.raise_size_options != [] or not len(legal_raises):
+            return [int(action) for action in legal_raises]
+        table, min_raise, max_raise = record[0], int(legal_raises[0]), int(legal_raises[-1])
+        price = int(table["price"])
+        pot = price - int(table["paid"][table["to_act"]]) + int(table["paid"][:2].sum())
+        pot_raises = {
+            min(max(price + size * pot // FULL_POT, min_raise), max_raise)
+            for size in POT_RAISE_SIZES
+        }
+        return sorted({min_raise, max_raise} | pot_raises)
+
+
+class ResponderDeal:
+    """Play of several hands of the responder on one board.
+
+    Args:
+        board_cards: the cards of the whole board, [n].
+        own_hands: indices of the responder's hands among all hands, [G].
+    """
+
+    def __init__(
+        self, responder: LocalBestResponse, board_cards: np.ndarray, own_hands: np.ndarray
+    ) -> None:
+        self._responder, self._own_hands = responder, own_hands
+        self._boards = responder.boards.trace_boards(board_cards)
+        self._views_by_street: dict[int, ResponderView] = {}
+        # The whole board rules out hands of the player. Its sampled actions respect that from the
+        # start, since the board is dealt; the responder knows only the board cards seen so far.
+        last_street = len(self._boards) - 1
+        view, rows = self._get_view(last_street), self.get_view_rows(last_street)
+        self._is_disjoint, self._showdown_equity = (
+            view.is_disjoint[rows],
+            view.showdown_equity[rows],
+        )
+
+    def play_seat(self, seat: int, root: PublicState) -> float:
+        """Return what the responder wins in a seat, the mean over its hands, in chips."""
+        payoffs = np.empty(len(self._own_hands))
+        self._play_from_state(root, seat, np.arange(len(self._own_hands)), payoffs)
+        return float(payoffs.mean())
+
+    def _get_view(self, street: int) -> ResponderView:
+        board = self._boards[street]
+        if not len(board.cards):
+            return self._responder.preflop_view
+        if street not in self._views_by_street:
+            self._views_by_street[street] = self._responder.build_view(board, self._own_hands)
+        return self._views_by_street[street]
+
+    def get_view_rows(self, street: int) -> np.ndarray:
+        """Return the row of each of the responder's hands in the street's view, [G]."""
+        has_board = len(self._boards[street].cards)
+        return np.arange(len(self._own_hands)) if has_board else self._own_hands
+
+    def _play_from_state(
+        self, state: PublicState, seat: int, hand_rows: np.ndarray, payoffs_out: np.ndarray
+    ) -> None:
+        """Play the responder's hands in these rows from a state on, and write what they win."""
+        table = state.record[0]
+        if table["over"]:
+            payoffs_out[hand_rows] = self.compute_payoffs(state, seat, hand_rows)
+            return
+        if table["to_act"] == seat:
+            view_rows = self.get_view_rows(table["street"])[hand_rows]
+            actions = self.choose_actions(state, seat)[view_rows]
+        else:
+            actions = self._sample_player_actions(state, hand_rows)
+        for action in np.unique(actions):
+            child = self.get_child_state(state, int(action))
+            self._play_from_state(child, seat, hand_rows[actions == action], payoffs_out)
+
+    def get_child_state(self, state: PublicState, action: int) -> PublicState:
+        """Return the state after an action.
+
+        If the player acts in the state, `state.action_probs` must have been computed.
+        """
+        if action in state.children:
+            return state.children[action]
+        probs = state.action_probs
+        reach = state.reach if probs is None else state.reach * probs[action]
+        child = PublicState(self._responder.step_record(state.record, action), reach)
+        street, child_street = int(state.record[0]["street"]), int(child.record[0]["street"])
+        if len(self._boards[street].cards) == len(self._boards[child_street].cards):
+            state.children[action] = child
+        return child
+
+    def _get_action_probs(self, state: PublicState) -> np.ndarray:
+        view = self._get_view(int(state.record[0]["street"]))
+        return self._responder.get_action_probs(state, view)
+
+    def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
+        """Return the responder's action with each of the hands of its view, [R].
+
+        It compares action values in chips, times the reach of the hands that the player may hold.
+        """
+        if state.best_actions is not None:
+            return state.best_actions
+        step, record = self._responder.step_record, state.record
+        view = self._get_view(int(record[0]["street"]))
+        chips_in = record[0]["paid"][:2].astype(np.float64)
+        reach_sum = view.is_disjoint @ state.reach
+        expected_equity = view.showdown_equity @ state.reach
+        actions = [CALL]
+        record_after_call = step(record, CALL)
+        table = record_after_call[0]
+        if not table["over"] and table["paid"][table["to_act"]] < table["price"]:
+            record_after_call = step(record_after_call, CALL)  # the player has to call too
+        action_values = [expected_equity * compute_showdown_stake(record_after_call)]
+        for action in self._responder.list_raises(record):
+            raised_state = self.get_child_state(state, action)
+            calling_reach = state.reach * (1 - self._get_action_probs(raised_state)[FOLD])
+            folding_reach = reach_sum - view.is_disjoint @ calling_reach
+            stake = compute_showdown_stake(step(raised_state.record, CALL))
+            called_value = stake * (view.showdown_equity @ calling_reach)
+            actions.append(action)
+            action_values.append(folding_reach * chips_in[1 - seat] + called_value)
+        if chips_in[seat] < chips_in[1 - seat]:
+            actions.append(FOLD)
+            action_values.append(-chips_in[seat] * reach_sum)
+        state.best_actions = np.array(actions)[np.argmax(action_values, 0)]
+        return state.best_actions
+
+    def _sample_player_actions(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
+        """Sample the player's action against each of the responder's hands in these rows."""
+        # One random number for all hands keeps most on one betting line, which saves calls.
+        uniform = np.full(len(hand_rows), self._responder.generator.random())
+        return sample_from_probs(self.compute_player_probs(state, hand_rows), uniform)
+
+    def compute_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
+        """Return the player's policy, averaged over its range, against each hand, [n, A]."""
+        probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
+        return np.asarray(probs / probs.sum(1, keepdims=True))
+
+    def compute_payoffs(self, state: PublicState, seat: int, hand_rows: np.ndarray) -> np.ndarray:
+        """Return what the responder's hands win on average at a terminal state, in chips, [n]."""
+        tables = self._responder.tables
+        if state.record[0]["live"] == 1:
+            tables.load_records(state.record)
+            return np.full(len(hand_rows), tables.payoffs()[0, seat])
+        reach_sum = self._is_disjoint[hand_rows] @ state.reach
+        expected_equity = self._showdown_equity[hand_rows] @ state.reach
+        payoffs: np.ndarray = compute_showdown_stake(state.record) * expected_equity / reach_sum
+        return payoffs
+
+
+def compute_showdown_stake(record: np.ndarray) -> float:
+    """Return what each seat can lose at a showdown at a heads-up table [1], in chips."""
+    return float(record[0]["paid"][:2].min())

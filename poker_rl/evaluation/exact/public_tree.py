@@ -1,0 +1,298 @@
+"""Exact exploitability by a walk of the public tree, whose states are boards and betting lines.
+
+At each public state the player is called for all hands that it may hold there. Reach probabilities
+of each seat with each hand go down the tree, values of each hand come up (Johanson et al.,
+"Accelerating best response calculation in large extensive games", 2011). The results of a board are
+freed before the next one, so memory holds only one board of each street.
+
+For a suit-invariant player, boards that differ only in the names of suits are walked once, and so
+are hands that a suit permutation of the board maps to each other.
+"""
+
+# numba infers the types of compiled functions; table records have none that mypy could check.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import ceil
+from time import perf_counter
+
+import numpy as np
+
+from poker_rl.evaluation.exact.range_policy import MAX_ROWS_PER_CALL, RangePolicy
+from poker_rl.games.game import Game, jit
+from poker_rl.games.public.boards import Board
+from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
+from poker_rl.games.public.tree import PublicTree
+from poker_rl.players.player import Player
+from poker_rl.storage.terminal_progress import create_progress_bar
+
+SAMPLE_SECONDS = 1.0  # duration of the walks from which the time is estimated
+
+
+@dataclass(frozen=True)
+class PublicTreeResult:
+    """Exact values of a policy in both seats, in chips a hand.
+
+    Attributes:
+        value: what the first seat wins if both seats play the policy.
+        best_values: what each seat wins with its best response, [2].
+    """
+
+    value: float
+    best_values: np.ndarray
+
+    @property
+    def seat_gains(self) -> np.ndarray:
+        """How much more each seat wins with its best response, [2]."""
+        return self.best_values - [self.value, -self.value]
+
+
+def evaluate_on_public_tree(game: Game, player: Player) -> PublicTreeResult:
+    """Compute the exact values of a player with a single instance, with a progress bar.
+
+    Raises:
+        ConfigError: if the game's public tree is too large or not that of heads-up poker.
+    """
+    tree = EvaluatedPublicTree(game, player.is_suit_invariant)
+    bar_options = {"desc": "exact", "unit_scale": True, "leave": False}
+    with create_progress_bar(tree.count_queries(), "hands", **bar_options) as bar:
+        return tree.evaluate_player(player, bar.update)
+
+
+def describe_exact_cost(game: Game, player: Player) -> str:
+    """Return a line with the time and memory of `evaluate_on_public_tree`.
+
+    The time is estimated from repeated walks of one board for a second.
+
+    Raises:
+        ConfigError: if the game's public tree is too large or not that of heads-up poker.
+    """
+    tree = EvaluatedPublicTree(game, player.is_suit_invariant)
+    query_count, board, queries_done = tree.count_queries(), tree.pick_last_street_board(), 0
+
+    def count_queries(new_queries: int) -> None:
+        nonlocal queries_done
+        queries_done += new_queries
+
+    tree.walk_sample_board(board, player, count_queries)  # the first walk compiles
+    queries_done, start_time = 0, perf_counter()
+    while (seconds := perf_counter() - start_time) < SAMPLE_SECONDS:
+        tree.walk_sample_board(board, player, count_queries)
+    # No query is done if nobody acts on the last street.
+    minutes = seconds / max(queries_done, 1) * query_count / 60
+    time_text = f"{ceil(minutes)} min" if minutes > 1 else f"{ceil(60 * minutes)} s"
+    suits_text = "merged" if player.is_suit_invariant else "told apart"
+    return (
+        f"exact: {query_count:,} hands at public states, suits {suits_text}; about {time_text}"
+        f" and {tree.estimate_bytes() / 1e6:,.0f} MB of memory besides the player's own"
+    )
+
+
+class EvaluatedPublicTree(PublicTree):
+    """Public tree for the evaluation of players."""
+
+    def __init__(self, game: Game, merge_suits: bool) -> None:
+        super().__init__(game, merge_suits)
+        self.range_policy = RangePolicy(game, self.ranges, self.boards)
+
+    def count_queries(self) -> int:
+        """Return the number of tables for which the player is called."""
+        return sum(
+            len(self.streets[street_index].decision_lines)
+            * len(self.boards.find_hand_representatives(board)[0])
+            for street_index, board in self._iterate_boards(0, self.boards.root)
+        )
+
+    def _iterate_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
+        for next_board in self.boards.list_next_boards(board, street_index):
+            yield street_index, next_board
+            if street_index + 1 < len(self.streets):
+                yield from self._iterate_boards(street_index + 1, next_board)
+
+    def estimate_bytes(self) -> int:
+        """Return the approximate memory of a walk in bytes, without that of the player."""
+        hands = len(self.ranges.hands)
+        line_entries = sum(
+            6 * len(street.parent_line) + 2 * len(street.continuing_lines)
+            for street in self.streets
+        )
+        max_queried_lines = max(len(street.decision_lines) for street in self.streets)
+        table_bytes = self.streets[0].decision_records.itemsize
+        bytes_per_query = table_bytes + 16 * self.game.action_count
+        walk_bytes = hands * (8 * line_entries + max_queried_lines * bytes_per_query)
+        call_bytes = 3 * MAX_ROWS_PER_CALL * table_bytes
+        return walk_bytes + call_bytes + self.boards.estimate_bytes()
+
+    def pick_last_street_board(self) -> Board:
+        """Return a board of the last street."""
+        board = self.boards.root
+        for street_index in range(len(self.streets)):
+            boards = self.boards.list_next_boards(board, street_index)
+            board = boards[len(boards) // 2]
+        return board
+
+    def walk_sample_board(
+        self, board: Board, player: Player, on_progress: Callable[[int], object]
+    ) -> None:
+        """Walk a board of the last street to measure the time; see `evaluate_player`."""
+        last_street = len(self.streets) - 1
+        reach = np.ones((2, self.streets[last_street].entering_count, len(self.ranges.hands)))
+        _PublicTreeWalk(self, player, on_progress).walk_street(last_street, board, reach)
+
+    def evaluate_player(
+        self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
+    ) -> PublicTreeResult:
+        """Walk the tree and return the exact values of a player.
+
+        Args:
+            player: a player with a single instance.
+            on_progress: called after each batch of tables with its size.
+        """
+        walk = _PublicTreeWalk(self, player, on_progress)
+        reach = np.ones((2, 1, len(self.ranges.hands)))
+        best_response_values, value = walk.average_over_boards(0, self.boards.root, reach)
+        return PublicTreeResult(
+            value / self.hand_pair_count, best_response_values.sum((1, 2)) / self.hand_pair_count
+        )
+
+
+class _PublicTreeWalk:
+    """One walk of a public tree for one player."""
+
+    def __init__(
+        self, tree: EvaluatedPublicTree, player: Player, on_progress: Callable[[int], object]
+    ) -> None:
+        self._tree, self._player, self._on_progress = tree, player, on_progress
+        self._ranges, self._boards = tree.ranges, tree.boards
+
+    def average_over_boards(
+        self, street_index: int, previous_board: Board, reach: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Return the mean of the values over all boards of a street.
+
+        Args:
+            reach: probability that each seat reaches each of the L betting lines that enter the
+                street with each hand, [2, L, H].
+
+        Returns:
+            Counterfactual values of each hand if its seat plays a best response, [2, L, H], and
+            what the first seat wins with the policy, times the reach probability of both seats.
+        """
+        best_response_values, value = np.zeros(reach.shape), 0.0
+        for board in self._boards.list_next_boards(previous_board, street_index):
+            board_values, board_value = self.walk_street(street_index, board, reach)
+            board_share = board.multiplicity / len(previous_board.suit_permutations)
+            best_response_values += board_share * board_values
+            value += board.multiplicity * board_value
+        if len(previous_board.suit_permutations) > 1:
+            renamed_hands = self._ranges.permuted_hands[previous_board.suit_permutations]
+            best_response_values = np.sum(
+                [best_response_values[:, :, hand_renaming] for hand_renaming in renamed_hands],
+                axis=0,
+            )
+        board_count = self._boards.count_next_boards(street_index)
+        return best_response_values / board_count, value / board_count
+
+    def walk_street(
+        self, street_index: int, board: Board, reach: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Return the values of `average_over_boards` for one board of the street."""
+        street = self._tree.streets[street_index]
+        is_possible = self._ranges.mask_compatible_hands(board.cards)
+        line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
+        line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
+        range_policy = self._tree.range_policy
+        queried_hands = range_policy.build_queried_hands(board)
+        action_probs = range_policy.compute_probs(
+            self._player, street.decision_records, queried_hands, self._on_progress
+        )
+        row_of_line = np.cumsum(street.seat >= 0) - 1
+        _fill_reach(
+            street.entering_count,
+            street.parent_line,
+            street.action,
+            street.seat,
+            row_of_line,
+            action_probs,
+            line_reach,
+        )
+        best_response_values = np.zeros(line_reach.shape)
+        value = 0.0
+        if len(street.terminal_lines):
+            hand_order, hand_ranks = np.empty(0, np.int64), np.empty(0, np.int32)
+            if not street.is_fold.all():
+                hand_order, hand_ranks = self._ranges.sort_by_strength(board.cards)
+            value = _fill_terminal_values(
+                self._ranges.hands,
+                hand_order,
+                hand_ranks,
+                street.terminal_lines,
+                street.is_fold,
+                street.stakes,
+                line_reach,
+                best_response_values,
+            )
+        if len(street.continuing_lines):
+            leaving_reach = line_reach[street.continuing_lines].transpose(1, 0, 2)
+            next_street_values, next_street_value = self.average_over_boards(
+                street_index + 1, board, leaving_reach
+            )
+            best_response_values[street.continuing_lines] = next_street_values.transpose(1, 0, 2)
+            value += next_street_value
+        _propagate_values(
+            street.entering_count, street.parent_line, street.seat, best_response_values
+        )
+        return best_response_values[: street.entering_count].transpose(1, 0, 2) * is_possible, value
+
+
+@jit
+def _fill_reach(entering, parent, action, seat, row_of_line, action_probs, reach):
+    """Write the reach [N, 2, H] of all lines after those that enter the street."""
+    for line in range(entering, len(parent)):
+        parent_line = parent[line]
+        actor = seat[parent_line]
+        policy = action_probs[row_of_line[parent_line], action[line]]
+        for hand in range(reach.shape[2]):
+            reach[line, actor, hand] = reach[parent_line, actor, hand] * policy[hand]
+            reach[line, 1 - actor, hand] = reach[parent_line, 1 - actor, hand]
+
+
+@jit
+def _fill_terminal_values(
+    hands, hand_order, hand_ranks, terminal_lines, folded, stakes, reach, values_out
+):
+    """Write the values of terminal lines [N, 2, H]; return what the first seat wins there."""
+    value = 0.0
+    for i in range(len(terminal_lines)):
+        line = terminal_lines[i]
+        for seat in range(2):
+            hand_values = values_out[line, seat]
+            if folded[i]:
+                sum_compatible_reach(hands, reach[line, 1 - seat], hand_values)
+            else:
+                compute_showdown_values(
+                    hands, hand_order, hand_ranks, reach[line, 1 - seat], hand_values
+                )
+            for hand in range(len(hand_values)):
+                hand_values[hand] *= stakes[i, seat]
+        for hand in range(len(hands)):
+            value += reach[line, 0, hand] * values_out[line, 0, hand]
+    return value
+
+
+@jit
+def _propagate_values(entering, parent, seat, line_values):
+    """Propagate values [N, 2, H] up: the maximum for the acting seat, the sum for the other."""
+    has_value = np.zeros(len(parent), np.bool_)  # from an action that was visited already
+    for line in range(len(parent) - 1, entering - 1, -1):
+        parent_line = parent[line]
+        actor = seat[parent_line]
+        for hand in range(line_values.shape[2]):
+            hand_value = line_values[line, actor, hand]
+            if not has_value[parent_line] or hand_value > line_values[parent_line, actor, hand]:
+                line_values[parent_line, actor, hand] = hand_value
+            line_values[parent_line, 1 - actor, hand] += line_values[line, 1 - actor, hand]
+        has_value[parent_line] = True

@@ -1,0 +1,1 @@
+"""Duplicate matches, mixed tables and tournaments, and statistics of their hands."""

@@ -1,0 +1,193 @@
+"""Duplicate matches: every deal is played in each rotation of the players over the seats.
+
+The hands of one deal depend on each other, those of different deals do not. A block is therefore
+the mean over a deal's rotations, and intervals are computed from blocks. The deals have a random
+generator of their own and so has each player, so the cards do not depend on the players.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from statistics import NormalDist
+from typing import Annotated
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError, Range
+from poker_rl.evaluation.exact.exploitability import compute_seat_values
+from poker_rl.evaluation.result import AGAINST, Result
+from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
+from poker_rl.games.game import Game
+from poker_rl.games.game_tree import GameTree
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
+
+MIN_DEALS = 30  # the mean of fewer blocks is too far from normal for an interval
+MAX_DEALS = 10_000_000  # a deal of nine seats takes 216 bytes
+DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
+MAX_TABLES = 16_384  # played at the same time; a table takes 0.8 kB
+MAX_PROBS = 2**22  # action probabilities of all these tables; several float64 arrays have this size
+
+HandObserver = Callable[[Tables, np.ndarray], None]
+"""Function called with finished tables and the rotation, the seat of the first player, of each."""
+
+
+def play_deals(
+    game: Game,
+    players: Sequence[Player],
+    deals: int,
+    seed: int,
+    observers: Sequence[HandObserver] = (),
+    duplicate: bool = True,
+) -> np.ndarray:
+    """Play random deals, each in every rotation, and return the chips that each player wins a hand.
+
+    In rotation r player i has seat (i + r) mod seats; a player may be listed more than once.
+    In a game with a variable number of seats, the first n players play a deal of n seats.
+
+    Args:
+        players: one for each seat.
+        seed: fixes the cards and the players' random numbers.
+        observers: called with each batch of finished hands.
+        duplicate: whether the hands of a deal have the same cards. With False each hand has its own
+            cards, and the number of seats must be fixed.
+
+    Returns:
+        Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
+
+    Raises:
+        ConfigError: if a player's probabilities are invalid, see `compute_checked_probs`.
+    """
+    deal_seed, *player_seeds = np.random.SeedSequence(seed).spawn(1 + game.seats)
+    generators = [np.random.Generator(np.random.PCG64(stream)) for stream in player_seeds]
+    deals_per_batch = max(1, min(MAX_TABLES, MAX_PROBS // game.action_count) // game.seats)
+    dealer = Tables(
+        game,
+        min(deals_per_batch, deals) * (1 if duplicate else game.seats),
+        int(deal_seed.generate_state(1, np.uint64)[0]),
+    )
+    blocks = []
+    for first_deal in range(0, deals, deals_per_batch):
+        dealer.deal()
+        batch_deals = min(deals_per_batch, deals - first_deal)
+        blocks.append(
+            _play_rotations(dealer, batch_deals, players, generators, observers, duplicate)
+        )
+    return np.concatenate(blocks)
+
+
+def _play_rotations(
+    dealer: Tables,
+    deals: int,
+    players: Sequence[Player],
+    generators: list[np.random.Generator],
+    observers: Sequence[HandObserver],
+    duplicate: bool,
+) -> np.ndarray:
+    game, seats_of_deal = dealer.game, dealer.gather_definitions()["seats"][:deals].astype(np.int64)
+    deal_of_table = np.repeat(np.arange(deals), seats_of_deal)  # [B]
+    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # of each deal, [deals]
+    rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
+    dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
+    tables = Tables(game, len(deal_of_table), 0)
+    tables.deal_unchecked(dealt["deck"], dealt["variant"])
+    first_occurrences = find_first_occurrences(players)  # equal players are called once
+    seats_of_table = seats_of_deal[deal_of_table]
+    rows = np.arange(len(deal_of_table))
+    while len(rows):
+        acting_player = first_occurrences[
+            (tables.records["to_act"][rows] - rotation[rows]) % seats_of_table[rows]
+        ]
+        actions = np.empty(len(rows), np.int64)
+        for i in np.unique(acting_player):
+            is_players = acting_player == i
+            probs = compute_checked_probs(game, players[i], tables.records.take(rows[is_players]))
+            actions[is_players] = sample_from_probs(probs, generators[i].random(len(probs)))
+        tables.step(actions, rows)
+        rows = rows[tables.records["over"][rows] == 0]
+    for observer in observers:
+        observer(tables, rotation)
+    player_index = np.arange(game.seats)  # players beyond the seats of a deal win nothing there
+    seat_of_player = np.where(
+        player_index < seats_of_table[:, None],
+        (player_index + rotation[:, None]) % seats_of_table[:, None],
+        player_index,
+    )
+    player_payoffs = np.take_along_axis(tables.payoffs(), seat_of_player, axis=1)
+    return np.add.reduceat(player_payoffs, np.flatnonzero(rotation == 0)) / seats_of_deal[:, None]
+
+
+def play_match(
+    game: Game,
+    player: Player,
+    opponent: Player,
+    opponent_name: str,
+    deals: int,
+    seed: int,
+    observers: Sequence[HandObserver] = (),
+    reducer_factory: ReducerFactory | None = None,
+    player_name: str = "player",
+) -> Result:
+    """Measure what a player wins a hand from an opponent that has every other seat.
+
+    Args:
+        deals: how many deals; each is played with `player` in every seat.
+        seed: fixes the cards and the players' random numbers.
+        observers: called with each batch of finished hands.
+        reducer_factory: creates the variance reducer of the match; None for no reduction.
+
+    Returns:
+        The mean over deals in the game's unit, with half the width of its 95 % interval.
+
+    Raises:
+        ConfigError: if there are too few deals for an interval.
+    """
+    if deals < MIN_DEALS:
+        raise ConfigError(f"deals: {deals} are too few for an interval, at least {MIN_DEALS}")
+    scale, unit = get_result_unit(game)
+    players = [player] + [opponent] * (game.seats - 1)
+    if reducer_factory is None:
+        blocks = play_deals(game, players, deals, seed, observers)[:, 0]
+    else:
+        reducer = reducer_factory(players, seed)
+        observers = [*observers, reducer.add_hands]
+        blocks = play_deals(game, players, deals, seed, observers, reducer.duplicate)[:, 0]
+        blocks = reducer.reduce_variance(blocks)
+    measure, kind = f"against/{opponent_name}", f"{AGAINST}{opponent_name}"
+    return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
+
+
+def compute_exact_values(tree: GameTree, policies: Sequence[np.ndarray]) -> np.ndarray:
+    """Return what each policy [I, A] wins in the mean over all rotations: chips a hand, [seats]."""
+    seats = len(policies)
+    mean_values = np.zeros(seats)
+    for rotation in range(seats):
+        seat_of_player = (np.arange(seats) + rotation) % seats
+        table_policy = np.stack(policies)[
+            np.argsort(seat_of_player)[tree.infoset_seat], np.arange(tree.infoset_count)
+        ]
+        mean_values += compute_seat_values(tree, table_policy)[seat_of_player] / seats
+    return mean_values
+
+
+def summarize_blocks(player: str, measure: str, blocks: np.ndarray, unit: str, kind: str) -> Result:
+    """Return the mean of independent blocks [N] with its interval."""
+    half_width = compute_half_width(blocks)
+    return Result(player, measure, float(blocks.mean()), half_width, unit, kind, len(blocks))
+
+
+def compute_half_width(blocks: np.ndarray) -> float:
+    """Return half the 95 % interval of the mean of blocks [N], N >= 30, by Student's t."""
+    normal = NormalDist().inv_cdf(0.975)
+    # Cornish-Fisher expansion of the quantile: 2.042 for 30 blocks, exactly 2.045.
+    quantile = normal + (normal**3 + normal) / (4 * (len(blocks) - 1))
+    return float(quantile * blocks.std(ddof=1) / sqrt(len(blocks)))
+
+
+def get_result_unit(game: Game) -> tuple[float, str]:
+    """Return the factor from chips to the unit of results, and its name, such as mbb/hand."""
+    if game.unit == "big blind":
+        return 1000 / game.unit_chips, "mbb/hand"
+    return 1 / game.unit_chips, f"{game.unit}/{game.hand_noun}"

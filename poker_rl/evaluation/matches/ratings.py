@@ -1,0 +1,89 @@
+"""Elo ratings of players, and how much of their results one rating for each player explains.
+
+Maximum-likelihood ratings are those of Bradley and Terry (1952), fitted by Newton's method. The
+part of the results that ratings explain is the gradient part of HodgeRank (Jiang, Lim, Yao and Ye
+2011). The rest is chance and cycles, as in rock, paper, scissors.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import log
+
+import numpy as np
+
+ELO_PER_LOG_ODDS = 400 / log(10)  # a lead of 400 points wins ten of eleven deals
+MAX_NEWTON_STEPS = 1000  # each changes log odds by at most 1
+CONVERGENCE_TOLERANCE = 1e-10
+
+
+def fit_elo(
+    pairs: np.ndarray, scores: np.ndarray, player_count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit the ratings that make the scores of all pairs most likely.
+
+    The probability that i wins from j is 1 / (1 + 10 ** ((r_j - r_i) / 400)). One drawn deal is
+    added to each pair, so that a player who wins every deal has a finite rating.
+
+    Args:
+        pairs: indices of the players of each pair, [P, 2].
+        scores: score of each pair's first player in every deal, [P, deals]: 1 for a win, 1/2 for
+            a draw, 0 for a loss.
+
+    Returns:
+        Ratings [players] and influences [players, deals + 1], both with mean 0. To first order, the
+        error of a rating is the mean of the deals' influences on it, so the interval of this mean
+        is that of the rating. The last influence is that of the added draw.
+    """
+    design = np.zeros((len(pairs), player_count))
+    rows = np.arange(len(pairs))
+    design[rows, pairs[:, 0]], design[rows, pairs[:, 1]] = 1, -1
+    scores = np.column_stack([scores, np.full(len(scores), 0.5)])
+    mean_scores = scores.mean(1)
+    log_odds = np.zeros(player_count)
+    for _ in range(MAX_NEWTON_STEPS):
+        win_probs = 1 / (1 + np.exp(-(design @ log_odds)))
+        inverse = np.linalg.pinv(design.T @ (design * (win_probs * (1 - win_probs))[:, None]))
+        step = inverse @ (design.T @ (mean_scores - win_probs))
+        log_odds += step / max(1.0, float(np.ptp(step)))
+        if np.abs(step).max() < CONVERGENCE_TOLERANCE:
+            break
+    influences = inverse @ (design.T @ (scores - scores.mean(1, keepdims=True)))
+    return ELO_PER_LOG_ODDS * (log_odds - log_odds.mean()), ELO_PER_LOG_ODDS * influences
+
+
+def compute_explained_variance(design: np.ndarray, results: np.ndarray) -> float:
+    """Return the share of the sum of squared results that rating differences explain.
+
+    Args:
+        design: a row for each result, with 1 for its player and -1 divided among the opponents,
+            [results, players].
+        results: what these players won, [results].
+    """
+    total = float(results @ results)
+    if total == 0:
+        return 1.0
+    ratings = np.linalg.lstsq(design, results, rcond=None)[0]
+    residuals = results - design @ ratings
+    return 1 - float(residuals @ residuals) / total
+
+
+def find_largest_cycle(winnings: np.ndarray, half_width: np.ndarray) -> tuple[int, int, int] | None:
+    """Return three players of whom each beats the next and the last the first.
+
+    Only a win that exceeds the half-width of its interval counts. Of all cycles, the one whose
+    smallest win is largest is returned; None if there is none. Longer cycles need no search: if all
+    wins count, each contains a cycle of three.
+
+    Args:
+        winnings: what the row's player won from the column's, [players, players].
+        half_width: half the 95 % interval of each, [players, players].
+    """
+    significant_winnings = np.where(winnings > half_width, winnings, 0.0)
+    best_margin, best_cycle = 0.0, None
+    for a, b, c in permutations(range(len(winnings)), 3):
+        if a < min(b, c):  # each cycle once
+            wins = [significant_winnings[pair] for pair in ((a, b), (b, c), (c, a))]
+            if min(wins) > best_margin:
+                best_margin, best_cycle = float(min(wins)), (a, b, c)
+    return best_cycle

@@ -1,0 +1,273 @@
+"""Tournaments: which players meet at each table, and the ranking that follows from the results.
+
+All tables are dealt the same cards, so what two players won can be compared deal by deal: the
+interval of a difference is narrower than those of the two means. Intervals treat deals as samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import gcd
+from typing import Literal
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.evaluation.matches.duplicate_match import (
+    compute_half_width,
+    get_result_unit,
+    summarize_blocks,
+)
+from poker_rl.evaluation.matches.mixed_table import check_seat_count
+from poker_rl.evaluation.matches.ratings import (
+    compute_explained_variance,
+    find_largest_cycle,
+    fit_elo,
+)
+from poker_rl.evaluation.result import AGAINST, Result
+from poker_rl.games.game import Game
+
+TableKind = Literal["one_against_rest", "mixed"]
+
+
+def create_line_ups(
+    game: Game, player_count: int, table_kind: TableKind, rounds: int, seed: int
+) -> list[tuple[int, ...]]:
+    """Return the tables of a tournament, each as the indices of the players in seat order.
+
+    Heads-up every pair meets once. With more seats, `one_against_rest` has two tables for each
+    pair, in which one player plays against the other in all other seats; `mixed` has random tables
+    of different players, at which all players sit equally often in every round.
+
+    Raises:
+        ConfigError: if mixed tables have too few players or a variable number of seats.
+    """
+    players = range(player_count)
+    if game.seats == 2:
+        return [(a, b) for a in players for b in players if a < b]
+    if table_kind == "one_against_rest":
+        return [(a, *[b] * (game.seats - 1)) for a in players for b in players if a != b]
+    with error_prefix("table_kind"):
+        check_seat_count(game, game.seats)
+        if player_count < game.seats:
+            raise ConfigError(
+                f"mixed tables of {game.name} take {game.seats} players; give as many"
+            )
+    generator = np.random.default_rng(seed)
+    seat_orders = []
+    for _ in range(rounds):
+        # Each table takes the next players around a circle of all of them.
+        circle = generator.permutation(player_count)
+        for table in range(player_count // gcd(player_count, game.seats)):
+            positions = np.arange(table * game.seats, (table + 1) * game.seats) % player_count
+            seat_orders.append(tuple(circle[positions].tolist()))
+    return seat_orders
+
+
+def list_scored_players(seat_order: Sequence[int]) -> list[int]:
+    """Return the players whose results at a table count: all, or the one against the rest."""
+    return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
+
+
+@dataclass(frozen=True)
+class TournamentResults:
+    """Results of a finished tournament.
+
+    Attributes:
+        ranking: what each player won in a hand, the mean over its tables, the best player first.
+        gaps: for each player but the first, how much more the player ranked just above it won.
+        ratings: Elo rating of each player; empty unless the game is heads-up.
+        pairs: by (player, other player), what the player won at the tables where both sat.
+        explained_variance: share of the variance of the results that one rating for each player
+            explains; None for two players.
+        cycle: three players, of whom each beats the next and the last the first; else empty.
+    """
+
+    game: Game
+    table_kind: TableKind
+    rounds: int
+    deals: int
+    ranking: list[Result]
+    gaps: Mapping[str, Result]
+    ratings: Mapping[str, Result]
+    pairs: Mapping[tuple[str, str], Result]
+    explained_variance: float | None
+    cycle: list[str]
+
+    @property
+    def player_names(self) -> list[str]:
+        """The players, the best first."""
+        return [result.player for result in self.ranking]
+
+    @property
+    def unit(self) -> str:
+        """The unit of what players won."""
+        return self.ranking[0].unit
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Return whether each table has two players."""
+        return self.game.seats == 2 or self.table_kind == "one_against_rest"
+
+    @property
+    def protocol(self) -> str:
+        """A sentence on the tables and deals that were played."""
+        seat_count = self.game.seats
+        if seat_count == 2:
+            tables_text = "every pair"
+        elif self.is_pairwise:
+            tables_text = f"one player against another in all {seat_count - 1} other seats"
+        else:
+            tables_text = f"tables of {seat_count} different players, in {self.rounds} rounds"
+        return (
+            f"{self.game.name}: {len(self.ranking)} players, {tables_text}; the same"
+            f" {self.deals:,} deals at every table, each played in every rotation of the seats;"
+            f" {self.unit}, 95 % intervals over deals"
+        )
+
+    @property
+    def cell_meaning(self) -> str:
+        """A phrase that says what the numbers in the cross table are."""
+        if self.game.seats == 2:
+            return "what the row's player won from the column's"
+        if not self.is_pairwise:
+            return "what the row's player won at the tables where the column's sat too"
+        return f"what the row's player won alone against {self.game.seats - 1} of the column's"
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences on the ratings and on the largest cycle."""
+        sentences = []
+        if self.ratings:
+            sentences.append(
+                "Elo counts deals, not chips: a deal is won by the player who won chips over both"
+                " seats of it, a drawn one is half a win, and 400 points more are ten wins for each"
+                " loss."
+            )
+        if self.explained_variance is not None:
+            sentences.append(
+                f"One rating a player explains {100 * self.explained_variance:.1f} % of the"
+                " variance of the results; the rest is cycles and chance."
+            )
+        if self.cycle:
+            pairs = zip(self.cycle, [*self.cycle[1:], self.cycle[0]], strict=True)
+            wins = [f"{' beats '.join(pair)} by {self.pairs[pair].number}" for pair in pairs]
+            sentences.append(f"The largest cycle: {', '.join(wins)}.")
+        elif self.explained_variance is not None and self.is_pairwise:
+            sentences.append(
+                "No three players beat each other in a circle, each beyond its interval."
+            )
+        return sentences
+
+    def list_results(self) -> list[Result]:
+        """Return all numbers: what each player won, its gap and rating, and the cross table."""
+        results = []
+        for standing in self.ranking:
+            rows = (standing, self.gaps.get(standing.player), self.ratings.get(standing.player))
+            results += [row for row in rows if row is not None]
+        return [*results, *self.pairs.values()]
+
+
+def compute_results(
+    game: Game,
+    names: Sequence[str],
+    seat_orders: Sequence[tuple[int, ...]],
+    blocks: Sequence[np.ndarray],
+    *,
+    table_kind: TableKind,
+    rounds: int,
+    deals: int,
+) -> TournamentResults:
+    """Rank the players of a tournament.
+
+    Args:
+        names: the names of the players, by index.
+        seat_orders: the tables, from `create_line_ups`.
+        blocks: for each table, what the players of `list_scored_players` won in each deal,
+            [scored, deals] in chips a hand.
+    """
+    scale, unit = get_result_unit(game)
+    results_of_player: dict[int, list[np.ndarray]] = {}
+    results_of_pair: dict[tuple[int, int], list[np.ndarray]] = {}
+    design_rows, mean_results = [], []
+    for seat_order, block in zip(seat_orders, blocks, strict=True):
+        for player, deal_results in zip(
+            list_scored_players(seat_order), block * scale, strict=True
+        ):
+            results_of_player.setdefault(player, []).append(deal_results)
+            for other in sorted(set(seat_order) - {player}):
+                results_of_pair.setdefault((player, other), []).append(deal_results)
+            design_row = -np.bincount(seat_order, minlength=len(names)) / (game.seats - 1)
+            design_row[player] = 1
+            design_rows.append(design_row)
+            mean_results.append(deal_results.mean())
+    centered_results = np.array(mean_results)
+    if game.seats > 2:  # sitting alone against the rest may gain or cost something by itself
+        centered_results -= centered_results.mean()
+    mean_of_player = {
+        player: np.mean(deal_results, axis=0) for player, deal_results in results_of_player.items()
+    }  # [deals] for each player
+    ranked = sorted(mean_of_player, key=lambda player: -mean_of_player[player].mean())
+    pairs = {
+        (a, b): summarize_blocks(
+            names[a],
+            f"won/{names[b]}",
+            np.mean(results_of_pair[a, b], axis=0),
+            unit,
+            f"{AGAINST}{names[b]}",
+        )
+        for a in ranked
+        for b in ranked
+        if (a, b) in results_of_pair
+    }
+    cycle = None
+    if all(len(set(seat_order)) == 2 for seat_order in seat_orders):
+        winnings_matrix, half_width_matrix = np.zeros((2, len(names), len(names)))
+        for pair, winnings in pairs.items():
+            winnings_matrix[pair], half_width_matrix[pair] = winnings.value, winnings.half_width
+        cycle = find_largest_cycle(winnings_matrix, half_width_matrix)
+    return TournamentResults(
+        game=game,
+        table_kind=table_kind,
+        rounds=rounds,
+        deals=deals,
+        ranking=[
+            summarize_blocks(
+                names[player], "won", mean_of_player[player], unit, "mean of all tables"
+            )
+            for player in ranked
+        ],
+        gaps={
+            names[player]: summarize_blocks(
+                names[player],
+                "behind",
+                mean_of_player[above] - mean_of_player[player],
+                unit,
+                "behind",
+            )
+            for above, player in pairwise(ranked)
+        },
+        ratings=_compute_ratings(names, seat_orders, blocks) if game.seats == 2 else {},
+        pairs={(names[a], names[b]): winnings for (a, b), winnings in pairs.items()},
+        explained_variance=compute_explained_variance(np.array(design_rows), centered_results)
+        if len(names) > 2
+        else None,
+        cycle=[] if cycle is None else [names[player] for player in cycle],
+    )
+
+
+def _compute_ratings(
+    names: Sequence[str], seat_orders: Sequence[tuple[int, ...]], blocks: Sequence[np.ndarray]
+) -> dict[str, Result]:
+    """Return the Elo rating of each player of a heads-up tournament."""
+    scores = (np.sign([block[0] for block in blocks]) + 1) / 2
+    ratings, influences = fit_elo(np.array(seat_orders), scores, len(names))
+    deals = scores.shape[1]
+    return {
+        name: Result(
+            name, "elo", float(rating), compute_half_width(influence), "Elo", "fitted", deals
+        )
+        for name, rating, influence in zip(names, ratings, influences, strict=True)
+    }

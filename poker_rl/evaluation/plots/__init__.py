@@ -1,0 +1,1 @@
+"""Figures. Every module imports matplotlib, so import them only to draw."""

@@ -1,0 +1,78 @@
+"""Figure of a tournament's cross table. Imports matplotlib."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from poker_rl.evaluation.matches.tournament import TournamentResults
+from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, wrap_text
+from poker_rl.evaluation.plots.run_figures import format_full_names, shorten_player_name
+
+CELL_WIDTH = 0.85  # inches
+NAME_LINE_LENGTH = 18  # characters in a line of a player's name
+LINEAR_SHARE = 0.1  # share of the largest result beyond which colors are logarithmic
+
+
+def draw_cross_table(results: TournamentResults) -> Figure:
+    """Draw a heat map with signed numbers and intervals in its cells, the players by rank."""
+    names, player_count = results.player_names, len(results.player_names)
+    winnings_matrix = np.full((player_count, player_count), np.nan)
+    for (row, column), winnings in results.pairs.items():
+        winnings_matrix[names.index(row), names.index(column)] = winnings.value
+    max_abs_winnings = float(np.nanmax(np.abs(winnings_matrix))) or 1.0
+    # On a linear scale one very large result would make all others pale.
+    color_values = np.sign(winnings_matrix) * np.log1p(
+        np.abs(winnings_matrix) / (LINEAR_SHARE * max_abs_winnings)
+    )
+    color_limit = np.log1p(1 / LINEAR_SHARE)
+    side_length = CELL_WIDTH * player_count
+    figure = Figure(
+        figsize=(max(2.6 + side_length, 5.5), 2.2 + 0.62 * side_length), layout="constrained"
+    )
+    ax = figure.subplots()
+    ax.imshow(color_values, cmap="PuOr", vmin=-color_limit, vmax=color_limit, aspect="auto")
+    for (row, column), value in np.ndenumerate(winnings_matrix):
+        if np.isnan(value):
+            continue
+        winnings = results.pairs[names[row], names[column]]
+        cell_text = winnings.number.replace("-", "\N{MINUS SIGN}")
+        sign = "+" if value > 0 else ""
+        is_dark = abs(color_values[row, column]) > 0.6 * color_limit
+        ax.text(
+            column,
+            row,
+            (sign + cell_text).replace(" ± ", "\n± "),
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="white" if is_dark else INK_COLOR,
+        )
+    wrapped_names = [wrap_text(shorten_player_name(name), NAME_LINE_LENGTH) for name in names]
+    ax.set_xticks(
+        range(player_count), wrapped_names, rotation=30, ha="left", rotation_mode="anchor"
+    )
+    ax.xaxis.tick_top()
+    rows = [f"{rank}. {name}" for rank, name in enumerate(wrapped_names, start=1)]
+    ax.set_yticks(range(player_count), rows, parse_math=False)
+    for label in ax.get_xticklabels():
+        label.set_parse_math(False)
+    ax.tick_params(length=0, labelsize=9, colors=INK_COLOR)
+    ax.spines[:].set_visible(False)
+    ax.hlines(
+        np.arange(1, player_count) - 0.5, -0.5, player_count - 0.5, color="white", linewidth=2
+    )
+    ax.vlines(
+        np.arange(1, player_count) - 0.5, -0.5, player_count - 0.5, color="white", linewidth=2
+    )
+    figure.suptitle(
+        f"{results.game.name}: {results.cell_meaning}, {results.unit}",
+        x=0.01,
+        ha="left",
+        fontsize=11,
+        color=INK_COLOR,
+        wrap=True,
+        parse_math=False,
+    )
+    add_footnote(figure, f"{results.protocol}; players by rank{format_full_names(names)}")
+    return figure

@@ -1,0 +1,271 @@
+"""Style of all figures: colors, axes, ticks, curves and footnotes.
+
+This module imports matplotlib, so import it only to draw. The colors are those of Okabe and Ito,
+which can be distinguished with any color vision.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from math import ceil, floor, log10
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter
+
+from poker_rl.storage.disk import atomic_replacement
+
+# A player has the same color in every figure, whatever else is drawn there.
+PLAYER_COLORS = {
+    "current": "#0072B2",
+    "weight_average": "#D55E00",
+    "average": "#009E73",
+    "greedy": "#CC79A7",
+}
+OTHER_COLORS = ("#E69F00", "#56B4E9", "#666666")
+INK_COLOR, GREY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
+MAX_PANEL_COLUMNS = 3
+LINE_STYLES = ("-", "--", ":")  # of the first, second and third line in a color
+MAX_LOG_TICKS = 7
+FIGURE_DPI = 150
+MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend stands beside the axes
+FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
+TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
+
+
+def assign_colors(names: Iterable[str]) -> dict[str, str]:
+    """Return a color for each name: the fixed color of a player, or the next free one.
+
+    An instance of a player, `average.7`, has the color of the player.
+    """
+    names = list(dict.fromkeys(names))
+    own_colors = {name: PLAYER_COLORS.get(name.partition(".")[0]) for name in names}
+    used = set(own_colors.values())
+    free = cycle([*OTHER_COLORS, *(c for c in PLAYER_COLORS.values() if c not in used)])
+    return {name: own_colors[name] or next(free) for name in names}
+
+
+def assign_line_styles(color_of: Mapping[str, str]) -> dict[str, str]:
+    """Return a line style for each name, different for names of the same color."""
+    lines_of_color: Counter[str] = Counter()
+    style_of = {}
+    for name, color in color_of.items():
+        style_of[name] = LINE_STYLES[min(lines_of_color[color], len(LINE_STYLES) - 1)]
+        lines_of_color[color] += 1
+    return style_of
+
+
+def create_figure(
+    width: float, height: float, rows: int = 1, columns: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure, with sizes in inches, and its axes row by row."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for ax in axes:
+        style_axes(ax)
+    return figure, axes
+
+
+def create_panel_blocks(blocks: int, panels_per_block: int) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure of stacked blocks, each with at most `MAX_PANEL_COLUMNS` panels a row, and
+    the axes of each block."""
+    columns = min(panels_per_block, MAX_PANEL_COLUMNS)
+    rows = ceil(panels_per_block / columns)
+    figure, axes = create_figure(
+        1 + 3.8 * columns, 0.4 + 3.2 * rows * blocks, rows * blocks, columns
+    )
+    block_size = rows * columns
+    axes_by_block = []
+    for start in range(0, len(axes), block_size):
+        axes_by_block.append(axes[start : start + panels_per_block])
+        for ax in axes[start + panels_per_block : start + block_size]:
+            ax.set_visible(False)
+    return figure, axes_by_block
+
+
+def style_axes(ax: Axes) -> None:
+    """Remove the box of axes and draw a light grid."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(INK_COLOR)
+    ax.tick_params(which="both", colors=INK_COLOR, labelsize=9)
+    ax.grid(color=GRID_COLOR, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def format_step_count(count: float) -> str:
+    """Format a number of steps with a suffix: 20k, 1.5M."""
+    for size, suffix in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(count) >= size:
+            return f"{count / size:.4g}{suffix}"
+    return f"{count:.4g}"
+
+
+class StepFormatter(Formatter):
+    """Formatter of ticks by `format_step_count`."""
+
+    def __call__(self, number: float, position: int | None = None) -> str:
+        return format_step_count(number)
+
+
+class NumberFormatter(Formatter):
+    """Formatter of all ticks of an axis as decimals, or all with an exponent, as in 2e-5."""
+
+    def __call__(self, number: float, position: int | None = None) -> str:
+        return self.format_ticks([number])[0]
+
+    def format_ticks(self, values: Iterable[float]) -> list[str]:
+        """Format all ticks of an axis."""
+        values = [0.0 if abs(value) < 1e-15 else float(value) for value in values]
+        if all(1e-4 <= abs(value) < 1e6 for value in values if value):
+            return [f"{value:g}" for value in values]
+        return [self._format_scientific(value) for value in values]
+
+    @staticmethod
+    def _format_scientific(value: float) -> str:
+        digits, _, exponent = f"{value:.4e}".partition("e")
+        return f"{float(digits):g}e{int(exponent)}" if value else "0"
+
+
+class LogLocator(Locator):
+    """Locator of at most `max_ticks` round numbers on a logarithmic axis, evenly spaced."""
+
+    def __init__(self, max_ticks: int = MAX_LOG_TICKS) -> None:
+        self.max_ticks = max_ticks
+
+    def __call__(self) -> Sequence[float]:
+        return self.tick_values(*self.axis.get_view_interval())  # type: ignore[union-attr]
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        """Return the ticks between two positive numbers."""
+        powers = range(floor(log10(vmin)), ceil(log10(vmax)) + 1)
+        for leading in ((1, 2, 5), (1, 3), (1,)):
+            ticks = [digit * 10.0**power for power in powers for digit in leading]
+            ticks = [tick for tick in ticks if vmin <= tick <= vmax]
+            if len(ticks) <= self.max_ticks:
+                break
+        if len(ticks) < 3:  # the axis spans less than a power of ten
+            linear = MaxNLocator(4).tick_values(vmin, vmax)
+            return [float(tick) for tick in linear if vmin <= tick <= vmax]
+        return ticks[:: ceil(len(ticks) / self.max_ticks)]
+
+
+def wrap_text(text: str, line_length: float) -> str:
+    """Wrap text at spaces; a word that is longer than a line is broken anywhere."""
+    return fill(text, int(line_length), break_on_hyphens=False)
+
+
+def label_axes(ax: Axes, title: str, x_label: str, y_label: str) -> None:
+    """Set the title at the left, the names of the axes and the style of the ticks."""
+    inches = ax.get_position().width * ax.get_figure().get_figwidth()  # type: ignore[union-attr]
+    title = wrap_text(title, TITLE_CHARACTERS_PER_INCH * inches)
+    # Users name folders, players and units: a "$" in them must not start mathematics.
+    ax.set_title(title, loc="left", fontsize=11, color=INK_COLOR, parse_math=False)
+    ax.set_xlabel(x_label, color=INK_COLOR, parse_math=False)
+    ax.set_ylabel(y_label, color=INK_COLOR, parse_math=False)
+    for axis, formatter in ((ax.xaxis, StepFormatter()), (ax.yaxis, NumberFormatter())):
+        axis.set_major_formatter(formatter)
+        axis.set_minor_formatter(NullFormatter())
+        if axis.get_scale() == "log":
+            axis.set_major_locator(LogLocator())
+
+
+@dataclass(frozen=True)
+class CurveLine:
+    """Curve of y over x [N].
+
+    Attributes:
+        bands: (name, low, high) around the curve, the widest first.
+        player: the player whose color the curve has; None for the color of its own name.
+    """
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    bands: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()
+    player: str | None = None
+
+    @property
+    def color_name(self) -> str:
+        """The name by which the curve's color is chosen."""
+        return self.player or self.name
+
+
+def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
+    """Draw curves with their bands and a legend, which names the bands of a single curve.
+
+    A curve of one point has a marker, and bars instead of bands.
+
+    Args:
+        log_scale: whether to use a logarithmic y axis, if any y is positive, and with it a
+            logarithmic x axis, if at least two x are positive.
+    """
+    lines = list(lines)
+    color_of = assign_colors(line.color_name for line in lines)
+    line_style_of = assign_line_styles(color_of)
+    log_y = log_scale and any((line.y > 0).any() for line in lines)
+    log_x = log_y and len({x for line in lines for x in line.x[(line.x > 0) & (line.y > 0)]}) > 1
+    x_values: set[float] = set()
+    for i, line in enumerate(lines):
+        color, is_visible = color_of[line.color_name], np.isfinite(line.y)
+        is_visible &= (line.y > 0) | (not log_y)
+        is_visible &= (line.x > 0) | (not log_x)
+        x = line.x[is_visible]
+        x_values |= set(x.tolist())
+        marker = "o" if len(x) == 1 else None
+        style = line_style_of[line.color_name]
+        y = line.y[is_visible]
+        ax.plot(x, y, style, color=color, linewidth=1.8, marker=marker, label=line.name)
+        for n, (name, low, high) in enumerate(line.bands):
+            alpha, label = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
+            low, high = low[is_visible], high[is_visible]
+            if len(x) == 1:
+                width = 3 * (len(lines) - i + n)  # narrower than the bars that it may cover
+                ax.vlines(
+                    x, low, high, colors=color, alpha=alpha + 0.3, linewidth=width, label=label
+                )
+            else:
+                ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0, label=label)
+    if log_x:
+        ax.set_xscale("log")
+    elif len(x_values) == 1:
+        ax.set_xticks(list(x_values))
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+    if log_y:
+        ax.set_yscale("log")
+    handles, names = ax.get_legend_handles_labels()
+    if len(names) > 1:
+        outside_placement: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+        placement = outside_placement if len(names) > MAX_LEGEND_NAMES_INSIDE else {}
+        ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK_COLOR, **placement)
+
+
+def describe_bands(lines: Iterable[CurveLine]) -> str:
+    """Return the names of bands, as the end of a footnote; "" if there are none."""
+    names = dict.fromkeys(name for line in lines for name, _, _ in line.bands)
+    return f"; shaded: {', '.join(names)}" if names else ""
+
+
+def add_footnote(figure: Figure, text: str) -> None:
+    """Add small grey text at the foot of a figure, which grows so that its axes keep their size."""
+    lines = wrap_text(text, FOOTNOTE_CHARACTERS_PER_INCH * figure.get_figwidth())
+    figure.set_figheight(
+        figure.get_figheight() + FOOTNOTE_LINE_HEIGHT * (lines.count("\n") + bool(lines))
+    )
+    existing_text = figure.get_supxlabel()
+    full_text = f"{existing_text}\n{lines}" if existing_text else lines
+    figure.supxlabel(full_text, x=0.01, ha="left", fontsize=7, color=GREY_COLOR, parse_math=False)
+
+
+def save_png(figure: Figure, path: Path, origin: str) -> None:
+    """Save a figure as PNG with its origin, the source of the numbers, as a footnote."""
+    add_footnote(figure, origin)
+    with atomic_replacement(path) as temporary_path:
+        figure.savefig(temporary_path, format="png", dpi=FIGURE_DPI)

@@ -1,0 +1,1 @@
+"""Variance reduction of matches: AIVAT and a control variate."""

@@ -1,0 +1,213 @@
+"""AIVAT, which removes luck from results (Burch et al. 2018, arXiv:1612.06915).
+
+A value function estimates what a table is worth to each seat. At each decision of chance, or of a
+player whose policy is known, the mean of the value over all outcomes, less the value of the actual
+outcome, is added to the result. Each of these terms has mean 0 given everything before it. So the
+result stays unbiased for every value function and whatever players of unknown policy do. A better
+value function leaves less luck; it must not depend on the hands whose results it adjusts.
+
+The deck is shuffled before the first move, but these terms treat a card as dealt when it is seen:
+the hole cards before the first action, the board street by street, and after an all-in the rest of
+the board at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.variance_reduction.pot_equity import (
+    HOLE_CARDS_UNKNOWN,
+    EquityValueFunction,
+)
+from poker_rl.games.game import Game
+from poker_rl.games.hand_history import HandHistory, replay_hand
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.hand_packer import HandPacker
+from poker_rl.games.poker.record_dtypes import MAX_STREETS
+from poker_rl.games.tables import Tables, copy_records
+from poker_rl.players.player import Player, compute_checked_probs
+
+MAX_ROWS_PER_BATCH = 2**16  # tables in a batch; a table of no-limit poker takes 1.5 kB
+# First column of each kind of term. The cards, the measured seat's own actions and the other seats'
+# actions have a column for each street, all-ins have a single one.
+CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
+    street * MAX_STREETS for street in range(4)
+)
+COLUMN_COUNT = ALL_IN_COLUMN + 1
+
+
+class ValueFunction(Protocol):
+    """Estimator of what a table is worth to each seat, by V numbers.
+
+    The first number adjusts single results. Over many hands, fitted weights combine all numbers.
+    """
+
+    def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
+        """Return the values [B, seats, V] of tables [B] with so many known board cards [B].
+
+        The values are means over the board cards that could follow the known ones; with -1 known
+        cards, before the first action, over the hole cards too. The first value is in chips; for a
+        finished hand with all cards known it is the payoff.
+        """
+
+
+def compute_luck_adjusted_payoff(
+    game: Game,
+    history: HandHistory,
+    seat: int,
+    players: Sequence[Player | None],
+    value_function: ValueFunction | None = None,
+) -> float:
+    """Return what a seat won in a finished hand less its luck, in chips.
+
+    Args:
+        players: the player in each seat; None for an unknown policy, such as a person's.
+        value_function: must not depend on this hand; None for equity times pot.
+
+    Raises:
+        ConfigError: if the game is not poker.
+    """
+    *_, record = replay_hand(game, history)
+    final_tables = Tables(game, 0, 0)
+    final_tables.load_records(record)
+    player_by_seat = np.arange(game.seats)[None]
+    value_function = EquityValueFunction(game) if value_function is None else value_function
+    aivat_terms = compute_aivat_terms(
+        game, record, np.array([seat]), players, player_by_seat, value_function
+    )
+    return float(final_tables.payoffs()[0, seat] + aivat_terms[:, :, 0].sum())
+
+
+def compute_aivat_terms(
+    game: Game,
+    records: np.ndarray,
+    measured_seat: np.ndarray,
+    players: Sequence[Player | None],
+    player_by_seat: np.ndarray,
+    value_function: ValueFunction,
+) -> np.ndarray:
+    """Return the terms that, added to what a seat [B] won in finished hands, remove luck.
+
+    Args:
+        records: tables of the finished hands [B].
+        players: the players of these hands; None for an unknown policy.
+        player_by_seat: index into `players` for each seat, [B, seats].
+
+    Returns:
+        [B, COLUMN_COUNT, V]: columns for the cards, the measured seat's actions and the other
+        seats' actions on each street, and a last one for the cards that follow an all-in.
+
+    Raises:
+        ConfigError: if the game is not poker.
+    """
+    check_is_poker(game)
+    packer, terms = HandPacker(game), []
+    row_count = np.cumsum(records["moves"].astype(np.int64)) * game.action_count
+    batch_of_hand = row_count // MAX_ROWS_PER_BATCH
+    for batch in np.split(np.arange(len(records)), np.flatnonzero(np.diff(batch_of_hand)) + 1):
+        hands = records[batch], measured_seat[batch], players, player_by_seat[batch]
+        terms.append(_compute_batch_terms(game, packer, *hands, value_function))
+    return np.concatenate(terms)
+
+
+def check_is_poker(game: Game) -> None:
+    """Raise `ConfigError` if the game is not poker."""
+    if game.rules is not betting:
+        raise ConfigError(
+            f"variance_reduction: aivat knows how the cards of poker come, not those of {game.name}"
+        )
+
+
+def _compute_batch_terms(
+    game: Game,
+    packer: HandPacker,
+    records: np.ndarray,
+    measured_seat: np.ndarray,
+    players: Sequence[Player | None],
+    player_by_seat: np.ndarray,
+    value_function: ValueFunction,
+) -> np.ndarray:
+    hand_count = len(records)
+    move_counts = records["moves"].astype(np.int64)
+    hand_of_decision = np.repeat(np.arange(hand_count), move_counts)  # [D]
+    first_decision = np.cumsum(move_counts) - move_counts  # [B]
+    move_of_decision = np.arange(len(hand_of_decision)) - first_decision[hand_of_decision]
+    packed_rows = packer.pack(records)[hand_of_decision]
+    before = copy_records(packer.unpack_tables(packed_rows, move_of_decision).records)
+    taken_actions = packer.get_next_actions(packed_rows, move_of_decision)
+    street = before["street"].astype(np.int64)
+    board_cards_by_street = game.definitions["shown"].astype(np.int64)[records["variant"]]
+    board_cards_known = board_cards_by_street[hand_of_decision, street]
+
+    acting_seat = before["to_act"].astype(np.int64)
+    acting_player = player_by_seat[hand_of_decision, acting_seat]
+    decisions = np.arange(len(hand_of_decision))
+    # Where the policy is unknown, the taken action is the only branch.
+    action_probs = np.zeros((len(decisions), game.action_count))
+    action_probs[decisions, taken_actions] = 1
+    for player_index, player in enumerate(players):
+        is_players = acting_player == player_index
+        if player is not None and is_players.any():
+            action_probs[is_players] = compute_checked_probs(game, player, before[is_players])
+    taken_probs = action_probs[decisions, taken_actions]
+    action_probs[decisions, taken_actions] = np.maximum(taken_probs, 1e-300)
+
+    decision_of_branch, action_of_branch = np.nonzero(action_probs)
+    tables = Tables(game, 0, 0)
+    tables.load_records(before[decision_of_branch])
+    tables.step(action_of_branch)
+    branch_values = _select_seat(
+        value_function.compute_values(tables.records, board_cards_known[decision_of_branch]),
+        measured_seat[hand_of_decision[decision_of_branch]],
+    )
+    weighted_values = action_probs[decision_of_branch, action_of_branch][:, None] * branch_values
+    expected_values = np.add.reduceat(
+        weighted_values, np.flatnonzero(np.diff(decision_of_branch, prepend=-1))
+    )
+    is_taken = action_of_branch == taken_actions[decision_of_branch]
+    taken_values = branch_values[is_taken]  # before the cards that follow this action
+    is_measured_seat = acting_seat == measured_seat[hand_of_decision]
+    terms_by_column = np.zeros((hand_count, COLUMN_COUNT, branch_values.shape[1]))
+    column = np.where(is_measured_seat, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN) + street
+    np.add.at(terms_by_column, (hand_of_decision, column), expected_values - taken_values)
+
+    records_after = tables.records[is_taken]
+    is_over, street_after = records_after["over"] != 0, records_after["street"].astype(np.int64)
+    board_cards_after = np.where(
+        is_over,
+        board_cards_by_street[hand_of_decision].max(1),
+        board_cards_by_street[hand_of_decision, street_after],
+    )  # the column of the street after the last one holds 0
+    dealing_decisions = np.flatnonzero(board_cards_after > board_cards_known)
+    values_after_deal = _select_seat(
+        value_function.compute_values(
+            records_after[dealing_decisions], board_cards_after[dealing_decisions]
+        ),
+        measured_seat[hand_of_decision[dealing_decisions]],
+    )
+    column = np.where(is_over, ALL_IN_COLUMN, CARD_COLUMN + street_after)[dealing_decisions]
+    np.add.at(
+        terms_by_column,
+        (hand_of_decision[dealing_decisions], column),
+        taken_values[dealing_decisions] - values_after_deal,
+    )
+
+    first_records = before[first_decision]
+    undealt = np.full(hand_count, HOLE_CARDS_UNKNOWN)
+    value_before_deal = _select_seat(
+        value_function.compute_values(first_records, undealt), measured_seat
+    )
+    terms_by_column[:, CARD_COLUMN] += value_before_deal - _select_seat(
+        value_function.compute_values(first_records, board_cards_by_street[:, 0]), measured_seat
+    )
+    return terms_by_column
+
+
+def _select_seat(values: np.ndarray, seat: np.ndarray) -> np.ndarray:
+    """Return the values [B, V] of one seat [B] of each table [B, seats, V]."""
+    seat_values: np.ndarray = values[np.arange(len(seat)), seat]
+    return seat_values

@@ -1,0 +1,229 @@
+"""Value function of poker: pot equity, as if all live seats called and then only checked.
+
+The equity of a seat is its share of the pot at a showdown, with all cards to come equally likely.
+All hole cards are known, as in a review of the hand.
+"""
+
+# numba infers the types of compiled functions; table records have none that mypy could check.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.cards import evaluate_hand
+from poker_rl.games.game import Game, jit, random_bits
+from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_SEATS, payoffs
+from poker_rl.games.poker.record_dtypes import has_stacks
+
+MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
+MAX_CACHED_SHARES = 64  # sets of shares that are kept for one deal
+HOLE_CARDS_UNKNOWN = -1  # number of known board cards before the hole cards are known
+
+
+class EquityValueFunction:
+    """Value function for any game of poker: equity times pot less the seat's stake, and equity.
+
+    The second value, with a fitted weight, stands for bets on later streets, which depend little on
+    the pot.
+
+    Boards that can still come are enumerated if there are at most `max_boards`. Otherwise that
+    number is sampled by a generator that depends on the seed and the deal alone, so that a hand
+    always has the same value.
+
+    Raises:
+        ConfigError: if the game is not poker.
+    """
+
+    def __init__(self, game: Game, max_boards: int = MAX_BOARDS, seed: int = 0) -> None:
+        if game.rules is not betting:
+            raise ConfigError(f"equity is a share of a pot, which {game.name} is played without")
+        self._definitions, self._seats = game.definitions, game.seats
+        self._max_boards, self._seed = max_boards, np.uint64(seed)
+
+    def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
+        """Return the values [B, seats, 2] of tables [B] with so many known board cards [B].
+
+        For a finished hand, the first value is the mean payoff in chips over the boards that could
+        have come, with side pots and odd chips.
+        """
+        values = np.zeros((len(records), self._seats, 2))
+        known, scratch_table = board_cards_known.astype(np.int64), np.empty(1, records.dtype)
+        definitions = self._definitions[records["variant"]]
+        options = self._max_boards, self._seed, scratch_table
+        _fill_values(definitions, records, known, *options, values)
+        return values
+
+
+@jit
+def _fill_values(
+    definitions, tables, board_cards_known, max_boards, seed, scratch_table, values_out
+):
+    """Write the values [B, seats, 2] of tables [B], given their games and known board cards [B]."""
+    cached_shares = np.empty((MAX_CACHED_SHARES, MAX_SEATS))
+    mean_payoffs = np.empty(MAX_SEATS)
+    cache_keys = np.empty((MAX_CACHED_SHARES, 2), np.int64)  # known board cards, folded seats
+    cache_size = 0
+    for i in range(len(tables)):
+        game = definitions[i]
+        if i > 0 and not _is_same_deal(game, tables[i], tables[i - 1]):
+            cache_size = 0
+        scratch_table[0] = tables[i]
+        table = scratch_table[0]
+        board_size = game.dealt - game.seats * game.hole
+        # The board does not matter to a single live seat.
+        known_cards = board_size if table.live == 1 else board_cards_known[i]
+        folded_bits = 0
+        for seat in range(game.seats):
+            folded_bits |= table.folded[seat] << seat
+        cache_slot = 0
+        while cache_slot < cache_size and not (
+            cache_keys[cache_slot, 0] == known_cards and cache_keys[cache_slot, 1] == folded_bits
+        ):
+            cache_slot += 1
+        if cache_slot == cache_size:
+            cache_slot = min(cache_slot, MAX_CACHED_SHARES - 1)
+            cache_size = cache_slot + 1
+            cache_keys[cache_slot, 0], cache_keys[cache_slot, 1] = known_cards, folded_bits
+            _average_over_boards(
+                game, table, known_cards, max_boards, seed, False, cached_shares[cache_slot]
+            )
+        pot = 0
+        for seat in range(game.seats):
+            pot += _compute_called_stake(game, table, seat)
+        for seat in range(game.seats):
+            share = cached_shares[cache_slot, seat]
+            values_out[i, seat, 0] = share * pot - _compute_called_stake(game, table, seat)
+            values_out[i, seat, 1] = share
+        if table.over:
+            scratch_table[0] = tables[i]  # with the original deck
+            _average_over_boards(game, table, known_cards, max_boards, seed, True, mean_payoffs)
+            for seat in range(game.seats):
+                values_out[i, seat, 0] = mean_payoffs[seat]
+
+
+@jit
+def _is_same_deal(game, table, other_table):
+    """Return whether two tables have the same cards."""
+    is_same = table.variant == other_table.variant
+    for position in range(game.dealt):
+        is_same &= table.deck[position] == other_table.deck[position]
+    return is_same
+
+
+@jit
+def _compute_called_stake(game, table, seat):
+    """Return the chips of a seat in the pot after all live seats have called."""
+    dead = game.dead[seat]
+    if table.folded[seat]:
+        return dead + table.paid[seat]
+    if has_stacks(table):
+        return dead + min(table.price, game.stack[seat])
+    return dead + table.price
+
+
+@jit
+def _average_over_boards(game, table, board_cards_known, max_boards, seed, use_payoffs, means_out):
+    """Write each seat's mean share of the pot over the boards that can still come.
+
+    With `use_payoffs` it is the mean payoff of a finished hand. The table's deck is overwritten.
+    """
+    for seat in range(game.seats):
+        means_out[seat] = 0
+    if board_cards_known == HOLE_CARDS_UNKNOWN:
+        for seat in range(game.seats):
+            means_out[seat] = (1 - table.folded[seat]) / table.live
+        return
+    unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
+    # Positions in `unseen_cards` of the board cards to come
+    chosen_positions = np.empty(MAX_BOARD_CARDS, np.int64)
+    board_payoffs = np.empty(MAX_SEATS, np.int64)
+    known_count = game.seats * game.hole + board_cards_known
+    cards_to_come = game.dealt - known_count
+    table.key, table.draws = hash_bytes(table.deck[: game.dealt], seed), np.uint64(0)
+    unseen_count = _list_unseen_cards(game, table, known_count, unseen_cards)
+    combination_count = _count_combinations(unseen_count, cards_to_come)
+    is_sampled = combination_count > max_boards
+    board_count = max_boards if is_sampled else combination_count
+    for j in range(cards_to_come):
+        chosen_positions[j] = j
+    for _ in range(board_count):
+        for j in range(cards_to_come):
+            if is_sampled:
+                bits = random_bits(table) >> np.uint64(32)
+                k = j + np.int64(bits * np.uint64(unseen_count - j) >> np.uint64(32))
+                unseen_cards[j], unseen_cards[k] = unseen_cards[k], unseen_cards[j]
+            table.deck[known_count + j] = unseen_cards[chosen_positions[j]]
+        if use_payoffs:
+            payoffs(game, table, board_payoffs)
+            for seat in range(game.seats):
+                means_out[seat] += board_payoffs[seat]
+        else:
+            _add_pot_shares(game, table, means_out)
+        if not is_sampled:
+            _advance_combination(chosen_positions, cards_to_come, unseen_count)
+    for seat in range(game.seats):
+        means_out[seat] /= board_count
+
+
+@jit
+def _list_unseen_cards(game, table, known_count, unseen_cards):
+    """Write the cards that are not among the first `known_count` of the deck; return how many."""
+    for card in range(game.cards):
+        unseen_cards[card] = card
+    for position in range(known_count):
+        unseen_cards[table.deck[position]] = -1
+    count = 0
+    for card in range(game.cards):
+        if unseen_cards[card] >= 0:
+            unseen_cards[count] = unseen_cards[card]
+            count += 1
+    return count
+
+
+@jit
+def _count_combinations(count, size):
+    """Return the binomial coefficient of count and size."""
+    combinations = 1
+    for j in range(size):
+        combinations = combinations * (count - j) // (j + 1)
+    return combinations
+
+
+@jit
+def _advance_combination(positions, size, count):
+    """Write the next combination of ascending positions, if there is one."""
+    j = size - 1
+    while j >= 0 and positions[j] == count - size + j:
+        j -= 1
+    if j >= 0:
+        positions[j] += 1
+        for k in range(j + 1, size):
+            positions[k] = positions[k - 1] + 1
+
+
+@jit
+def _add_pot_shares(game, table, shares_out):
+    """Add to each seat its share of a pot that all live seats contest."""
+    hole_card_count = game.seats * game.hole
+    board_size = game.dealt - hole_card_count
+    for i in range(board_size):
+        table.hand[game.hole + i] = table.deck[hole_card_count + i]
+    best_rank, winner_count = -1, 0
+    for seat in range(game.seats):
+        rank = -1
+        if not table.folded[seat]:
+            for i in range(game.hole):
+                table.hand[i] = table.deck[seat * game.hole + i]
+            rank = evaluate_hand(table.hand, game.hole + board_size, game.suits, game.short_deck)
+        if rank > best_rank:
+            best_rank, winner_count = rank, 1
+        elif rank == best_rank:
+            winner_count += 1
+        table.rank[seat] = rank
+    for seat in range(game.seats):
+        if table.rank[seat] == best_rank:
+            shares_out[seat] += 1 / winner_count

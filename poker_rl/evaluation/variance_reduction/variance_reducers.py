@@ -1,0 +1,188 @@
+"""Variance reduction: narrower intervals from the same hands, without bias.
+
+A reducer observes a match and computes control variates for each deal: columns of numbers whose
+expected value is 0 whatever the players do. A weighted sum of the columns is added to the results.
+Weights are fitted on one half of the deals and used on the other half (cross-fitting). So they do
+not depend on the results that they adjust, and the mean stays unbiased.
+
+    control_variate  what a control player wins in the same seat of the same deal when it has every
+                     seat (Davidson, Archibald and Bowling 2013). Over the rotations of a duplicate
+                     deal that sums to 0, so here each hand has its own cards.
+    aivat            the terms of AIVAT over duplicate deals, with pot equity as value function
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.variance_reduction.aivat import check_is_poker, compute_aivat_terms
+from poker_rl.evaluation.variance_reduction.pot_equity import EquityValueFunction
+from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
+
+VarianceReductionMethod = Literal["none", "control_variate", "aivat"]
+MIN_SPREAD = 0.1  # standard deviations below it are negligible; in the game's unit, or in equity
+PRIOR_WEIGHT_DEALS = 30  # the prior counts like so many deals; few deals alone would fit noise
+
+
+class VarianceReducer(Protocol):
+    """Variance reducer of one match."""
+
+    duplicate: bool  # whether the hands of a deal have the same cards
+
+    def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
+        """Observe finished tables [B], in which the first player has seat `rotation` [B]."""
+
+    def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
+        """Return what the first player won in each deal [deals], in chips, with less luck."""
+
+
+ReducerFactory = Callable[[Sequence[Player], int], VarianceReducer]
+"""Function that creates a reducer from the players by seat in rotation 0, and a seed."""
+
+
+def build_reducer_factory(
+    method: VarianceReductionMethod, game: Game, control_player: Player | None
+) -> ReducerFactory | None:
+    """Return a factory of reducers for matches of a game; None for the method "none".
+
+    Args:
+        control_player: used by the method "control_variate"; None for the match's first player.
+
+    Raises:
+        ConfigError: if the method can't be used with this game.
+    """
+    if method == "none":
+        return None
+    if method == "aivat":
+        check_is_poker(game)
+        return lambda players, seed: AivatReducer(game, players)
+    if len(game.definitions) > 1:
+        raise ConfigError(
+            "variance_reduction: control_variate needs a fixed number of seats, and that of"
+            f" {game.name} varies"
+        )
+    return lambda players, seed: ControlVariateReducer(
+        game, players[0] if control_player is None else control_player, seed
+    )
+
+
+class ControlVariateReducer:
+    """Reducer that subtracts a multiple of what a control player wins when it has every seat."""
+
+    duplicate = False
+
+    def __init__(self, game: Game, control_player: Player, seed: int) -> None:
+        self._game, self._control_player = game, control_player
+        seed_sequence = np.random.SeedSequence([seed, 1])  # differs from the seed of the match
+        self._generator = np.random.Generator(np.random.PCG64(seed_sequence))
+        self._control_results: list[np.ndarray] = []
+
+    def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
+        """Play the same deals with the control player."""
+        control_tables = Tables(self._game, len(rotation), 0)
+        control_tables.deal_unchecked(tables.records["deck"], tables.records["variant"])
+        rows = np.arange(len(rotation))
+        while len(rows):
+            probs = compute_checked_probs(
+                self._game, self._control_player, control_tables.records.take(rows)
+            )
+            control_tables.step(sample_from_probs(probs, self._generator.random(len(rows))), rows)
+            rows = rows[control_tables.records["over"][rows] == 0]
+        control_payoffs = control_tables.payoffs()[np.arange(len(rotation)), rotation].astype(float)
+        self._control_results.append(average_by_deal(control_payoffs[:, None], rotation))
+
+    def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
+        """Subtract from each deal's result a fitted multiple of the control player's result in the
+        first player's seats."""
+        min_spread = np.array([MIN_SPREAD * self._game.unit_chips])
+        return add_cross_fitted_columns(
+            blocks, np.concatenate(self._control_results), np.zeros(1), min_spread
+        )
+
+
+class AivatReducer:
+    """Reducer that adds the AIVAT terms of every hand; it calls all players for their policies."""
+
+    duplicate = True
+
+    def __init__(self, game: Game, players: Sequence[Player]) -> None:
+        self._game, self._value_function = game, EquityValueFunction(game)
+        self._players, self._first_occurrences = players, find_first_occurrences(players)
+        self._terms: list[np.ndarray] = []
+
+    def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
+        """Compute the terms of finished hands."""
+        seats = tables.gather_definitions()["seats"].astype(np.int64)[:, None]
+        player_by_seat = self._first_occurrences[
+            (np.arange(self._game.seats) - rotation[:, None]) % seats
+        ]
+        hand_terms = compute_aivat_terms(
+            self._game,
+            tables.records,
+            rotation,
+            self._players,
+            player_by_seat,
+            self._value_function,
+        )
+        self._terms.append(average_by_deal(hand_terms, rotation))
+
+    def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
+        """Add the terms with fitted weights, as equity times pot ignores bets on later streets."""
+        deal_terms = np.concatenate(self._terms)  # [deals, columns, V]
+        prior = np.zeros(deal_terms.shape[1:])
+        min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
+        # The first value is equity times pot, in chips; the second one is equity.
+        prior[:, 0] = 1
+        min_spread[:, 0] *= self._game.unit_chips
+        return add_cross_fitted_columns(
+            blocks, deal_terms.reshape(len(deal_terms), -1), prior.ravel(), min_spread.ravel()
+        )
+
+
+def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """Return the mean over each deal's hands, [deals, ...]; a deal starts at every rotation 0."""
+    first_hand = np.flatnonzero(rotation == 0)
+    hand_count = np.diff(first_hand, append=len(rotation))
+    hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))
+    means: np.ndarray = np.add.reduceat(hand_values, first_hand) / hand_count
+    return means
+
+
+def add_cross_fitted_columns(
+    blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
+) -> np.ndarray:
+    """Return blocks [N] plus columns [N, C], each half with weights fitted on the other half.
+
+    Args:
+        prior: weights towards which the fitted ones are shrunk, most for few deals, [C].
+        min_spread: lower bound of a column's standard deviation, [C], independent of these deals.
+            Without it a column that hardly varies in one half would get a huge weight there and
+            swamp the other half.
+    """
+    half = len(blocks) // 2
+    adjusted = np.empty(len(blocks))
+    for this, other in (slice(half), slice(half, None)), (slice(half, None), slice(half)):
+        weights = fit_weights(blocks[other], columns[other], prior, min_spread)
+        adjusted[this] = blocks[this] + columns[this] @ weights
+    return adjusted
+
+
+def fit_weights(
+    blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
+) -> np.ndarray:
+    """Return the weights [C] for which blocks [N] plus weighted columns [N, C] vary least."""
+    column_spread = np.maximum(columns.std(0), min_spread)
+    scaled_columns = (columns - columns.mean(0)) / column_spread
+    residual = blocks - blocks.mean() + scaled_columns @ (prior * column_spread)
+    normal_matrix = scaled_columns.T @ scaled_columns + PRIOR_WEIGHT_DEALS * np.eye(len(prior))
+    fitted_weights: np.ndarray = (
+        prior - np.linalg.solve(normal_matrix, scaled_columns.T @ residual) / column_spread
+    )
+    return fitted_weights

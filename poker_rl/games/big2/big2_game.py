@@ -1,0 +1,183 @@
+"""The game Big 2 as a `Game`: its sizes, its views, and its hands and moves as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import factorial
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.big2 import big2_rules
+from poker_rl.games.big2.combinations import (
+    ACTION_COUNT,
+    ACTION_POSITIONS,
+    ACTION_SIZES,
+    DECK_SIZE,
+    HAND_SIZE,
+)
+from poker_rl.games.cards import card_name
+from poker_rl.games.table_view import DisplayedGame, LegalMove, SeatView, TableView
+from poker_rl.games.tables import tables_from_records
+
+MAX_TURNS = 255  # the most that the field `turns` of a table can count
+ACTION_OF_POSITIONS = np.full(1 << HAND_SIZE, -1)  # index: set of positions, as bits; -1: no action
+ACTION_OF_POSITIONS[[sum(1 << i for i in choice) for choice in ACTION_POSITIONS]] = np.arange(
+    ACTION_COUNT
+)
+
+COMBINATION_NAMES = {  # by number of cards, then by category
+    1: ["single"],
+    2: ["pair"],
+    3: ["triple"],
+    4: ["two pair", "four of a kind"],
+    5: ["straight", "flush", "full house", "straight flush"],
+}
+
+
+@dataclass(kw_only=True, frozen=True)
+class Big2(DisplayedGame):
+    """Big 2 for four players; a loser pays the winner one point for each card left."""
+
+    hand_noun = "game"
+    ranks = "3456789TJQKA2"
+    suits = "dchs"
+    seats = big2_rules.SEATS
+    rules = big2_rules
+    action_count = ACTION_COUNT
+    observation_size = big2_rules.OBSERVATION_SIZE
+    observation_dtype = np.dtype(np.uint8)
+    hidden_card_size = (big2_rules.SEATS - 1) * DECK_SIZE
+    infoset_key_size = big2_rules.INFOSET_KEY_SIZE
+    table_dtype = big2_rules.TABLE_DTYPE
+    definitions = np.array([(big2_rules.SEATS, DECK_SIZE, DECK_SIZE)], big2_rules.DEFINITION_DTYPE)
+
+    def count_deals(self) -> int:
+        """Return the number of different deals, 5.4e28."""
+        return factorial(DECK_SIZE) // int(factorial(HAND_SIZE) ** self.seats)
+
+    def list_deals(self) -> np.ndarray:
+        """Raise an error, since there are too many deals.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(f"game: {self.name} has {self.count_deals():.2g} deals, too many to list")
+
+    def action_name(self, action: int) -> str:
+        """Return the positions that an action plays, counted from 1, such as `2+3`, or `pass`."""
+        return "+".join(str(1 + position) for position in ACTION_POSITIONS[action]) or "pass"
+
+    def move_name(self, record: np.void, action: int) -> str:
+        """Return the cards that an action of the seat to act plays, such as `5d5h`, or `pass`."""
+        hand = record["hand"][record["to_act"]]
+        return self._format_cards(hand[list(ACTION_POSITIONS[action])]) or "pass"
+
+    def infoset_name(self, record: np.void) -> str:
+        """Return the information set of the seat to act as text, `2 4h7d7s|5d pass|12 13 13`.
+
+        These are the seat, its cards, the hand to beat (`lead` if there is none), the passes since,
+        and how many cards each of the next seats holds.
+        """
+        seat = int(record["to_act"])
+        hand_to_beat = "lead"
+        if record["size"]:
+            passes = " pass" * int(record["passes"])
+            hand_to_beat = self._format_cards(get_cards_to_beat(record)) + passes
+        card_counts = [str(record["left"][(seat + i) % self.seats]) for i in range(1, self.seats)]
+        own_cards = self._format_cards(record["hand"][seat, : record["left"][seat]])
+        return f"{seat} {own_cards}|{hand_to_beat}|{' '.join(card_counts)}"
+
+    def build_view(self, record: np.void, viewer: int | None) -> TableView:
+        """Return the view of a table for the seat `viewer`; None shows all cards face up.
+
+        The notes of a seat say whether it played the hand to beat or has passed since.
+        """
+        passes = int(record["passes"])
+        notes = [""] * self.seats
+        if record["size"]:
+            last_player = (int(record["to_act"]) - 1 - passes) % self.seats
+            notes[last_player] = "played last"
+            for i in range(passes):
+                notes[(last_player + 1 + i) % self.seats] = "passed"
+        return TableView(
+            seats=tuple(
+                self._build_seat_view(record, seat, viewer in (None, seat), notes[seat])
+                for seat in range(self.seats)
+            ),
+            board=self._name_cards(get_cards_to_beat(record)) if record["size"] else (),
+            pots=(),
+            street="",
+            to_act=None if record["over"] else int(record["to_act"]),
+            hand_name="",
+        )
+
+    def _build_seat_view(self, record: np.void, seat: int, show_cards: bool, note: str) -> SeatView:
+        held_count = int(record["left"][seat])
+        return SeatView(
+            cards=self._name_cards(record["hand"][seat, :held_count]) if show_cards else (),
+            hidden_card_count=0 if show_cards else held_count,
+            bet=0,
+            paid=0,
+            stack=None,
+            folded=False,
+            notes=(note,) if note else (),
+        )
+
+    def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
+        """Return the given legal actions as moves, or all legal actions in ascending order."""
+        if actions is None:
+            tables = tables_from_records(self, np.array([record], self.table_dtype))
+            actions = np.flatnonzero(tables.legal_mask()[0] & (record["over"] == 0)).tolist()
+        tables = tables_from_records(self, np.array([record] * len(actions), self.table_dtype))
+        tables.step(np.array(actions, np.int64))
+        categories = (tables.records["strength"] // DECK_SIZE).tolist()
+        hand = record["hand"][record["to_act"]]
+        moves = []
+        for action, category in zip(actions, categories, strict=True):
+            cards = self._name_cards(hand[list(ACTION_POSITIONS[action])])
+            names = COMBINATION_NAMES[int(ACTION_SIZES[action])] if cards else []
+            moves.append(
+                LegalMove(
+                    action=int(action),
+                    name="".join(cards) or "pass",
+                    action_type=names[category] if cards else "pass",
+                    chips_added=None,
+                    raise_to=None,
+                    cards=cards,
+                    size_name="",
+                )
+            )
+        return moves
+
+    def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the actions so far at tables [B], as integers [B, turns], and their number [B].
+
+        Tables keep the turn in which each card was played. When a card was played, its position in
+        the hand was the number of lower cards that its seat still held: those played in the same
+        turn or later, or not at all.
+        """
+        turn, deck = records["turn"], records["deck"].astype(np.int64)
+        held = np.sort(deck.reshape(-1, self.seats, HAND_SIZE), axis=2)  # [B, seats, 13]
+        rows = np.arange(len(records))[:, None, None]
+        turn_played = turn[rows, held].astype(np.int64)  # [B, seats, 13]
+        position_bits = np.zeros((len(records), MAX_TURNS + 1), np.int64)
+        for i in range(HAND_SIZE):
+            turn_of_card = turn_played[:, :, i, None]
+            lower_cards = turn_played[:, :, :i]
+            position = ((lower_cards >= turn_of_card) | (lower_cards == 0)).sum(2)
+            np.bitwise_or.at(position_bits, (rows[:, :, 0], turn_of_card[:, :, 0]), 1 << position)
+        # The first turn, the three of diamonds, is played automatically.
+        return ACTION_OF_POSITIONS[position_bits[:, 2:]], records["turns"].astype(np.int64) - 1
+
+    def _name_cards(self, cards: np.ndarray) -> tuple[str, ...]:
+        return tuple(card_name(int(card), self.ranks, self.suits) for card in cards)
+
+    def _format_cards(self, cards: np.ndarray) -> str:
+        return "".join(self._name_cards(cards))
+
+
+def get_cards_to_beat(record: np.void) -> np.ndarray:
+    """Return the cards of the hand to beat, in ascending order."""
+    return np.flatnonzero(record["turn"] == record["turns"] - record["passes"])

@@ -1,0 +1,343 @@
+"""The rules of Big 2 for four players with thirteen cards each, who try to get rid of them first.
+
+The rules are those of Charlesworth, "Application of self-play reinforcement learning to a
+four-player game of imperfect information" (arXiv:1808.10442), section 2. The three of diamonds is
+played automatically for its holder, and the next seat makes the first decision. A seat plays a
+stronger hand with the same number of cards, or passes; a seat that has passed may play later. After
+three passes in a row the seat that played last has control: it may play any hand. The game ends
+when a seat has no cards left: each other seat pays it one point for each card still held.
+
+Where the code published with the paper differs from its text, we follow the text: a straight
+flush is beaten by a higher one, four cards of a rank offer four triples, and a straight is not
+observed as a full house. As in that code, a hand that nothing can beat still takes three passes.
+"""
+
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+
+from poker_rl.games.big2.combinations import (
+    ACTION_SIZES,
+    DECK_SIZE,
+    FULL_HOUSE,
+    HAND_SIZE,
+    MAX_COMBINATION_SIZE,
+    NO_COMBINATION,
+    PADDED_ACTION_POSITIONS,
+    PASS,
+    RANK_COUNT,
+    SUIT_COUNT,
+    evaluate_combination,
+    mark_legal_five_cards,
+    mark_legal_four_cards,
+    mark_legal_pairs,
+    mark_legal_triples,
+)
+from poker_rl.games.game import fill_zeros, jit, random_below
+
+SEATS = 4
+NO_CARD = -1
+INFOSET_KEY_SIZE = 2 + DECK_SIZE  # bytes in the key of an information set
+IN_HAND_MARK = 255  # marks the cards of the seat in an information-set key
+
+# A bit for each type of combination but the single; a straight flush has two of them.
+PAIR_BIT, TRIPLE_BIT, TWO_PAIR_BIT, QUADS_BIT, STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT = (
+    2 << i for i in range(7)
+)
+COMBINATION_BITS = np.array(  # index: number of cards, category
+    [
+        [0, 0, 0, 0],
+        [1, 0, 0, 0],
+        [PAIR_BIT, 0, 0, 0],
+        [TRIPLE_BIT, 0, 0, 0],
+        [TWO_PAIR_BIT, QUADS_BIT, 0, 0],
+        [STRAIGHT_BIT, FLUSH_BIT, FULL_HOUSE_BIT, STRAIGHT_BIT | FLUSH_BIT],
+    ],
+    np.uint8,
+)
+COMBINATION_TYPE_COUNT = 8
+
+# Sizes and offsets of the blocks of an observation
+OWN_CARD_FEATURES, OPPONENT_FEATURES = RANK_COUNT + SUIT_COUNT + 5, HAND_SIZE + 8 + 6
+OPPONENTS_OFFSET = HAND_SIZE * OWN_CARD_FEATURES
+HIGH_CARDS_OFFSET = OPPONENTS_OFFSET + (SEATS - 1) * OPPONENT_FEATURES
+TO_BEAT_OFFSET = HIGH_CARDS_OFFSET + 16
+OBSERVATION_SIZE = TO_BEAT_OFFSET + RANK_COUNT + SUIT_COUNT + 1 + COMBINATION_TYPE_COUNT + 3
+FIRST_QUEEN, FIRST_ACE = 9 * SUIT_COUNT, 11 * SUIT_COUNT  # the first card of the rank
+
+DEFINITION_DTYPE = np.dtype([("seats", "i1"), ("dealt", "i1"), ("cards", "i1")])
+
+TABLE_DTYPE = np.dtype(
+    [
+        ("key", "u8"),  # random state: a key and a counter
+        ("draws", "u8"),
+        ("played", "i8", SEATS),  # bit c: the seat has played card c
+        ("strength", "i2"),  # of the hand to beat; NO_COMBINATION if there is none
+        ("error", "i2"),  # 1 + the illegal action; `Tables` checks it
+        ("to_act", "u1"),
+        ("size", "i1"),  # number of cards of the hand to beat; 0 if there is none
+        ("passes", "i1"),  # since the hand to beat was played
+        ("turns", "u1"),  # turns taken, including the automatic three of diamonds
+        ("over", "i1"),
+        ("variant", "u1"),  # always 0, as there is one definition
+        ("left", "i1", SEATS),  # number of cards in each hand
+        ("shown", "u1", SEATS),  # COMBINATION_BITS of all that each seat has played
+        ("deck", "i1", DECK_SIZE),  # thirteen cards per seat
+        ("hand", "i1", (SEATS, HAND_SIZE)),  # cards left in ascending order, padded with NO_CARD
+        ("turn", "u1", DECK_SIZE),  # turn in which each card was played, from 1; 0: not yet
+        ("spare", "u1", 2),
+    ]
+)
+
+
+@jit
+def start(game, table):
+    """Sort the hands and play the three of diamonds for its holder."""
+    for card in range(DECK_SIZE):
+        table.turn[card] = 0
+    for seat in range(SEATS):
+        for i in range(HAND_SIZE):
+            insert_card(table, seat, i, table.deck[seat * HAND_SIZE + i])
+        table.left[seat] = HAND_SIZE
+        table.played[seat] = 0
+        table.shown[seat] = 0
+        if table.hand[seat, 0] == 0:
+            table.to_act = seat
+    table.over = 0
+    table.error = 0
+    table.turns = 0
+    play_cards(table, 0, 1, 0)
+
+
+@jit
+def insert_card(table, seat, count, card):
+    """Insert a card into the first `count` cards of a hand, which are in ascending order."""
+    position = count
+    while position > 0 and table.hand[seat, position - 1] > card:
+        table.hand[seat, position] = table.hand[seat, position - 1]
+        position -= 1
+    table.hand[seat, position] = card
+
+
+@jit
+def play_cards(table, action, card_count, hand_strength):
+    """Play the cards of an action of the seat to act, without checking that it is legal."""
+    seat = table.to_act
+    held_count = table.left[seat]
+    table.turns += 1
+    played_mask, played_count, kept_count = table.played[seat], 0, 0
+    for i in range(held_count):
+        card = table.hand[seat, i]
+        if played_count < card_count and PADDED_ACTION_POSITIONS[action, played_count] == i:
+            table.turn[card] = table.turns
+            played_mask |= 1 << card
+            played_count += 1
+        else:
+            table.hand[seat, kept_count] = card
+            kept_count += 1
+    for i in range(kept_count, held_count):
+        table.hand[seat, i] = NO_CARD
+    table.played[seat] = played_mask
+    table.left[seat] = kept_count
+    table.shown[seat] |= COMBINATION_BITS[card_count, hand_strength // DECK_SIZE]
+    table.size = card_count
+    table.strength = hand_strength
+    table.passes = 0
+    table.over = kept_count == 0
+    table.to_act = (seat + 1) % SEATS
+
+
+@jit
+def legal(game, table, mask):
+    """Write the action mask of the seat to act."""
+    fill_zeros(mask)
+    hand, held_count = table.hand[table.to_act], table.left[table.to_act]
+    required_size, strength_to_beat = table.size, table.strength
+    has_control = required_size == 0
+    mask[PASS] = not has_control
+    if required_size <= 1:
+        for i in range(held_count):
+            mask[i] = hand[i] > strength_to_beat
+    if has_control or required_size == 2:
+        mark_legal_pairs(hand, held_count, strength_to_beat, mask)
+    if has_control or required_size == 3:
+        mark_legal_triples(hand, held_count, strength_to_beat, mask)
+    if has_control or required_size == 4:
+        mark_legal_four_cards(hand, held_count, strength_to_beat, mask)
+    if has_control or required_size == MAX_COMBINATION_SIZE:
+        mark_legal_five_cards(hand, held_count, strength_to_beat, mask)
+
+
+@jit
+def step(game, table, action):
+    """Play one action of the seat to act; an illegal one only sets `table.error`."""
+    if table.over or action < 0 or action > PASS:
+        table.error = 1 + action if 0 <= action <= PASS else 32767
+        return
+    if action == PASS:
+        if table.size == 0:
+            table.error = 1 + action
+            return
+        table.turns += 1
+        table.passes += 1
+        if table.passes == SEATS - 1:
+            table.size = 0
+            table.strength = NO_COMBINATION
+            table.passes = 0
+        table.to_act = (table.to_act + 1) % SEATS
+        return
+    card_count, hand = ACTION_SIZES[action], table.hand[table.to_act]
+    holds_cards = PADDED_ACTION_POSITIONS[action, card_count - 1] < table.left[table.to_act]
+    hand_strength = evaluate_combination(
+        card_count,
+        hand[PADDED_ACTION_POSITIONS[action, 0]],
+        hand[PADDED_ACTION_POSITIONS[action, 1]],
+        hand[PADDED_ACTION_POSITIONS[action, 2]],
+        hand[PADDED_ACTION_POSITIONS[action, 3]],
+        hand[PADDED_ACTION_POSITIONS[action, 4]],
+    )
+    if (
+        not holds_cards
+        or hand_strength <= table.strength
+        or (table.size != 0 and card_count != table.size)
+    ):
+        table.error = 1 + action
+        return
+    play_cards(table, action, card_count, hand_strength)
+
+
+@jit
+def payoffs(game, table, out):
+    """Write the points won by each seat, which sum to zero."""
+    total = 0
+    for seat in range(SEATS):
+        total += table.left[seat]
+    for seat in range(SEATS):
+        out[seat] = -table.left[seat] if table.left[seat] else total
+
+
+@jit
+def observe(game, table, seat, out):
+    """Write the observation of a seat as 412 features, 0 or 1.
+
+    [13, 22]    each card of the seat in ascending order: its rank [13] and suit [4]; whether the
+                seat has at least two, three and four of its rank; whether it is part of a straight
+                and of a flush
+    [3, 27]     each other seat in turn order: number of cards left, 1 to 13 [13]; the aces and twos
+                that it has played [8]; whether it has played a pair, a triple, four cards, a
+                straight, a flush, a full house [6]
+    [16]        the queens, kings, aces and twos that have been played by any seat
+    [29]        the hand to beat: rank [13] and suit [4] of the highest card; whether there is none
+                [1]; whether it is a single, pair, triple, two pair, four of a kind, straight,
+                flush, full house [8]; 0, 1 or 2 passes since [3]
+
+    A straight flush counts as a straight and a flush. A full house has the rank of its triple and
+    no suit. If there is no hand to beat, its other features are 0.
+    """
+    fill_zeros(out)
+    hand, held_count = table.hand[seat], table.left[seat]
+    # The counters of cards of each rank and of each suit have four bits each.
+    ranks_held, cards_per_rank, cards_per_suit = 0, 0, 0
+    for i in range(held_count):
+        rank, suit = hand[i] >> 2, hand[i] & 3
+        ranks_held |= 1 << rank
+        cards_per_rank += 1 << (rank << 2)
+        cards_per_suit += 1 << (suit << 2)
+    straight = ranks_held & ranks_held >> 1 & ranks_held >> 2 & ranks_held >> 3 & ranks_held >> 4
+    straight |= straight << 1
+    straight |= straight << 2 | straight << 3
+    for i in range(held_count):
+        rank, suit = hand[i] >> 2, hand[i] & 3
+        count = cards_per_rank >> (rank << 2) & 15
+        offset = i * OWN_CARD_FEATURES
+        out[offset + rank] = 1
+        out[offset + RANK_COUNT + suit] = 1
+        offset += RANK_COUNT + SUIT_COUNT
+        out[offset] = count >= 2
+        out[offset + 1] = count >= 3
+        out[offset + 2] = count == 4
+        out[offset + 3] = straight >> rank & 1
+        out[offset + 4] = (cards_per_suit >> (suit << 2) & 15) >= MAX_COMBINATION_SIZE
+
+    all_played_mask = table.played[seat]
+    for i in range(SEATS - 1):
+        other = (seat + 1 + i) % SEATS
+        offset = OPPONENTS_OFFSET + i * OPPONENT_FEATURES
+        if table.left[other]:
+            out[offset + table.left[other] - 1] = 1
+        played_mask, shown_bits = table.played[other], table.shown[other]
+        all_played_mask |= played_mask
+        for j in range(8):
+            out[offset + HAND_SIZE + j] = played_mask >> (FIRST_ACE + j) & 1
+        offset += HAND_SIZE + 8
+        out[offset] = (shown_bits & PAIR_BIT) != 0
+        out[offset + 1] = (shown_bits & TRIPLE_BIT) != 0
+        out[offset + 2] = (shown_bits & (TWO_PAIR_BIT | QUADS_BIT)) != 0
+        out[offset + 3] = (shown_bits & STRAIGHT_BIT) != 0
+        out[offset + 4] = (shown_bits & FLUSH_BIT) != 0
+        out[offset + 5] = (shown_bits & FULL_HOUSE_BIT) != 0
+    for i in range(16):
+        out[HIGH_CARDS_OFFSET + i] = all_played_mask >> (FIRST_QUEEN + i) & 1
+
+    offset = TO_BEAT_OFFSET + RANK_COUNT + SUIT_COUNT
+    if table.size == 0:
+        out[offset] = 1
+        return
+    category, deciding_card = divmod(table.strength, DECK_SIZE)
+    out[TO_BEAT_OFFSET + (deciding_card >> 2)] = 1
+    if table.size != MAX_COMBINATION_SIZE or category != FULL_HOUSE:
+        out[TO_BEAT_OFFSET + RANK_COUNT + (deciding_card & 3)] = 1
+    combination_bits = COMBINATION_BITS[table.size, category]
+    for i in range(COMBINATION_TYPE_COUNT):
+        out[offset + 1 + i] = combination_bits >> i & 1
+    out[offset + 1 + COMBINATION_TYPE_COUNT + table.passes] = 1
+
+
+@jit
+def reveal(game, table, seat, out):
+    """Write the cards held by each other seat in turn order, [seats - 1, cards], 0 or 1."""
+    fill_zeros(out)
+    for i in range(SEATS - 1):
+        other = (seat + 1 + i) % SEATS
+        for j in range(table.left[other]):
+            out[i * DECK_SIZE + table.hand[other, j]] = 1
+
+
+@jit
+def redeal(game, table):
+    """Deal the cards held by the other seats again; each gets as many as it has left."""
+    seat, seen_mask = table.to_act, 0
+    for i in range(table.left[seat]):
+        seen_mask |= 1 << table.hand[seat, i]
+    for other in range(SEATS):
+        seen_mask |= table.played[other]
+    unseen, count = np.empty(DECK_SIZE, np.int8), 0
+    for card in range(DECK_SIZE):
+        if not seen_mask >> card & 1:
+            unseen[count] = card
+            count += 1
+    for other in range(SEATS):
+        if other != seat:
+            for i in range(table.left[other]):
+                j = random_below(table, count)
+                insert_card(table, other, i, unseen[j])
+                count -= 1
+                unseen[j] = unseen[count]
+
+
+@jit
+def infoset(game, table, seat, out):
+    """Write the key of an information set: seat, turns taken, and the turn of each played card.
+
+    The turn of a card also tells who played it, since seats act in turn; in turns without a card
+    the seat passed.
+    """
+    out[0] = seat
+    out[1] = table.turns
+    for card in range(DECK_SIZE):
+        out[2 + card] = table.turn[card]
+    for i in range(table.left[seat]):
+        out[2 + table.hand[seat, i]] = IN_HAND_MARK

@@ -1,0 +1,1 @@
+"""Display of poker tables to people: views, and names of hands and moves."""

@@ -1,0 +1,95 @@
+"""Names of poker hands, such as "two pair, kings and fours"."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from poker_rl.games.cards import MAX_RANKS, THREE_CARD_HAND
+from poker_rl.games.poker.poker_game import PokerGame
+
+RANK_NAMES = {
+    **{"2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight"},
+    **{"9": "nine", "T": "ten", "J": "jack", "Q": "queen", "K": "king", "A": "ace"},
+}
+ACE = MAX_RANKS - 1  # in decks of thirteen ranks; in short-deck hold'em the ace is rank 8
+STRAIGHT_LENGTH = 5  # number of cards in a straight, and in a flush
+
+
+def describe_hand(game: PokerGame, hole: Sequence[int], board: Sequence[int]) -> str:
+    """Return the name of the best hand that a seat's hole cards and the board make."""
+    suits, ranks_held = len(game.suits), sorted(_get_ranks(hole, game.suits), reverse=True)
+    if len(hole) == 2 and not board and ranks_held[0] != ranks_held[1]:
+        high, low = (name_rank(rank, game.ranks) for rank in ranks_held)
+        return f"{high} and {low}, {'suited' if hole[0] % suits == hole[1] % suits else 'offsuit'}"
+    cards = [*hole, *board]
+    if len(cards) == 1:
+        return name_rank(cards[0] // suits, game.ranks)
+    full_hand_size = game.hole_cards + sum(game.board_cards)
+    return describe_made_hand(cards, game.ranks, game.suits, full_hand_size, game.ace)
+
+
+def describe_made_hand(
+    cards: Sequence[int], ranks: str, suits: str, full_hand_size: int, ace: int = ACE
+) -> str:
+    """Return the name of the best hand that two to seven cards make.
+
+    Straights and flushes need five cards, or three if a hand at showdown has three cards.
+
+    Args:
+        cards: the integers `rank * suits + suit`.
+        ranks, suits: the ranks and suits of the deck, one character each, lowest rank first.
+        full_hand_size: number of cards in a hand at showdown.
+        ace: the rank of the ace, which also counts below the lowest rank; a deck may lack it.
+    """
+    ranks_held = _get_ranks(cards, suits)
+    length = THREE_CARD_HAND if full_hand_size == THREE_CARD_HAND else STRAIGHT_LENGTH
+    count = Counter(ranks_held)
+    ranks_by_count = sorted(count, key=lambda rank: (count[rank], rank), reverse=True)
+    first, second = (ranks_by_count * 2)[:2]
+    ranks_by_suit = [
+        _get_ranks([card for card in cards if card % len(suits) == suit], suits)
+        for suit in range(len(suits))
+    ]
+    flush = next((suit_ranks for suit_ranks in ranks_by_suit if len(suit_ranks) >= length), [])
+    straight_flush = _find_straight_end(flush, length, ace)
+    straight = _find_straight_end(ranks_held, length, ace)
+    first_plural = name_rank(first, ranks, plural=True)
+    second_plural = name_rank(second, ranks, plural=True)
+    if straight_flush == ace and length == STRAIGHT_LENGTH:
+        return "royal flush"
+    if straight_flush is not None:
+        return f"straight flush to the {name_rank(straight_flush, ranks)}"
+    if count[first] == 4:
+        return f"four of a kind, {first_plural}"
+    if count[first] == 3 and second != first and count[second] > 1:
+        return f"full house, {first_plural} over {second_plural}"
+    # With three cards a straight is rarer than a flush, so it ranks higher.
+    if flush and (straight is None or length == STRAIGHT_LENGTH):
+        return f"flush, {name_rank(max(flush), ranks)} high"
+    if straight is not None:
+        return f"straight to the {name_rank(straight, ranks)}"
+    if count[first] == 3:
+        return f"three of a kind, {first_plural}"
+    if count[first] == 2 and second != first and count[second] == 2:
+        return f"two pair, {first_plural} and {second_plural}"
+    if count[first] == 2:
+        return f"pair of {first_plural}"
+    return f"{name_rank(first, ranks)} high"
+
+
+def name_rank(rank: int, ranks: str, plural: bool = False) -> str:
+    """Return the name of a rank, such as `king` or `sixes`, or its character if it has no name."""
+    word = RANK_NAMES.get(ranks[rank], ranks[rank])
+    return word + ("es" if word.endswith("x") else "s") * plural
+
+
+def _get_ranks(cards: Sequence[int], suits: str) -> list[int]:
+    return [card // len(suits) for card in cards]
+
+
+def _find_straight_end(ranks_held: Collection[int], length: int, ace: int) -> int | None:
+    """Return the highest rank at which a straight ends, or None; an ace also counts as lowest."""
+    ranks = {*ranks_held, *([-1] if ace in ranks_held else [])}
+    ends = [end for end in ranks if all(end - i in ranks for i in range(length))]
+    return max(ends, default=None)

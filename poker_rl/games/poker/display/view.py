@@ -1,0 +1,317 @@
+"""Views of poker tables, and the legal moves of the seat to act as people name them.
+
+`variant_game` is the game with the number of seats of a table; a game with a variable number of
+seats has several.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from poker_rl.games.cards import card_name
+from poker_rl.games.poker.display.hand_names import describe_hand
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
+from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
+from poker_rl.games.tables import tables_from_records
+
+BLINDS = ("small blind", "big blind")  # by size; an even larger blind is a straddle
+STREET_NAMES = ("preflop", "flop", "turn", "river")
+BET_SIZE_NAMES = {50: "half pot", 67: "two thirds of the pot", 100: "pot"}  # by hundredths of it
+USUAL_BET_SIZES = (50, 67, 100)  # in hundredths of the pot, if any number of chips is legal
+
+
+class DisplayedPoker(DisplayedGame):
+    """Poker with a fixed or a variable number of seats, whose tables can be shown."""
+
+    ranks: str
+    suits: str
+
+    @property
+    @abstractmethod
+    def variant_games(self) -> Sequence[PokerGame]:
+        """One game for each number of seats; only the game itself if the number is fixed."""
+
+    def get_variant_game(self, record: np.void) -> PokerGame:
+        """Return the game with the number of seats of a table."""
+        return self.variant_games[int(record["variant"])]
+
+    def infoset_name(self, record: np.void) -> str:
+        """Return the seat to act, its cards, the visible board and the actions as `1 Ks|Qh rc`."""
+        variant_game, seat = self.get_variant_game(record), int(record["to_act"])
+        board_start = variant_game.seats * variant_game.hole_cards
+        board_count = sum(variant_game.board_cards[: int(record["street"]) + 1])
+        board = record["deck"][board_start : board_start + board_count].tolist()
+        cards = [get_hole_cards(variant_game, record, seat), board]
+        cards_text = "|".join("".join(name_cards(variant_game, some)) for some in cards if some)
+        return f"{seat} {cards_text} {self.betting_line_name(record)}".strip()
+
+    def betting_line_name(self, record: np.void) -> str:
+        """Return the actions so far, such as `rc`, or `r6c` in no-limit for a raise to 6 chips."""
+        line = record["line"][: record["moves"]].tolist()
+        if not len(record["raise_by"]):
+            return "".join("fcr"[action] for action in line)
+        variant_game = self.get_variant_game(record)
+        # The blinds have the first entries of `chips`, then there is one for each action.
+        blind_count = sum(blind > 0 for blind in variant_game.blinds) * variant_game.forced_raises
+        chips = record["chips"][blind_count:].tolist()
+        return "".join(
+            f"r{raise_to}" if action >= RAISE else "fc"[action]
+            for action, raise_to in zip(line, chips, strict=False)
+        )
+
+    def build_view(self, record: np.void, viewer: int | None) -> TableView:
+        """Return the view of a table for the seat `viewer`; None shows all cards face up."""
+        variant_game = self.get_variant_game(record)
+        seats, is_over = range(variant_game.seats), bool(record["over"])
+        paid = [int(record["paid"][seat]) for seat in seats]
+        bet_before_street = self._compute_bet_before_street(record)
+        bets = [0 if is_over else max(chips_in - bet_before_street, 0) for chips_in in paid]
+        folded = [bool(record["folded"][seat]) for seat in seats]
+        board = get_visible_board(variant_game, record)
+        own_cards = None if viewer is None else get_hole_cards(variant_game, record, viewer)
+        return TableView(
+            seats=tuple(
+                build_seat_view(variant_game, record, seat, viewer in (None, seat), bets[seat])
+                for seat in seats
+            ),
+            board=name_cards(variant_game, board),
+            pots=compute_pots(
+                [chips_in - bet for chips_in, bet in zip(paid, bets, strict=True)],
+                folded,
+                sum(variant_game.dead_antes),
+            ),
+            street=get_street_name(variant_game, int(record["street"])),
+            to_act=None if is_over else int(record["to_act"]),
+            hand_name="" if own_cards is None else describe_hand(variant_game, own_cards, board),
+        )
+
+    def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
+        """Return the given legal actions of the seat to act as moves.
+
+        If `actions` is None, return all legal actions; if the game allows bets of any number of
+        chips, only those of the usual sizes. The rules compute the chips of each move.
+        """
+        variant_game, seat = self.get_variant_game(record), int(record["to_act"])
+        bet_range, size_names = self.get_bet_range(record), {}
+        if bet_range is not None:
+            low = bet_range.min_bet_action
+            high = low + bet_range.max_bet - bet_range.min_bet
+            size_names = name_usual_raises(variant_game, record, low, high)
+        if actions is None:
+            legal = np.flatnonzero(self._compute_legal_mask(record)).tolist()
+            actions = [a for a in legal if bet_range is None or a < RAISE or a in size_names]
+        chips_before = int(record["paid"][seat])
+        bet_before_street = self._compute_bet_before_street(record)
+        chips_after_actions = self._compute_chips_after(record, actions)
+        legal_moves = []
+        for action, chips_after in zip(map(int, actions), chips_after_actions, strict=True):
+            is_raise = action >= RAISE
+            if is_raise and variant_game.raise_size_options:
+                size = variant_game.raise_size_options[action - RAISE]
+                size_names[action] = name_listed_size(variant_game, record, size, chips_after)
+            action_type = name_action_type(
+                action, int(record["price"]), chips_before, bet_before_street
+            )
+            legal_moves.append(
+                LegalMove(
+                    action=action,
+                    name=self.move_name(record, action),
+                    action_type=action_type,
+                    chips_added=chips_after - chips_before,
+                    raise_to=chips_after - bet_before_street if is_raise else None,
+                    cards=(),
+                    size_name=size_names.get(action, "") if is_raise else "",
+                )
+            )
+        return legal_moves
+
+    def get_bet_range(self, record: np.void) -> BetRange | None:
+        """Return the range of legal bets if the game allows any number of chips, else None."""
+        raises = np.flatnonzero(self._compute_legal_mask(record)[RAISE:]) + RAISE
+        if self.get_variant_game(record).raise_size_options != [] or not len(raises):
+            return None
+        low, high = int(raises[0]), int(raises[-1])
+        bet_before_street = self._compute_bet_before_street(record)
+        return BetRange(low - bet_before_street, high - bet_before_street, low)
+
+    def move_name(self, record: np.void, action: int) -> str:
+        """Return the name of a legal action; a bet size that takes all chips is `raise_all_in`.
+
+        If several bet sizes give the same amount only the first is legal, which may have another
+        name.
+        """
+        variant_game = self.get_variant_game(record)
+        if action >= RAISE and variant_game.raise_size_options:
+            (chips_after,) = self._compute_chips_after(record, [action])
+            if is_whole_stack(variant_game, record, chips_after):
+                return "raise_all_in"
+        return self.action_name(action)
+
+    def _compute_legal_mask(self, record: np.void) -> np.ndarray:
+        """Return the action mask of the seat to act, [A] bool; all False when the hand is over."""
+        tables = tables_from_records(self, np.array([record], self.table_dtype))
+        legal_mask: np.ndarray = tables.legal_mask()[0] & (record["over"] == 0)
+        return legal_mask
+
+    def _compute_chips_after(self, record: np.void, actions: Sequence[int]) -> list[int]:
+        """Return the chips that the seat to act has put in after each of the given actions."""
+        tables = tables_from_records(self, np.array([record] * len(actions), self.table_dtype))
+        tables.step(np.array(actions, np.int64))
+        chips: list[int] = tables.records["paid"][:, record["to_act"]].tolist()
+        return chips
+
+    def _compute_bet_before_street(self, record: np.void) -> int:
+        """Return the chips that it took to stay in before this street; on the first the ante."""
+        definition, street = self.definitions[int(record["variant"])], int(record["street"])
+        if street == 0:
+            return int(definition["ante"])
+        price = int(definition["price"])
+        mark_count = int(record["marks"])
+        cells = record["mark"][:mark_count].astype(np.int64)
+        street_of_mark = cells // int(definition["kinds"]) // int(definition["levels"])
+        street_of_mark %= int(definition["streets"])
+        is_earlier_street = street_of_mark < street
+        if len(record["chips"]):  # with stacks: the chips that the seat of each mark had put in
+            return max(price, int(record["chips"][:mark_count][is_earlier_street].max(initial=0)))
+        is_earlier_raise = is_earlier_street & (cells % int(definition["kinds"]) == 0)
+        if definition["forced_raises"]:  # blinds have marks of their own, before all others
+            is_earlier_raise[: np.count_nonzero(definition["post"] > definition["ante"])] = False
+        return price + int(definition["raise_size"][street_of_mark[is_earlier_raise]].sum())
+
+
+def build_seat_view(
+    variant_game: PokerGame, record: np.void, seat: int, show_cards: bool, bet: int
+) -> SeatView:
+    """Return the view of a seat, with its hole cards if `show_cards`."""
+    folded = bool(record["folded"][seat])
+    paid = int(record["paid"][seat]) + variant_game.dead_antes[seat]
+    starting_stacks = variant_game.starting_stacks
+    stack = None if starting_stacks is None else starting_stacks[seat] - paid
+    hole_cards = name_cards(variant_game, get_hole_cards(variant_game, record, seat))
+    return SeatView(
+        cards=hole_cards if show_cards else (),
+        hidden_card_count=0 if show_cards or folded else variant_game.hole_cards,
+        bet=bet,
+        paid=paid,
+        stack=stack,
+        folded=folded,
+        notes=(*list_seat_notes(variant_game, seat), *["all-in"] * (stack == 0 and not folded)),
+    )
+
+
+def list_seat_notes(variant_game: PokerGame, seat: int) -> list[str]:
+    """Return the notes of a seat: "button", and the name of the blind that it posts."""
+    notes = ["button"] if seat == variant_game.seats - 1 else []
+    if variant_game.forced_raises and variant_game.blinds[seat]:
+        amounts = sorted(set(variant_game.blinds) - {0})
+        names = BLINDS[-1:] if len(amounts) == 1 else BLINDS
+        rank = amounts.index(variant_game.blinds[seat])
+        notes.append(names[rank] if rank < len(names) else "straddle")
+    return notes
+
+
+def get_hole_cards(variant_game: PokerGame, record: np.void, seat: int) -> list[int]:
+    """Return the hole cards of a seat."""
+    start = seat * variant_game.hole_cards
+    return [int(card) for card in record["deck"][start : start + variant_game.hole_cards]]
+
+
+def get_visible_board(variant_game: PokerGame, record: np.void) -> list[int]:
+    """Return the board cards so far, or all board cards after a showdown."""
+    is_showdown = record["over"] and record["live"] > 1
+    streets = len(variant_game.board_cards) if is_showdown else int(record["street"]) + 1
+    board_start = variant_game.seats * variant_game.hole_cards
+    board_count = sum(variant_game.board_cards[:streets])
+    return [int(card) for card in record["deck"][board_start : board_start + board_count]]
+
+
+def name_cards(variant_game: PokerGame, cards: Sequence[int]) -> tuple[str, ...]:
+    """Return the names of cards, such as `Ks`."""
+    return tuple(card_name(card, variant_game.ranks, variant_game.suits) for card in cards)
+
+
+def get_street_name(variant_game: PokerGame, street: int) -> str:
+    """Return the name of a street, such as `flop` or `round 2`; "" if there is only one."""
+    if len(variant_game.board_cards) == 1:
+        return ""
+    return STREET_NAMES[street] if variant_game.board_cards[0] == 0 else f"round {street + 1}"
+
+
+def compute_pots(
+    paid: Sequence[int], folded: Sequence[bool], dead_antes: int = 0
+) -> tuple[int, ...]:
+    """Return the chips in the main pot and in each side pot, split as in `pots.award_pots`.
+
+    Args:
+        paid: chips that each seat has put in.
+        dead_antes: antes that are not part of `paid`; they go to the main pot.
+    """
+    stakes = sorted(
+        {chips for chips, has_folded in zip(paid, folded, strict=True) if not has_folded}
+    )
+    pot_sizes, pot_floor = [], 0
+    for pot_cap in stakes:
+        if pot_cap > pot_floor or dead_antes:
+            layers = (max(min(chips, pot_cap) - pot_floor, 0) for chips in paid)
+            pot_sizes.append(sum(layers) + dead_antes)
+        pot_floor, dead_antes = pot_cap, 0
+    return tuple(pot_sizes)
+
+
+def is_whole_stack(variant_game: PokerGame, record: np.void, chips_in: int) -> bool:
+    """Return whether `chips_in` is the whole stack of the seat to act, without dead antes."""
+    seat, stacks = int(record["to_act"]), variant_game.starting_stacks
+    return stacks is not None and chips_in == stacks[seat] - variant_game.dead_antes[seat]
+
+
+def name_action_type(action: int, price: int, paid: int, bet_before_street: int) -> str:
+    """Return fold, check, call, bet or raise, which depends on the bets on the street."""
+    if action == FOLD:
+        return "fold"
+    if action == CALL:
+        return "call" if paid < price else "check"
+    return "raise" if price > bet_before_street else "bet"
+
+
+def name_usual_raises(
+    variant_game: PokerGame, record: np.void, low: int, high: int
+) -> dict[int, str]:
+    """Return the names of the usual raises, keyed by the chips that they raise to.
+
+    `low` and `high` are the chips of the smallest and the largest raise. If two raises are equal,
+    the later name counts.
+    """
+    size_names = {low: "minimum"}
+    for size in USUAL_BET_SIZES:
+        target = compute_pot_raise_to(variant_game, record, size)
+        if low < target < high:
+            size_names[target] = BET_SIZE_NAMES[size]
+    return size_names | {high: "all-in"}
+
+
+def compute_pot_raise_to(variant_game: PokerGame, record: np.void, hundredths: int) -> int:
+    """Return the chips that a raise by a share of the pot raises to, even if it is illegal."""
+    price, paid = int(record["price"]), record["paid"][: variant_game.seats]
+    pot_after_call = price - int(paid[record["to_act"]]) + int(paid.sum())
+    pot_after_call += sum(variant_game.dead_antes)
+    return price + (hundredths * pot_after_call + FULL_POT // 2) // FULL_POT
+
+
+def name_listed_size(
+    variant_game: PokerGame, record: np.void, size: float | str, chips_in: int
+) -> str:
+    """Return the name of a listed bet size, such as "half pot" or "33 % of the pot".
+
+    It is "minimum" if the share of the pot is below the smallest legal raise, and "all-in" if it is
+    at least the stack.
+    """
+    if isinstance(size, str) or is_whole_stack(variant_game, record, chips_in):
+        return "all-in"
+    hundredths = round(size * FULL_POT)
+    if chips_in > compute_pot_raise_to(variant_game, record, hundredths):
+        return "minimum"
+    return BET_SIZE_NAMES.get(hundredths, f"{hundredths} % of the pot")

@@ -1,0 +1,103 @@
+"""The definition of a poker variant with fixed-limit betting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from poker_rl.config.validation import NonNegativeInt, PositiveInt
+from poker_rl.games.poker.display.view import DisplayedPoker
+from poker_rl.games.poker.poker_game import PokerGame, SettingCheck, list_by_seat
+from poker_rl.games.poker.record_dtypes import LIMIT_TABLE_DTYPE, MAX_MOVES, MAX_POT, STACKS_TABLE
+
+
+@dataclass(kw_only=True, frozen=True)
+class FixedLimitPoker(PokerGame, DisplayedPoker):
+    """A poker variant with fixed-limit betting.
+
+    `raise_sizes` and `max_raises` have one entry for each street; blinds do not count towards
+    `max_raises`. `stacks` are the chips of each seat, or one number for all; None is unlimited.
+
+    Raises:
+        ConfigError: if the settings do not describe a game that can be dealt and bet on.
+    """
+
+    raise_sizes: list[PositiveInt]
+    max_raises: list[NonNegativeInt]
+    stacks: PositiveInt | list[PositiveInt] | None = None
+
+    action_count = 3  # fold, call, raise
+
+    def _iterate_setting_checks(self) -> Iterator[SettingCheck]:
+        yield from super()._iterate_setting_checks()
+        yield self._check_entry_per_street("raise_sizes")
+        yield self._check_entry_per_street("max_raises")
+        yield (
+            self.max_moves <= MAX_MOVES,
+            f"max_raises: {self.max_raises} allows hands of more than {MAX_MOVES} actions",
+        )
+        max_chips = MAX_POT // self.seats
+        yield (
+            max(self.raise_sizes) <= max_chips,
+            f"raise_sizes: a raise of {max(self.raise_sizes):,} chips; at most {max_chips:,}",
+        )
+        chips_by_setting = {
+            "ante": max(self.antes),
+            "blinds": max(self.blinds, default=0),
+            "raise_sizes": self._max_raised_chips,
+        }
+        setting, chips = max(chips_by_setting.items(), key=lambda item: item[1])
+        total = sum(chips_by_setting.values())
+        yield (
+            total <= max_chips,
+            f"{setting}: {chips:,} of the {total:,} chips that a seat may put in, by ante, blinds"
+            f" and raises; at most {max_chips:,}",
+        )
+        if self.starting_stacks is not None:
+            yield from self._iterate_stack_checks(self.starting_stacks)
+
+    @property
+    def starting_stacks(self) -> list[int] | None:
+        """Chips of each seat before the hand; None for unlimited stacks."""
+        return None if self.stacks is None else list_by_seat(self.stacks, self.seats)
+
+    @property
+    def max_chips_per_seat(self) -> int:
+        """The largest number of chips that a seat can put in, and so lose, in a hand."""
+        if self.starting_stacks is not None:
+            return max(self.starting_stacks)
+        return max(self.antes) + max(self.blinds, default=0) + self._max_raised_chips
+
+    @property
+    def _max_raised_chips(self) -> int:
+        """The largest number of chips that a seat can put in by raising and calling raises."""
+        return sum(n * size for n, size in zip(self.max_raises, self.raise_sizes, strict=False))
+
+    @property
+    def max_moves(self) -> int:
+        """An upper bound of the number of actions in a hand."""
+        return self.seats * sum(raise_limit + 1 for raise_limit in self.max_raises)
+
+    @property
+    def table_dtype(self) -> np.dtype[np.void]:
+        """The dtype of a table."""
+        return LIMIT_TABLE_DTYPE if self.stacks is None else STACKS_TABLE
+
+    def build_definition(self, seat_slots: int) -> np.ndarray:
+        """Return the definition; observations have room for `seat_slots` seats."""
+        max_raises = [self.max_raises[0] + self.forced_raises, *self.max_raises[1:]]
+        definition = self._build_common_definition(seat_slots, raise_levels=max(max_raises) + 1)
+        definition["raise_size"][0, : len(self.raise_sizes)] = self.raise_sizes
+        definition["max_raises"][0, : len(max_raises)] = max_raises
+        return definition
+
+    @property
+    def infoset_key_size(self) -> int:
+        """Bytes in the key of an information set."""
+        return 2 + self.hole_cards + sum(self.board_cards) + self.max_moves
+
+    def action_name(self, action: int) -> str:
+        """Return fold, call or raise."""
+        return ("fold", "call", "raise")[action]

@@ -1,0 +1,223 @@
+"""The rules that show a poker table to a seat: features, history, hidden cards, keys, redeals."""
+
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+
+from poker_rl.games.game import fill_zeros, jit, random_below
+from poker_rl.games.poker.record_dtypes import (
+    FOLD,
+    MAX_DECK_SIZE,
+    RAISE,
+    get_deck_card,
+    has_stacks,
+    is_no_limit,
+)
+
+
+@jit
+def observe(game, table, seat, out):
+    """Write the observation of a seat, the observer; without stacks all features are 0 or 1.
+
+    [room, streets, levels, kinds]  the betting block, with a cell for each action so far by seat
+                                    (from the observer on), street, number of raises before it and
+                                    type (raise, call, fold). Blinds that differ count as a call
+                                    (small) and a raise (big). An unused seat has a fold before any
+                                    raise, which no real seat can have
+    [cards]                         the observer's hole cards
+    [cards]                         the board, once for each street that deals board cards
+
+    With stacks, an action's cell holds the chips that its seat had put in after it. If actions
+    share a cell, which happens after many raises on a street, the newest counts. All chips are
+    shares of the most that a seat can put in. These features follow the cards:
+
+    [room, 3]  for each seat from the observer on: chips put in, chips left, whether it can win
+    [3]        the pot, the chips that a seat needs to have put in, the observer's chips to call
+    """
+    fill_zeros(out)
+    betting_block_size = game.seats * game.plane
+    own_offset = seat * game.plane
+    marks = table.marks  # read once; the compiler would read it again after each write
+    if has_stacks(table):
+        for i in range(marks):
+            cell = table.mark[i] - own_offset
+            index = np.uint64(cell if cell >= 0 else cell + betting_block_size)
+            out[index] = table.chips[i] * game.chip
+    else:
+        for i in range(marks):
+            cell = table.mark[i] - own_offset
+            out[np.uint64(cell if cell >= 0 else cell + betting_block_size)] = 1
+    for i in range(game.seats, game.room):
+        out[np.uint64(i * game.plane + RAISE - FOLD)] = 1
+    deck_start = seat * game.hole
+    deck_stop = deck_start + game.hole
+    for i in range(deck_start, deck_stop):
+        out[np.uint64(game.own_plane + get_deck_card(table, i))] = 1
+    deck_start = game.seats * game.hole
+    board_count = game.shown[table.street]
+    for i in range(board_count):
+        out[np.uint64(game.card_plane[i] + get_deck_card(table, deck_start + i))] = 1
+    if has_stacks(table):
+        observe_chip_features(game, table, seat, out)
+
+
+@jit
+def observe_chip_features(game, table, seat, out):
+    """Write the chip features, which come last in observations of games with stacks."""
+    offset, pot, chip = game.chip_plane, np.int64(game.dead_pot), game.chip
+    for i in range(game.seats):
+        seat_index = seat + i if seat + i < game.seats else seat + i - game.seats
+        paid = table.paid[seat_index]
+        pot += paid
+        out[np.uint64(offset)] = paid * chip
+        out[np.uint64(offset + 1)] = (game.stack[seat_index] - paid) * chip
+        out[np.uint64(offset + 2)] = 1 - table.folded[seat_index]
+        offset += 3
+    offset = game.chip_plane + 3 * game.room
+    out[np.uint64(offset)] = pot * chip
+    out[np.uint64(offset + 1)] = table.price * chip
+    out[np.uint64(offset + 2)] = (min(table.price, game.stack[seat]) - table.paid[seat]) * chip
+
+
+@jit
+def history(game, table, seat, out):
+    """Write the actions so far into `out` [L, F], one per row; return their number.
+
+    Blinds that differ count as actions: the small blind as a call, the big blind as a raise. If
+    there are more than L actions, only the first L are written. The features of an action are
+
+    [room]     the seat that acted, from the observer on
+    [streets]  the street
+    [3]        fold, call or raise
+    [1]        chips put in by this action
+    [2]        only with stacks: the starting stack of the seat, and the share of it that is left
+
+    Chips are shares of the most that a seat can put in. A fold that ends a hand may be missing.
+    """
+    chips_in = table.rank
+    blinds = 0
+    for i in range(game.seats):
+        chips_in[i] = game.ante if game.forced_raises else game.post[i]
+        blinds += game.forced_raises and game.post[i] > game.ante
+    price = game.price
+    for i in range(min(int(table.marks), len(out))):
+        fill_zeros(out[i])
+        cell = table.mark[i]
+        action = RAISE - cell % game.kinds
+        street_cell = cell // game.kinds // game.levels
+        actor, street = street_cell // game.streets, street_cell % game.streets
+        if has_stacks(table):
+            chips_after = np.int64(table.chips[i])
+        elif i < blinds:
+            chips_after = np.int64(game.post[actor])
+        else:
+            price += game.raise_size[street] if action == RAISE else 0
+            chips_after = np.int64(chips_in[actor] if action == FOLD else price)
+        out[i, (actor - seat) % game.seats] = 1
+        offset = game.room
+        out[i, offset + street] = 1
+        offset += game.streets
+        out[i, offset + action] = 1
+        out[i, offset + 3] = (chips_after - chips_in[actor]) * game.chip
+        if has_stacks(table):
+            stack = game.stack[actor]
+            out[i, offset + 4] = stack * game.chip
+            out[i, offset + 5] = (stack - chips_after) / stack
+        chips_in[actor] = chips_after
+    return table.marks
+
+
+@jit
+def reveal(game, table, seat, out):
+    """Write the hole cards of each other seat from the observer's left on, [seats - 1, cards]."""
+    fill_zeros(out)
+    for opponent in range(1, game.seats):
+        deck_start = (seat + opponent) % game.seats * game.hole
+        for i in range(deck_start, deck_start + game.hole):
+            out[(opponent - 1) * game.cards + table.deck[i]] = 1
+
+
+@jit
+def infoset(game, table, seat, out):
+    """Write the key of a seat's information set: seats, seat, actions, hole cards and board.
+
+    Cards dealt together are sorted, since their order means nothing. An action takes one byte, in
+    no-limit two.
+    """
+    fill_zeros(out)
+    out[0] = game.seats << 4 | seat
+    out[1] = table.moves
+    offset = 2
+    for i in range(table.moves):
+        out[offset] = table.line[i] & 255
+        offset += 1
+        if is_no_limit(table):
+            out[offset] = table.line[i] >> 8
+            offset += 1
+    offset = write_sorted_cards(table, seat * game.hole, game.hole, out, offset)
+    deck_position = game.seats * game.hole
+    for street in range(table.street + 1):
+        offset = write_sorted_cards(table, deck_position, game.board[street], out, offset)
+        deck_position += game.board[street]
+
+
+@jit
+def write_sorted_cards(table, start, count, out, offset):
+    """Write `count` cards of the deck from `start` on, sorted; return the next offset of `out`."""
+    for i in range(count):
+        card = get_deck_card(table, start + i)
+        position = offset + i
+        while position > offset and out[position - 1] > card:
+            out[position] = out[position - 1]
+            position -= 1
+        out[position] = card
+    return offset + count
+
+
+@jit
+def redeal(game, table):
+    """Deal the hole cards of the other seats and the board cards to come again."""
+    hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
+    unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
+    hidden_count, unseen_count = find_unseen_cards(game, table, hidden_positions, unseen_cards)
+    deal_unseen_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count)
+
+
+@jit
+def find_unseen_cards(game, table, hidden_positions, unseen_cards):
+    """Write the deck positions that the seat to act cannot see, and the cards it has not seen.
+
+    Returns:
+        the number of these positions and the number of these cards.
+    """
+    own_start, board_start = table.to_act * game.hole, game.seats * game.hole
+    for card in range(game.cards):
+        unseen_cards[card] = card
+    hidden_count = 0
+    for position in range(game.dealt):
+        if (
+            own_start <= position < own_start + game.hole
+            or board_start <= position < board_start + game.shown[table.street]
+        ):
+            unseen_cards[table.deck[position]] = -1
+        else:
+            hidden_positions[hidden_count] = position
+            hidden_count += 1
+    unseen_count = 0
+    for card in range(game.cards):
+        if unseen_cards[card] >= 0:
+            unseen_cards[unseen_count] = card
+            unseen_count += 1
+    return hidden_count, unseen_count
+
+
+@jit
+def deal_unseen_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count):
+    """Fill the hidden positions with distinct unseen cards (Fisher-Yates)."""
+    for i in range(hidden_count):
+        j = i + random_below(table, unseen_count - i)
+        unseen_cards[i], unseen_cards[j] = unseen_cards[j], unseen_cards[i]
+        table.deck[hidden_positions[i]] = unseen_cards[i]

@@ -1,0 +1,346 @@
+"""The settings that all poker variants share, their checks, and the definition for the rules."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from math import comb
+from typing import Any, Literal
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt
+from poker_rl.games.cards import MAX_RANKS, MAX_SUITS, SHORT_DECK, SHORT_DECK_RANKS
+from poker_rl.games.game import Game
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.record_dtypes import (
+    DEFINITION_DTYPE,
+    MAX_BOARD_CARDS,
+    MAX_HOLE_CARDS,
+    MAX_SEATS,
+    MAX_STACK,
+    MAX_STREETS,
+)
+
+SettingCheck = tuple[bool, str]
+"""A condition that settings have to meet, and the error message if they do not."""
+
+Ranking = Literal["standard", "short_deck"]
+
+
+@dataclass(kw_only=True, frozen=True)
+class PokerGame(Game):
+    """Base class of poker games; subclasses add the settings of a kind of betting.
+
+    `board_cards` and `openers`, the seats that act first, have one entry for each street. Amounts
+    are whole chips. `ante` is one number or a list by seat, `blinds` is a list by seat; if blinds
+    differ, they count as bets, the largest as the first raise. A `ranking` of None is the standard
+    one; a deck of 36 cards from six to ace needs an explicit ranking.
+
+    Raises:
+        ConfigError: if the settings do not describe a game that can be dealt and bet on.
+    """
+
+    seats: PositiveInt = field()  # otherwise the property of `Game` would be its default
+    ranks: str
+    suits: str
+    hole_cards: PositiveInt
+    board_cards: list[NonNegativeInt]
+    ante: NonNegativeInt | list[NonNegativeInt]
+    blinds: list[NonNegativeInt]
+    openers: list[NonNegativeInt]
+    ranking: Ranking | None = None
+
+    rules = betting
+
+    def __post_init__(self) -> None:
+        for is_valid, message in self._iterate_setting_checks():
+            if not is_valid:
+                raise ConfigError(message)
+
+    def _iterate_setting_checks(self) -> Iterator[SettingCheck]:
+        """Yield the checks of the settings; each assumes that all before it passed."""
+        street_count, deck_size = len(self.board_cards), self.deck_size
+        yield bool(self.unit.strip()), "unit: '' is no name for a unit; try chip"
+        yield 2 <= self.seats <= MAX_SEATS, f"seats: {self.seats} is not in [2, {MAX_SEATS}]"
+        for setting, text, limit in (
+            ("ranks", self.ranks, MAX_RANKS),
+            ("suits", self.suits, MAX_SUITS),
+        ):
+            yield (
+                1 <= len(text) <= limit and len(set(text)) == len(text) and text.isprintable(),
+                f"{setting}: {text!r} is not 1 to {limit} different characters that can be printed",
+            )
+        yield (
+            self.hole_cards <= MAX_HOLE_CARDS,
+            f"hole_cards: {self.hole_cards} is not 1 or {MAX_HOLE_CARDS}",
+        )
+        yield (
+            1 <= street_count <= MAX_STREETS,
+            f"board_cards: {street_count} streets, 1 to {MAX_STREETS} are allowed",
+        )
+        board_count = sum(self.board_cards)
+        yield board_count <= MAX_BOARD_CARDS, f"board_cards: {board_count} cards, at most 5"
+        yield (
+            self.cards_dealt <= deck_size,
+            f"seats: {self.seats} seats and the board need {self.cards_dealt} cards,"
+            f" the deck of ranks and suits holds {deck_size}",
+        )
+        yield self._check_entry_per_street("openers")
+        yield (
+            len(self.blinds) in (0, self.seats),
+            f"blinds: {len(self.blinds)} entries; one a seat, {self.seats}, or none",
+        )
+        yield (
+            all(seat < self.seats for seat in self.openers),
+            f"openers: {self.openers} names a seat that is not in 0 to {self.seats - 1}",
+        )
+        yield (
+            len(self.antes) == self.seats,
+            f"ante: {len(self.antes)} entries; one a seat, {self.seats}, or one number",
+        )
+        yield (
+            any(self.antes) or any(self.blinds),
+            "ante: 0 chips without blinds leaves nothing to play for",
+        )
+        ranks_five = self.hole_cards + board_count >= 5
+        yield (
+            self.ranking != SHORT_DECK or (ranks_five and self.ranks == SHORT_DECK_RANKS),
+            f"ranking: {SHORT_DECK} is of hands of five cards and more of the ranks"
+            f" {SHORT_DECK_RANKS}, not of {self.ranks}",
+        )
+        yield (
+            self.ranking is not None or not ranks_five or self.ranks != SHORT_DECK_RANKS,
+            f"ranking: missing; cards from six to ace are usually ranked by ranking: {SHORT_DECK}"
+            " (a flush beats a full house, A6789 is a straight); standard has neither",
+        )
+
+    def _iterate_stack_checks(self, stacks: list[int]) -> Iterator[SettingCheck]:
+        """Yield the checks of the stacks, which are given for each seat."""
+        yield (
+            len(stacks) == self.seats,
+            f"stacks: {len(stacks)} entries; one a seat, {self.seats}, or one number",
+        )
+        yield max(stacks) <= MAX_STACK, f"stacks: {max(stacks):,} chips; at most {MAX_STACK:,}"
+        for seat, (stack, post, dead) in enumerate(
+            zip(stacks, self.forced_bets, self.dead_antes, strict=True)
+        ):
+            yield (
+                stack >= post + dead,
+                f"stacks: {stack} chips of seat {seat} are less than its ante and blind,"
+                f" {post + dead}",
+            )
+            yield (
+                stack > dead,
+                f"stacks: {stack} chips of seat {seat} are all its ante, and the smallest ante is"
+                " 0; it needs one more",
+            )
+        playable = self.compute_playable_stacks(stacks)
+        able = [
+            post for stack, post in zip(playable, self.forced_bets, strict=True) if stack > post
+        ]
+        yield (
+            any(post < max(self.forced_bets) for post in able) or len(able) > 1,
+            f"stacks: {stacks} leaves nobody a decision after antes and blinds",
+        )
+
+    def compute_playable_stacks(self, stacks: list[int]) -> list[int]:
+        """Return the chips that each seat can play with, which are without the dead antes.
+
+        If a seat's forced bet is at least the stack of every other seat, nobody can raise it, so
+        its playable stack is this bet.
+        """
+        left = [stack - dead for stack, dead in zip(stacks, self.dead_antes, strict=True)]
+        second = sorted(left)[-2]
+        return [
+            post if post >= second else stack
+            for stack, post in zip(left, self.forced_bets, strict=True)
+        ]
+
+    def _check_entry_per_street(self, setting: str) -> SettingCheck:
+        count, street_count = len(getattr(self, setting)), len(self.board_cards)
+        message = f"{setting}: {count} entries, board_cards has {street_count} streets"
+        return count == street_count, message
+
+    @property
+    def deck_size(self) -> int:
+        """The number of cards in the deck."""
+        return len(self.ranks) * len(self.suits)
+
+    @property
+    def cards_dealt(self) -> int:
+        """The number of hole and board cards in a whole hand."""
+        return self.seats * self.hole_cards + sum(self.board_cards)
+
+    @property
+    def antes(self) -> list[int]:
+        """The ante of each seat in chips."""
+        return list_by_seat(self.ante, self.seats)
+
+    @property
+    def dead_antes(self) -> list[int]:
+        """The part of each seat's ante above the smallest ante, which others need not match."""
+        return [ante - min(self.antes) for ante in self.antes]
+
+    @property
+    def forced_bets(self) -> list[int]:
+        """The smallest ante plus the blind of each seat, in chips."""
+        return [min(self.antes) + blind for blind in self.blinds or [0] * self.seats]
+
+    @property
+    def ace(self) -> int:
+        """The rank of the ace, which also counts below the lowest rank; a deck may lack it."""
+        return len(self.ranks) - 1 if self.ranking == SHORT_DECK else MAX_RANKS - 1
+
+    @property
+    def forced_raises(self) -> int:
+        """1 if the big blind counts as the first raise, else 0."""
+        return int(len(set(self.blinds)) > 1)
+
+    @property
+    @abstractmethod
+    def max_chips_per_seat(self) -> int:
+        """The largest number of chips that a seat can put in, and so lose, in a hand."""
+
+    @property
+    def starting_stacks(self) -> list[int] | None:
+        """Chips of each seat before the hand; None for unlimited stacks."""
+        return None
+
+    @property
+    def raise_size_options(self) -> list[Any] | None:
+        """The raise sizes, shares of the pot or "all_in"; [] if any number of chips is allowed.
+
+        It is None if each street has a fixed raise size.
+        """
+        return None
+
+    @property
+    def variant_games(self) -> Sequence[PokerGame]:
+        """A list of the game itself, as its number of seats is fixed."""
+        return [self]
+
+    def get_variant_game(self, record: np.void) -> PokerGame:
+        """Return the game itself, whatever the table's `variant`."""
+        return self
+
+    @cached_property
+    def definitions(self) -> np.ndarray:
+        """The definition that the rules read, an array of one record."""
+        return self.build_definition(self.seats)
+
+    @abstractmethod
+    def build_definition(self, seat_slots: int) -> np.ndarray:
+        """Return the definition; observations have room for `seat_slots` seats."""
+
+    def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
+        """Return a definition in which the fields of the kind of betting are still 0.
+
+        Args:
+            raise_levels: an observation distinguishes 0 to raise_levels - 1 raises on a street.
+        """
+        street_count = len(self.board_cards)
+        action_type_count = 2 if seat_slots == 2 else 3
+        seat_block_size = street_count * raise_levels * action_type_count
+        own_cards_offset = seat_slots * seat_block_size
+        board_cards_offsets = (
+            np.cumsum([n > 0 for n in self.board_cards]) * self.deck_size + own_cards_offset
+        )
+
+        definition = np.zeros(1, DEFINITION_DTYPE)
+        for key, value in {
+            "seats": self.seats,
+            "suits": len(self.suits),
+            "cards": self.deck_size,
+            "dealt": self.cards_dealt,
+            "hole": self.hole_cards,
+            "streets": street_count,
+            "ante": min(self.antes),
+            "dead_pot": sum(self.dead_antes),
+            "short_deck": self.ranking == SHORT_DECK,
+            "price": max(self.forced_bets),
+            "forced_raises": self.forced_raises,
+            "levels": raise_levels,
+            "kinds": action_type_count,
+            "plane": seat_block_size,
+            "room": seat_slots,
+            "own_plane": own_cards_offset,
+            "chip": 1 / self.max_chips_per_seat,
+        }.items():
+            definition[key] = value
+        for key, values in {
+            "board": self.board_cards,
+            "shown": np.cumsum(self.board_cards).tolist(),
+            "post": self.forced_bets,
+            "opener": self.openers,
+            "card_plane": np.repeat(board_cards_offsets, self.board_cards).tolist(),
+            "dead": self.dead_antes,
+        }.items():
+            definition[key][0, : len(values)] = values
+        if self.starting_stacks is not None:
+            definition["stack"][0, : self.seats] = self.compute_playable_stacks(
+                self.starting_stacks
+            )
+            definition["chip_plane"] = own_cards_offset + self.deck_size * self._card_planes
+        return definition
+
+    @property
+    def _card_planes(self) -> int:
+        """Number of card blocks in an observation: hole cards, and each street with a board."""
+        return 1 + sum(n > 0 for n in self.board_cards)
+
+    @property
+    def observation_size(self) -> int:
+        """Number of features, see `observation.observe`."""
+        cards_end = int(self.definitions[0]["own_plane"]) + self.deck_size * self._card_planes
+        chips = 0 if self.starting_stacks is None else 3 * int(self.definitions[0]["room"]) + 3
+        return cards_end + chips
+
+    @property
+    def observation_dtype(self) -> np.dtype[Any]:
+        """uint8 for features of 0 and 1; float32 with stacks, since chips are fractions."""
+        return np.dtype(np.uint8 if self.starting_stacks is None else np.float32)
+
+    @property
+    def hidden_card_size(self) -> int:
+        """Number of features of the other seats' hole cards."""
+        return (self.seats - 1) * self.deck_size
+
+    @property
+    def history_step_size(self) -> int:
+        """Number of features of an action in the history, see `observation.history`.
+
+        With stacks there are two more.
+        """
+        chips = 1 if self.starting_stacks is None else 3
+        return int(self.definitions[0]["room"]) + len(self.board_cards) + 3 + chips
+
+    def count_deals(self) -> int:
+        """Return the number of different deals; the order of cards dealt together is ignored."""
+        count, remaining_cards = 1, self.deck_size
+        for size in self._deal_group_sizes():
+            count *= comb(remaining_cards, size)
+            remaining_cards -= size
+        return count
+
+    def list_deals(self) -> np.ndarray:
+        """Return all deals, which are equally likely, [deals, dealt] int8."""
+        rows: list[tuple[int, ...]] = [()]
+        for size in self._deal_group_sizes():
+            rows = [
+                row + group
+                for row in rows
+                for group in combinations([c for c in range(self.deck_size) if c not in row], size)
+            ]
+        return np.array(rows, np.int8)
+
+    def _deal_group_sizes(self) -> list[int]:
+        return [self.hole_cards] * self.seats + [count for count in self.board_cards if count]
+
+
+def list_by_seat(stacks: int | list[int], seats: int) -> list[int]:
+    """Return a list with an entry for each seat; a single number stands for all seats."""
+    return [stacks] * seats if isinstance(stacks, int) else stacks

@@ -1,0 +1,160 @@
+"""Poker with a variable number of seats, which is sampled for each hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Range,
+)
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.display.view import DisplayedPoker
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
+from poker_rl.games.poker.no_limit import NoLimitPoker
+from poker_rl.games.poker.poker_game import PokerGame, Ranking
+from poker_rl.games.poker.record_dtypes import MAX_SEATS
+
+SeatCount = Annotated[int, Range(2, MAX_SEATS)]
+
+
+def delegate_to_largest(name: str) -> Any:
+    """Return a property that reads the property `name` of the game with the most seats."""
+    return property(lambda self: getattr(self.variant_games[-1], name))
+
+
+@dataclass(kw_only=True, frozen=True)
+class VariableSeatsPoker(DisplayedPoker):
+    """Poker with blinds for `min_seats` to `max_seats` players, all numbers equally likely.
+
+    The last seat is the button. The next two seats post the blinds; heads-up the button posts the
+    small blind. The seat left of the big blind opens the betting, on later streets the seat left of
+    the button. Observations always have room for `max_seats` players.
+
+    Raises:
+        ConfigError: if the settings do not describe a game that can be dealt and bet on.
+    """
+
+    min_seats: SeatCount
+    max_seats: SeatCount
+    ranks: str
+    suits: str
+    hole_cards: PositiveInt
+    board_cards: list[NonNegativeInt]
+    ante: NonNegativeInt
+    small_blind: PositiveInt
+    big_blind: PositiveInt
+    ranking: Ranking | None = None
+
+    rules = betting
+    variant_class: ClassVar[type[FixedLimitPoker | NoLimitPoker]]
+
+    def __post_init__(self) -> None:
+        if self.min_seats > self.max_seats:
+            raise ConfigError(
+                f"min_seats: {self.min_seats} is more than max_seats, {self.max_seats}"
+            )
+        if self.small_blind >= self.big_blind:
+            raise ConfigError(
+                f"small_blind: {self.small_blind} is not less than big_blind, {self.big_blind}"
+            )
+        try:
+            _ = self.variant_games
+        except ConfigError as error:
+            key, _, problem = str(error).partition(": ")
+            own_keys = {
+                "seats": "max_seats",
+                "blinds": "big_blind",
+            }  # names of the same settings in this class
+            raise ConfigError(f"{own_keys.get(key, key)}: {problem}") from None
+
+    @cached_property
+    def variant_games(self) -> Sequence[PokerGame]:
+        """One game for each number of seats, from the fewest to the most."""
+        return [
+            self._build_variant_game(seats) for seats in range(self.min_seats, self.max_seats + 1)
+        ]
+
+    def _build_variant_game(self, seats: int) -> PokerGame:
+        blinds, opener = [self.small_blind, self.big_blind, *[0] * (seats - 2)], 2 % seats
+        if seats == 2:
+            blinds, opener = blinds[::-1], 1
+        overrides: dict[str, Any] = {
+            "name": f"{self.name}: {seats} seats",
+            "seats": seats,
+            "blinds": blinds,
+            "openers": [opener, *[0] * len(self.board_cards)][: len(self.board_cards)],
+        }
+        shared_settings = [
+            field.name for field in fields(self.variant_class) if field.name not in overrides
+        ]
+        return self.variant_class(
+            **overrides, **{name: getattr(self, name) for name in shared_settings}
+        )
+
+    @cached_property
+    def definitions(self) -> np.ndarray:
+        """One definition for each number of seats, an array of records."""
+        return np.concatenate(
+            [game.build_definition(self.max_seats) for game in self.variant_games]
+        )
+
+    table_dtype = delegate_to_largest("table_dtype")
+    action_count = delegate_to_largest("action_count")
+    action_types = delegate_to_largest("action_types")
+    observation_size = delegate_to_largest("observation_size")
+    observation_dtype = delegate_to_largest("observation_dtype")
+    history_step_size = delegate_to_largest("history_step_size")
+    hidden_card_size = delegate_to_largest("hidden_card_size")
+    infoset_key_size = delegate_to_largest("infoset_key_size")
+
+    def count_deals(self) -> int:
+        """Return the number of deals, summed over the numbers of seats; not all equally likely."""
+        return sum(game.count_deals() for game in self.variant_games)
+
+    def list_deals(self) -> np.ndarray:
+        """Raise an error, since the deals differ in length and probability.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(f"game: {self.name} draws its seats, and its deals differ in length")
+
+    def action_name(self, action: int) -> str:
+        """Return the name of an action, which is the same for any number of seats."""
+        return self.variant_games[-1].action_name(action)
+
+
+@dataclass(kw_only=True, frozen=True)
+class VariableSeatsLimit(VariableSeatsPoker):
+    """Fixed-limit poker with a random number of seats.
+
+    `raise_sizes` and `max_raises` have one entry for each street. `stacks` are the chips of every
+    seat; None is unlimited.
+    """
+
+    raise_sizes: list[PositiveInt]
+    max_raises: list[NonNegativeInt]
+    stacks: PositiveInt | None = None
+
+    variant_class = FixedLimitPoker
+
+
+@dataclass(kw_only=True, frozen=True)
+class VariableSeatsNoLimit(VariableSeatsPoker):
+    """No-limit poker with a random number of seats and equal stacks."""
+
+    stacks: PositiveInt
+    min_bet: PositiveInt
+    short_bets_reopen: bool
+    bet_sizes: list[PositiveFloat | Literal["all_in"]]
+
+    variant_class = NoLimitPoker

@@ -1,0 +1,273 @@
+"""Index of the information sets of heads-up poker, for tables with a row for each of them.
+
+A game may have too many deals to enumerate and still few enough information sets for such a table:
+flop hold'em has 72 million if those that differ only in suit names are merged. Rows are ordered by
+board, then by betting line, then by hand.
+"""
+
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from poker_rl.games.game import Game, jit
+from poker_rl.games.public.boards import Board, encode_cards
+from poker_rl.games.public.tree import PublicTree
+from poker_rl.games.tables import tables_from_records
+
+
+@dataclass
+class BoardNode:
+    """A board with the rows of its information sets, which are those on its street.
+
+    Attributes:
+        street: index of the street, -1 for the root, which is before the first street.
+        first_row: the row of decision line d and representative r is `first_row + d * R + r`.
+        representatives: index of one hand of each class of hands that differ only in suit names,
+            [R].
+        representative_of_hand: index in `representatives` for each hand, [H]; -1 for hands that
+            share a card with the board.
+        children: the nodes of the next street.
+    """
+
+    street: int
+    board: Board
+    first_row: int
+    representatives: np.ndarray
+    representative_of_hand: np.ndarray
+    children: list[BoardNode] = field(default_factory=list)
+
+
+class InfosetIndex:
+    """The rows of all information sets of a game; those that differ only in suit names share one.
+
+    Attributes:
+        tree: the game's public tree.
+        root: the node before the first street.
+        row_count: number of rows, I.
+        legal_masks: for each street the action masks of its decision lines, [D, A] bool.
+
+    Raises:
+        ConfigError: if the game's public tree is too large.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.tree = PublicTree(game, merge_suits=True)
+        self.row_count = 0
+        self.root = self._add_node(-1, self.tree.boards.root)
+        self._add_children(self.root)
+        self.legal_masks = []
+        for street in self.tree.streets:
+            tables = tables_from_records(game, street.decision_records.copy())
+            self.legal_masks.append(tables.legal_mask())
+
+    def _add_node(self, street: int, board: Board) -> BoardNode:
+        representatives, representative_of_hand = self.tree.boards.find_hand_representatives(board)
+        node = BoardNode(street, board, self.row_count, representatives, representative_of_hand)
+        if street >= 0:
+            self.row_count += len(self.tree.streets[street].decision_lines) * len(representatives)
+        return node
+
+    def _add_children(self, node: BoardNode) -> None:
+        next_street = node.street + 1
+        if next_street < len(self.tree.streets):
+            for board in self.tree.boards.list_next_boards(node.board, next_street):
+                node.children.append(self._add_node(next_street, board))
+            for child in node.children:
+                self._add_children(child)
+
+    def iterate_boards(self) -> Iterator[BoardNode]:
+        """Iterate over the boards of all streets, without the root."""
+        nodes = self._iterate_subtree(self.root)
+        next(nodes)
+        return nodes
+
+    def get_row_slice(self, node: BoardNode) -> slice:
+        """Return the rows of a board's information sets."""
+        row_count = len(self.tree.streets[node.street].decision_lines) * len(node.representatives)
+        return slice(node.first_row, node.first_row + row_count)
+
+    def lookup_rows(self, records: np.ndarray) -> np.ndarray:
+        """Return the row of the information set of the seat to act at each table, [B] int64."""
+        out, game = np.empty(len(records), np.int64), self.tree.game
+        _fill_rows(
+            records,
+            game.hole_cards,
+            game.deck_size,
+            np.array(game.board_cards),
+            self.tree.ranges.permuted_cards,
+            *self._lookup_arrays,
+            out,
+        )
+        return out
+
+    @cached_property
+    def _lookup_arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays that `_fill_rows` reads, in its order; nodes are numbered from the root on."""
+        nodes = list(self._iterate_subtree(self.root))
+        node_index = {id(node): i for i, node in enumerate(nodes)}
+        key_counts = [
+            self.tree.game.deck_size ** self.tree.game.board_cards[node.street + 1]
+            if node.children
+            else 0
+            for node in nodes
+        ]
+        child_offset = np.concatenate([[0], np.cumsum(key_counts)])
+        child = np.zeros(child_offset[-1], np.int32)
+        permutation_of_edge = np.zeros(child_offset[-1], np.int8)
+        for i, node in enumerate(nodes):
+            if not node.children:
+                continue
+            shown_count = len(node.board.cards)
+            new_cards = np.array(
+                [child_node.board.cards[shown_count:] for child_node in node.children]
+            )
+            keys = encode_cards(new_cards, self.tree.game.deck_size)
+            order = np.argsort(keys)
+            board_keys, representative_keys, suit_permutation = (
+                self.tree.boards.map_to_representatives(node.board, node.street + 1)
+            )
+            representative_index = order[np.searchsorted(keys, representative_keys, sorter=order)]
+            child[child_offset[i] + board_keys] = [
+                node_index[id(node.children[j])] for j in representative_index
+            ]
+            permutation_of_edge[child_offset[i] + board_keys] = suit_permutation
+        hands = self.tree.ranges.hands.astype(np.int64)
+        hand_of_key = np.zeros(self.tree.game.deck_size ** hands.shape[1], np.int32)
+        hand_of_key[encode_cards(hands, self.tree.game.deck_size)] = np.arange(len(hands))
+        first_row = np.array([node.first_row for node in nodes])
+        representative_count = np.array([len(node.representatives) for node in nodes])
+        representative_of_hand = np.stack([node.representative_of_hand for node in nodes]).astype(
+            np.int16
+        )
+        return (
+            child_offset,
+            child,
+            permutation_of_edge,
+            hand_of_key,
+            first_row,
+            representative_count,
+            representative_of_hand,
+            *self._index_betting_lines(),
+        )
+
+    def _iterate_subtree(self, node: BoardNode) -> Iterator[BoardNode]:
+        yield node
+        for child in node.children:
+            yield from self._iterate_subtree(child)
+
+    def _index_betting_lines(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the line after each line and action, [L, A], and each line's decision index, [L].
+
+        The decision index is the index in the street's `decision_lines`. L counts a continuing line
+        of a street and the entering line of the next street that it becomes as one.
+        """
+        streets = self.tree.streets
+        total_lines = sum(len(street.parent_line) - street.entering_count for street in streets) + 1
+        next_line = np.full((total_lines, self.tree.game.action_count), -1)
+        decision_index = np.full(total_lines, -1)
+        entering_lines, line_count = np.zeros(1, np.int64), 1
+        for street in streets:
+            new_line_count = len(street.parent_line) - street.entering_count
+            line_number = np.concatenate([entering_lines, line_count + np.arange(new_line_count)])
+            non_entering = slice(street.entering_count, None)
+            next_line[
+                line_number[street.parent_line[non_entering]], street.action[non_entering]
+            ] = line_number[non_entering]
+            decision_index[line_number[street.decision_lines]] = np.arange(
+                len(street.decision_lines)
+            )
+            entering_lines = line_number[street.continuing_lines]
+            line_count += new_line_count
+        return next_line, decision_index
+
+
+@jit
+def _fill_rows(
+    tables,
+    hole_card_count,
+    deck_size,
+    board_card_counts,
+    card_permutations,
+    child_offset,
+    child,
+    permutation_of_edge,
+    hand_of_key,
+    first_row,
+    representative_count,
+    representative_of_hand,
+    next_line,
+    decision_index,
+    out,
+):
+    """Write the row of the information set of the seat to act at each table, [B]."""
+    permuted_card = np.empty(deck_size, np.int64)
+    sorted_cards = np.empty(5, np.int64)
+    for i in range(len(tables)):
+        table = tables[i]
+        for card in range(deck_size):
+            permuted_card[card] = card
+        node, deck_position = 0, 2 * hole_card_count
+        for street in range(table.street + 1):
+            key = _encode_deck_cards(
+                table.deck,
+                deck_position,
+                board_card_counts[street],
+                deck_size,
+                permuted_card,
+                sorted_cards,
+            )
+            deck_position += board_card_counts[street]
+            edge = child_offset[node] + key
+            node = child[edge]
+            if permutation_of_edge[edge]:
+                for card in range(deck_size):
+                    permuted_card[card] = card_permutations[
+                        permutation_of_edge[edge], permuted_card[card]
+                    ]
+        hand = hand_of_key[
+            _encode_deck_cards(
+                table.deck,
+                table.to_act * hole_card_count,
+                hole_card_count,
+                deck_size,
+                permuted_card,
+                sorted_cards,
+            )
+        ]
+        line = 0
+        for move in range(table.moves):
+            line = next_line[line, table.line[move]]
+        out[i] = (
+            first_row[node]
+            + decision_index[line] * representative_count[node]
+            + representative_of_hand[node, hand]
+        )
+
+
+@jit
+def _encode_deck_cards(deck, start, card_count, deck_size, permuted_card, sorted_cards):
+    """Return the key, see `encode_cards`, of consecutive cards of a deck with permuted suits.
+
+    Args:
+        permuted_card: the image of each card under the permutation.
+        sorted_cards: scratch memory for the cards.
+    """
+    for j in range(card_count):
+        card = permuted_card[deck[start + j]]
+        k = j
+        while k > 0 and sorted_cards[k - 1] > card:
+            sorted_cards[k] = sorted_cards[k - 1]
+            k -= 1
+        sorted_cards[k] = card
+    key, scale = 0, 1
+    for j in range(card_count):
+        key += sorted_cards[j] * scale
+        scale *= deck_size
+    return key

@@ -1,0 +1,167 @@
+"""The sequence form of a tree and compiled passes over it, shared by evaluation and solvers.
+
+The owner of an information set is the seat that acts there. An edge, which is a pair (information
+set i, action a) with the index i * A + a, stands for the sequence of the owner's moves up to and
+including a (von Stengel 1996). Arrays over edges have I * A + seats entries; the last ones stand
+for the seats' empty sequences and are called roots. Parents come before children, so one forward
+loop computes reach probabilities and one backward loop computes values.
+
+The information sets of a seat are divided into parts, such as one for each hand of the seat, so
+that the moves before an information set belong to the same part. Passes over different parts write
+to different entries and may run in parallel.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from poker_rl.games.game import jit
+
+
+class SequenceForm(NamedTuple):
+    """The arrays of a tree with I information sets, A actions, L leaves, P parts and R runs.
+
+    A leaf combines all terminal nodes that have the same last edge of every seat. A run is a range
+    of adjacent information sets of one part.
+
+    Attributes:
+        previous_edge: the owner's last edge before each information set, or its root
+            I * A + owner, [I] uint32.
+        legal_mask: action mask of each information set, [I, A] bool.
+        first_part_of_seat: first part of each seat, then P, [seats + 1].
+        run_start, run_end: bounds of the runs, ordered by part, parents before children, [R].
+        first_run_of_part: first run of each part, then R, [P + 1].
+        leaf_edge: the last edge of each seat at a leaf, [seats, seats * L] uint32. There is a
+            column for each leaf and seat, with the edge of this seat first, then those of the
+            seats to its left.
+        leaf_payoff: for each column, the payoff of this seat in chips times the probability of the
+            deals, [seats * L].
+        first_leaf_of_group: columns are grouped by the part of the first edge, or by seat if this
+            edge is a root: first column of each part, then of each seat, then seats * L,
+            [P + seats + 1].
+    """
+
+    previous_edge: np.ndarray
+    legal_mask: np.ndarray
+    first_part_of_seat: np.ndarray
+    run_start: np.ndarray
+    run_end: np.ndarray
+    first_run_of_part: np.ndarray
+    leaf_edge: np.ndarray
+    leaf_payoff: np.ndarray
+    first_leaf_of_group: np.ndarray
+
+
+def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[list[int], list[int]]:
+    """Split a range of parts evenly among threads; return the starts and stops of their ranges."""
+    bounds = np.linspace(first_part, stop_part, thread_count + 1).astype(int).tolist()
+    return bounds[:-1], bounds[1:]
+
+
+@jit
+def compute_reach(sequences, part, policy, reach):  # type: ignore[no-untyped-def]
+    """Write the owner's contribution to the reach probability of each edge of a part.
+
+    Args:
+        policy: probabilities of actions, [I, A].
+        reach: output, [I * A + seats] float64; the entry of the owner's root has to be 1.
+    """
+    actions = policy.shape[1]
+    for infoset_run in range(
+        sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]
+    ):
+        for i in range(sequences.run_start[infoset_run], sequences.run_end[infoset_run]):
+            parent_reach = reach[sequences.previous_edge[i]]
+            for a in range(actions):
+                reach[i * actions + a] = parent_reach * policy[i, a]
+
+
+@jit
+def collect_leaf_values(sequences, part, reach, counterfactual_values):  # type: ignore[no-untyped-def]
+    """Write each edge's counterfactual value from the hands in which it is its owner's last move.
+
+    The edges are those of a part. Payoffs are weighted with the probability of the deal and of the
+    moves of all other seats.
+
+    Args:
+        reach: the result of `compute_reach` for all seats but the owner, [I * A + seats].
+        counterfactual_values: output, [I * A + seats] float64, chips per hand.
+    """
+    actions = sequences.legal_mask.shape[1]
+    for infoset_run in range(
+        sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]
+    ):
+        for edge in range(
+            sequences.run_start[infoset_run] * actions, sequences.run_end[infoset_run] * actions
+        ):
+            counterfactual_values[edge] = 0
+    add_leaf_values(sequences, part, reach, counterfactual_values)
+
+
+@jit
+def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):  # type: ignore[no-untyped-def]
+    """Write the counterfactual value of a seat's root from hands that end before the seat acts."""
+    counterfactual_values[sequences.legal_mask.size + seat] = 0
+    add_leaf_values(
+        sequences, len(sequences.first_run_of_part) - 1 + seat, reach, counterfactual_values
+    )
+
+
+@jit
+def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ignore[no-untyped-def]
+    """Add the weighted payoffs of a group of leaves to the values of their first edges."""
+    first_leaf = sequences.first_leaf_of_group[group]
+    stop_leaf = sequences.first_leaf_of_group[group + 1]
+    edges = sequences.leaf_edge[:, first_leaf:stop_leaf]
+    payoffs = sequences.leaf_payoff[first_leaf:stop_leaf]
+    own_edge, first_opponent_edge = edges[0], edges[1]
+    for leaf in range(len(payoffs)):  # counts from 0, as an index that may be negative costs a test
+        value = payoffs[leaf] * reach[first_opponent_edge[leaf]]
+        for opponent in range(2, len(edges)):
+            value *= reach[edges[opponent, leaf]]
+        counterfactual_values[own_edge[leaf]] += value
+
+
+@jit
+def compute_best_response(sequences, part, counterfactual_values):  # type: ignore[no-untyped-def]
+    """Propagate the values of a seat's best response from its last moves to its first.
+
+    Args:
+        counterfactual_values: the result of `collect_leaf_values`, [I * A + seats], which is
+            changed: the best value at an information set is added to the edge before it.
+
+    Returns:
+        the best-response value of the part in chips per hand: the sum over its information sets
+        whose previous edge is the root.
+    """
+    actions = sequences.legal_mask.shape[1]
+    root_value = 0.0
+    for infoset_run in range(
+        sequences.first_run_of_part[part + 1] - 1, sequences.first_run_of_part[part] - 1, -1
+    ):
+        for i in range(
+            sequences.run_end[infoset_run] - 1, sequences.run_start[infoset_run] - 1, -1
+        ):
+            best_value = -np.inf
+            for a in range(actions):
+                if sequences.legal_mask[i, a]:
+                    best_value = max(best_value, counterfactual_values[i * actions + a])
+            if sequences.previous_edge[i] < sequences.legal_mask.size:
+                counterfactual_values[sequences.previous_edge[i]] += best_value
+            else:
+                root_value += best_value
+    return root_value
+
+
+@jit
+def compute_mean_regret(regrets):  # type: ignore[no-untyped-def]
+    """Return the mean over information sets of the largest positive regret in regrets [I, A]."""
+    total = 0.0
+    for i in range(len(regrets)):
+        max_regret = 0.0
+        for a in range(regrets.shape[1]):
+            max_regret = max(max_regret, regrets[i, a])
+        total += max_regret
+    return total / len(regrets)

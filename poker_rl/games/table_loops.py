@@ -1,0 +1,137 @@
+"""Loops over many tables that call the rules of a game, compiled together with them.
+
+The loops are written once and compiled for each game's rules: they get the globals of the rules
+module, so `step` in a loop is that game's `step`. Each loop has a serial and a parallel form.
+Starting threads costs more than a short loop saves, so the parallel form is only for calls that
+take milliseconds.
+"""
+
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def, name-defined"
+
+from __future__ import annotations
+
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numba
+
+from poker_rl.games.game import sample_variant, shuffle_deck
+
+
+def deal_loop(definitions, tables, rows):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        sample_variant(definitions, table)
+        definition = definitions[table.variant]
+        shuffle_deck(table, definition.cards, definition.dealt)
+        start(definition, table)
+
+
+def start_loop(definitions, tables, rows):
+    for i in prange(len(rows)):
+        start(definitions[tables[rows[i]].variant], tables[rows[i]])
+
+
+def legal_loop(definitions, tables, rows, out):
+    for i in prange(len(rows)):
+        legal(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
+
+
+def step_loop(definitions, tables, rows, actions):
+    illegal_count = 0
+    for i in prange(len(rows)):
+        step(definitions[tables[rows[i]].variant], tables[rows[i]], actions[i])
+        illegal_count += tables[rows[i]].error != 0
+    return illegal_count
+
+
+def replay_loop(definitions, tables, rows, action_lines, move_counts):
+    illegal_count = 0
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        for j in range(move_counts[i]):
+            step(definitions[table.variant], table, action_lines[i, j])
+            if table.error != 0:
+                illegal_count += 1
+                break
+    return illegal_count
+
+
+def observe_loop(definitions, tables, rows, out):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        observe(definitions[table.variant], table, table.to_act, out[i])
+
+
+def history_loop(definitions, tables, rows, out, lengths):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        lengths[i] = history(definitions[table.variant], table, table.to_act, out[i])
+
+
+def reveal_loop(definitions, tables, rows, out):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        reveal(definitions[table.variant], table, table.to_act, out[i])
+
+
+def infoset_loop(definitions, tables, rows, out):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        infoset(definitions[table.variant], table, table.to_act, out[i])
+
+
+def redeal_loop(definitions, tables, rows):
+    for i in prange(len(rows)):
+        redeal(definitions[tables[rows[i]].variant], tables[rows[i]])
+
+
+def payoffs_loop(definitions, tables, rows, out):
+    for i in prange(len(rows)):
+        payoffs(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
+
+
+def step_autoreset_loop(
+    definitions, tables, actions, observations, legal_masks, payoffs_out, is_over
+):
+    illegal_count = 0
+    for i in prange(len(actions)):
+        table = tables[i]
+        definition = definitions[table.variant]
+        step(definition, table, actions[i])
+        illegal_count += table.error != 0
+        is_over[i] = table.over
+        if table.over and table.error == 0:
+            payoffs(definition, table, payoffs_out[i])
+            sample_variant(definitions, table)
+            definition = definitions[table.variant]
+            shuffle_deck(table, definition.cards, definition.dealt)
+            start(definition, table)
+        observe(definition, table, table.to_act, observations[i])
+        legal(definition, table, legal_masks[i])
+    return illegal_count
+
+
+@cache
+def compile_loop(loop: Any, rules: ModuleType, parallel: bool) -> Any:
+    """Compile a loop with the rules as its globals; numba caches each combination on disk."""
+    loop_globals = {
+        **vars(rules),
+        "sample_variant": sample_variant,
+        "shuffle_deck": shuffle_deck,
+        "prange": numba.prange if parallel else range,
+    }
+    bound_loop = FunctionType(loop.__code__, loop_globals, loop.__name__)
+    bound_loop.__qualname__ = (
+        f"{rules.__name__}.{loop.__name__}.{'parallel' if parallel else 'serial'}"
+    )
+    return numba.njit(
+        bound_loop,
+        cache=True,
+        nogil=True,
+        error_model="numpy",
+        parallel=parallel,
+        boundscheck=False,
+    )

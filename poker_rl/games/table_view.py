@@ -1,0 +1,95 @@
+"""The view of a table: the plain values that a web page, a terminal or a text shows of it.
+
+Code that displays a view needs no knowledge of the rules. A view is built for one viewer and holds
+only information that this viewer may have.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from poker_rl.games.game import Game
+
+
+@dataclass(frozen=True)
+class SeatView:
+    """A seat of the table as the viewer sees it."""
+
+    cards: tuple[str, ...]  # cards that the viewer may see, such as ("As", "Kd")
+    hidden_card_count: int  # number of cards held that the viewer may not see
+    bet: int  # chips put in on this street; 0 in games without bets
+    paid: int  # chips put in during the whole hand
+    stack: int | None  # chips left to bet; None if stacks are unlimited
+    folded: bool
+    notes: tuple[str, ...]  # such as "button", "big blind", "all-in"
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table as a viewer sees it."""
+
+    seats: tuple[SeatView, ...]  # in the order of their numbers in the game
+    board: tuple[str, ...]  # cards face up in the middle: board cards, or the hand to beat
+    pots: tuple[int, ...]  # chips put in on earlier streets, the main pot first
+    street: str  # such as "preflop"; "" in games without streets
+    to_act: int | None  # the seat to act; None when the hand is over
+    hand_name: str  # of the viewer, such as "two pair, kings and fours"; "" if there is none
+
+
+@dataclass(frozen=True)
+class LegalMove:
+    """A legal action of the seat to act."""
+
+    action: int
+    name: str  # the name by `Game.move_name`, which transcripts use
+    action_type: str  # fold, check, call, bet or raise; in Big 2 pass or such as "pair"
+    chips_added: int | None  # chips that the seat puts in now; None in games without bets
+    raise_to: int | None  # total bet on this street after a bet or raise, else None
+    cards: tuple[str, ...]  # cards that the action plays; () in poker
+    size_name: str  # such as "half pot" or "all-in"; "" if the size has no name
+
+    @property
+    def label(self) -> str:
+        """The text of a button, such as `Call 2`, `Raise to 12`, `Pair 5d 5h`."""
+        if self.action_type == "raise":
+            return f"Raise to {self.raise_to}"
+        amount = self.chips_added if self.action_type in ("bet", "call") else None
+        return " ".join(
+            [self.action_type.capitalize(), *self.cards, *([] if amount is None else [str(amount)])]
+        )
+
+
+@dataclass(frozen=True)
+class BetRange:
+    """The legal bets or raises of the seat to act in a game that allows any number of chips."""
+
+    min_bet: int  # total bet on this street after the smallest bet or raise
+    max_bet: int  # total bet on this street after the largest bet or raise
+    min_bet_action: int  # its action number; each chip more is the next number
+
+
+class DisplayedGame(Game):
+    """A game whose tables can be shown to a person, so that people can play it."""
+
+    @abstractmethod
+    def build_view(self, record: np.void, viewer: int | None) -> TableView:
+        """Return the view of a table for the seat `viewer`; None shows all cards face up.
+
+        Build it only from information that the viewer may have; do not hide parts afterwards.
+        """
+
+    @abstractmethod
+    def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
+        """Return the given legal actions of the seat to act as moves.
+
+        If `actions` is None, return all legal actions; if the game allows bets of any number of
+        chips, only those of the usual sizes.
+        """
+
+    def get_bet_range(self, record: np.void) -> BetRange | None:
+        """Return the range of legal bets if the game allows any number of chips, else None."""
+        return None

@@ -1,0 +1,191 @@
+"""Average-policy network, trained by supervised learning on the policies of all iterations.
+
+A reservoir holds observations and the learner's policies at them, and a network is fitted to it by
+cross-entropy, as in neural fictitious self-play (arXiv:1603.01121). Decisions of iteration t can
+have weight t^power; Deep CFR (arXiv:1811.00164) has power 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from poker_rl.config.schedules import ScheduleOverOwnSteps
+from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.buffers.replay_buffer import Column, InsertionRule, ReplayBuffer
+from poker_rl.learning.distributed import collectives
+from poker_rl.learning.gradient_steps import GradientStepper, OptimizerName
+from poker_rl.learning.rollout import RolloutBatch
+from poker_rl.nets.action_probs import masked_log_softmax
+
+
+@dataclass(kw_only=True, frozen=True)
+class AveragePolicySettings:
+    """Settings of an average-policy network.
+
+    Args:
+        capacity: number of decisions that the reservoir of each replica can hold.
+        insertion_rule: rule of which decisions the reservoir keeps.
+        gradient_steps: gradient steps at each call of `learn`.
+        batch_size: decisions of each replica in a gradient step.
+        optimizer: `adam`, or `sgd` without momentum.
+        lr: learning rate as a function of this network's own gradient steps.
+        max_grad_norm: largest gradient norm of each replica; None: no clipping.
+        iteration_weight_power: decisions of iteration t have weight t^power.
+    """
+
+    capacity: PositiveInt
+    insertion_rule: InsertionRule
+    gradient_steps: PassCount
+    batch_size: PositiveInt
+    optimizer: OptimizerName
+    lr: ScheduleOverOwnSteps
+    max_grad_norm: PositiveFloat | None
+    iteration_weight_power: NonNegativeFloat
+
+
+class AveragePolicy:
+    """Average-policy network with its reservoirs and optimizer.
+
+    Args:
+        settings: see `AveragePolicySettings`.
+        agents: the agents whose policy is averaged.
+        output_init_scale: factor of the initial weights of the output layer.
+        learn_from_actions: the policies that are added are one-hot actions.
+        other_buffers: other buffers of the learner that need memory on the same device.
+
+    Attributes:
+        module: the network, K replicas.
+    """
+
+    def __init__(
+        self,
+        settings: AveragePolicySettings,
+        agents: Agents,
+        *,
+        output_init_scale: float = 1.0,
+        learn_from_actions: bool = False,
+        other_buffers: Sequence[ReplayBuffer] = (),
+    ) -> None:
+        actions = agents.game.action_count
+        self.settings = settings
+        self.module = agents.build_network(actions, output_init_scale)
+        self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
+        columns = {
+            "observation": agents.observation_column,
+            "mask": Column(torch.bool, actions),
+            "policy": Column(torch.bool if learn_from_actions else torch.float32, actions),
+        }
+        if settings.iteration_weight_power:
+            columns["iteration"] = Column(torch.int32)
+        self.buffer = ReplayBuffer(
+            "average_policy.capacity",
+            settings.capacity,
+            settings.insertion_rule,
+            columns,
+            agents.device,
+            agents.sample_seed(),
+            replicas=agents.replicas,
+            other_buffers=other_buffers,
+        )
+        self.buffer.check_batch_memory("average_policy.batch_size", settings.batch_size)
+        self._timer = agents.timer
+        self._stepper = GradientStepper(
+            self.module,
+            settings.optimizer,
+            settings.lr,
+            settings.max_grad_norm,
+            self._compute_loss,
+            self.buffer.sample_generator,
+            agents.timer,
+        )
+
+    @property
+    def updates(self) -> int:
+        """Number of gradient steps."""
+        return self._stepper.updates
+
+    def add(
+        self, batch: RolloutBatch, rows: np.ndarray, policy: np.ndarray, iteration: int
+    ) -> None:
+        """Add rows of a batch, by index or mask, with the policy there, [B, A], to reservoirs."""
+        replica = batch.replica[rows]
+        columns = {
+            "observation": batch.observation[rows],
+            "mask": batch.mask[rows],
+            "policy": policy,
+        }
+        if self.settings.iteration_weight_power:
+            columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)
+        self.buffer.add(replica, **columns)
+
+    def learn(self) -> None:
+        """Take `gradient_steps` steps on batches of the reservoirs."""
+        for _ in range(self.settings.gradient_steps):
+            self._stepper.step()
+
+    def add_and_learn(
+        self, batch: RolloutBatch, rows: np.ndarray, policy: np.ndarray, iteration: int
+    ) -> dict[str, float]:
+        """Add decisions as `add` does, learn, and return the metrics of `pop_metrics`."""
+        self.add(batch, rows, policy, iteration)
+        if self.buffer.has_items:  # replicas without items get no gradient
+            self.learn()
+        return self.pop_metrics()
+
+    def pop_metrics(self) -> dict[str, float]:
+        """Return the mean loss since the last call, or no metric if there was no step.
+
+        The loss is a cross-entropy weighted by (iteration / newest iteration of the batch)^power,
+        so it is smaller than the unweighted one unless the power is 0.
+        """
+        if not self._stepper.losses_summed:
+            return {}
+        return {"loss/average": self._stepper.pop_mean_loss()}
+
+    def _compute_loss(self) -> Tensor:
+        batch = self.buffer.sample(self.settings.batch_size)
+        with self._timer.time_networks():
+            logits = self.module(batch["observation"])  # [K, B, A]
+            cross_entropy = -(batch["policy"] * masked_log_softmax(logits, batch["mask"])).sum(2)
+            if self.settings.iteration_weight_power:
+                newest = collectives.all_reduce_max(batch["iteration"].max())
+                weight = (batch["iteration"] / newest) ** self.settings.iteration_weight_power
+                cross_entropy = weight * cross_entropy
+            return cross_entropy.mean(1).sum()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return weights, optimizer and reservoirs."""
+        return {
+            "warm_start_iterations": self._warm_start_iterations,
+            "module": self.module.state_dict(),
+            "stepper": self._stepper.state_dict(),
+            "buffer": self.buffer.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`."""
+        self.module.load_state_dict(state["module"])
+        self._stepper.load_state_dict(state["stepper"])
+        self.buffer.load_state_dict(state["buffer"])
+        self._warm_start_iterations = state["warm_start_iterations"]
+
+    def warm_start(self, state: dict[str, Any]) -> None:
+        """Copy weights and reservoirs of another run; its iterations count as earlier ones.
+
+        Raises:
+            ConfigError: if the reservoirs have another capacity or other columns.
+        """
+        self.module.load_state_dict(state["module"])
+        self.buffer.warm_start(state["buffer"])
+        if self.settings.iteration_weight_power:
+            newest = [
+                int(part.max()) for part in state["buffer"]["items"]["iteration"] if len(part)
+            ]
+            self._warm_start_iterations = max(newest, default=0)

@@ -1,0 +1,85 @@
+"""Sampling, for each hand, of which seats play the best response and which another policy.
+
+In fictitious self-play (arXiv:1603.01121, Algorithm 1) an agent plays a whole hand by its best
+response with probability eta, else by its average policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.rollout import PendingDecisions
+
+
+class BestResponseSeats:
+    """Seats that play the best response in current hands, and a record of this by decision.
+
+    Args:
+        agents: the agents of the learner; their rollout calls `_on_deal` for each new hand.
+        sample_seats: samples the best-response seats of new hands, tables [B] -> [B, seats] bool.
+
+    Attributes:
+        is_best_response: whether each seat plays the best response, [tables, seats] bool.
+    """
+
+    def __init__(self, agents: Agents, sample_seats: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.is_best_response: np.ndarray = np.zeros(agents.rollout.agent_of_seat.shape, bool)
+        self._sample_seats = sample_seats
+        self._recorded = [np.zeros(0, bool)]
+        self._rollout = agents.rollout
+        self._rollout.on_deal = self._on_deal
+
+    def _on_deal(self, tables: np.ndarray) -> None:
+        self.is_best_response[tables] = self._sample_seats(tables)
+
+    def record_rows(self, rows: PendingDecisions) -> np.ndarray:
+        """Return and record which of these decisions the best response makes, [B] bool."""
+        is_best_response: np.ndarray = self.is_best_response[rows.table, rows.seat]
+        self._recorded.append(is_best_response)
+        return is_best_response
+
+    def pop_recorded(self) -> np.ndarray:
+        """Return the record of all decisions in the order of play, [N] bool, and clear it."""
+        recorded = np.concatenate(self._recorded)
+        self.restore_recorded(recorded[:0])
+        return recorded
+
+    def restore_recorded(self, recorded: np.ndarray) -> None:
+        """Start a new record with the decisions that are carried over to the next batch, [N]."""
+        self._recorded = [recorded]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the best-response seats of the current hands, and the record."""
+        recorded = np.concatenate(self._recorded)
+        return {
+            "is_best_response": torch.from_numpy(self.is_best_response.copy()),
+            "recorded": torch.from_numpy(recorded.copy()),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`; the state of the agents must be restored before.
+
+        Raises:
+            ValueError: if the record does not match the unfinished decisions of the agents.
+        """
+        self.is_best_response[:] = state["is_best_response"].numpy()
+        carried = self._rollout.unfinished_batch
+        if state["recorded"].shape != (0 if carried is None else len(carried),):
+            raise ValueError("recorded: not one for each unfinished decision")
+        self.restore_recorded(state["recorded"].numpy().astype(bool))
+
+
+def make_eta_sampler(agents: Agents, eta: float) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a `sample_seats` that selects each seat independently with probability eta."""
+
+    def sample_seats(tables: np.ndarray) -> np.ndarray:
+        shape = (len(tables), agents.rollout.agent_of_seat.shape[1])
+        is_best_response: np.ndarray = agents.generator.random(shape) < eta
+        return is_best_response
+
+    return sample_seats

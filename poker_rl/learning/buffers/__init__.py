@@ -1,0 +1,1 @@
+"""Buffers of decisions to learn from: replay buffers, reservoirs and merging buffers."""

@@ -1,0 +1,129 @@
+"""Replay buffer of poker decisions that stores hands and replays them when sampled.
+
+The cards and actions of a hand take far less memory than the inputs of a critic that sees all
+cards. So an item holds the hand, and how many of its actions precede the decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from poker_rl.games.poker.hand_packer import HandPacker
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+
+HANDS_PER_CHECK = 65_536  # hands of a loaded state that are checked at once, to limit memory
+
+
+@dataclass(frozen=True)
+class TransitionBatch:
+    """B decisions for each of K replicas, with the next decision of the same agent after each.
+
+    If the hand ended before a next decision, the next inputs are those of the final table.
+    """
+
+    observation: Tensor  # [K, B, W]
+    next_observation: Tensor  # [K, B, W]
+    critic_input: Tensor  # observation and hidden cards [K, B, W + H]
+    next_critic_input: Tensor  # [K, B, W + H]
+    legal_mask: Tensor  # [K, B, A] bool
+    next_legal_mask: Tensor  # [K, B, A] bool
+    action: Tensor  # [K, B] int64
+    reward: Tensor  # reward until the next decision [K, B]
+    not_done: Tensor  # whether there was a next decision [K, B] bool
+
+
+class HandReplayBuffer(ReplayBuffer):
+    """Replay buffer of the newest `capacity` decisions of each of K replicas.
+
+    Args:
+        hand_packer: packs tables of the game into bytes.
+        agents: provides the encoding of observations and the device of sampled batches.
+        capacity_key: the setting that holds `capacity`, for error messages.
+        capacity: number of decisions of each replica.
+        replicas: number of replicas K.
+        other_buffers: other buffers that need main memory at the same time.
+
+    Raises:
+        ConfigError: if the buffers do not fit into memory.
+    """
+
+    def __init__(
+        self,
+        hand_packer: HandPacker,
+        agents: Agents,
+        capacity_key: str,
+        capacity: int,
+        *,
+        replicas: int,
+        other_buffers: Sequence[ReplayBuffer],
+    ) -> None:
+        columns = {
+            "hand": Column(torch.uint8, hand_packer.row_bytes),
+            "moves": Column(torch.uint8),  # actions before the decision
+            "next": Column(torch.uint8),  # actions before the agent's next decision, or all of them
+            "reward": Column(torch.float32),
+        }
+        super().__init__(
+            capacity_key,
+            capacity,
+            CircularInsertion(),
+            columns,
+            torch.device("cpu"),  # hands are replayed on the CPU
+            agents.sample_seed(),
+            replicas=replicas,
+            other_buffers=other_buffers,
+        )
+        self._hand_packer, self._agents = hand_packer, agents
+
+    def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
+        super()._check_saved(added, items)
+        columns = (items[name] for name in ("hand", "moves", "next"))
+        for hand, moves, next_moves in zip(*columns, strict=True):
+            if bool((moves >= next_moves).any()):
+                raise ValueError("items.next: not later than the decision")
+            for first in range(0, len(hand), HANDS_PER_CHECK):
+                rows = slice(first, first + HANDS_PER_CHECK)
+                self._hand_packer.check(hand[rows].numpy(), next_moves[rows].numpy())
+
+    def sample_transitions(self, batch_size: int) -> TransitionBatch:
+        """Sample `batch_size` decisions of each replica with replacement."""
+        items = self.sample(batch_size)
+        shape = items["reward"].shape  # K, B
+        hand = items["hand"].flatten(0, 1).numpy()
+        moves = items["moves"].flatten().numpy()
+        move_counts = np.concatenate([moves, items["next"].flatten().numpy()])
+        # The current decisions come first, then the next ones: [2 K B].
+        tables = self._hand_packer.unpack_tables(np.concatenate([hand, hand]), move_counts)
+        observations, hidden_cards = self._agents.encode_records(tables.records)
+        not_done = self._agents.to_tensor(tables.records["over"] == 0)[len(hand) :]
+        action = self._hand_packer.get_next_actions(hand, moves)
+        now_and_next = [
+            self._agents.to_tensor(rows).view(2, *shape, -1)
+            for rows in (
+                observations,
+                np.concatenate([observations, hidden_cards], 1),
+                tables.legal_mask(),
+            )
+        ]
+        (
+            (observation, next_observation),
+            (critic_input, next_critic_input),
+            (legal_mask, next_legal_mask),
+        ) = now_and_next
+        return TransitionBatch(
+            observation=observation,
+            next_observation=next_observation,
+            critic_input=critic_input,
+            next_critic_input=next_critic_input,
+            legal_mask=legal_mask,
+            next_legal_mask=next_legal_mask,
+            action=self._agents.to_tensor(action).view(shape),
+            reward=items["reward"].to(self._agents.device),
+            not_done=not_done.view(shape),
+        )

@@ -1,0 +1,370 @@
+"""Replay buffers with one part per replica: circular buffers and reservoirs.
+
+The insertion rule decides which items stay: the newest (`CircularInsertion`), a uniform sample of
+all items (`UniformReservoir`, Vitter's algorithm R), or one that favors newer items
+(`FlooredReservoir`, arXiv:1603.01121; `ExponentialReservoir`, Osborne et al., ACL 2014).
+
+Items are tensors on the networks' device, and batches are sampled there. Boolean columns are packed
+eight to a byte: an observation of heads-up limit hold'em takes 36 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding
+
+from poker_rl.config.validation import ConfigError, PositiveShare
+from poker_rl.learning.distributed import collectives
+from poker_rl.learning.memory_budget import check_memory
+from poker_rl.learning.state_checks import MAX_COUNT, check_range
+
+BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
+
+
+class InsertionRule(Protocol):
+    """Rule that decides which items a buffer keeps."""
+
+    def assign_slots(
+        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
+    ) -> np.ndarray:
+        """Return the slot of each new item, [N] int64; `capacity` or more: it is not stored.
+
+        Args:
+            item_number: for each item, the number of items ever added before it, [N] int64.
+            capacity: number of slots.
+            generator: source of random numbers.
+        """
+
+
+@dataclass(kw_only=True, frozen=True)
+class CircularInsertion:
+    """Keep the newest items: each new item replaces the oldest one."""
+
+    def assign_slots(
+        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
+    ) -> np.ndarray:
+        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
+        return item_number % capacity
+
+
+@dataclass(kw_only=True, frozen=True)
+class UniformReservoir:
+    """Keep a uniform sample of all items: item i is stored with probability capacity / i."""
+
+    def assign_slots(
+        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
+    ) -> np.ndarray:
+        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
+        return _assign_reservoir_slots(
+            item_number, capacity / (item_number + 1), capacity, generator
+        )
+
+
+@dataclass(kw_only=True, frozen=True)
+class FlooredReservoir:
+    """Favor newer items: store item i with probability max(capacity / i, min_insertion_prob)."""
+
+    min_insertion_prob: PositiveShare
+
+    def assign_slots(
+        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
+    ) -> np.ndarray:
+        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
+        insertion_prob = np.maximum(capacity / (item_number + 1), self.min_insertion_prob)
+        return _assign_reservoir_slots(item_number, insertion_prob, capacity, generator)
+
+
+@dataclass(kw_only=True, frozen=True)
+class ExponentialReservoir:
+    """Once full, store items with probability p; ages are geometric with mean capacity / p."""
+
+    insertion_prob: PositiveShare
+
+    def assign_slots(
+        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
+    ) -> np.ndarray:
+        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
+        return _assign_reservoir_slots(
+            item_number, np.full(len(item_number), self.insertion_prob), capacity, generator
+        )
+
+
+def _assign_reservoir_slots(
+    item_number: np.ndarray,
+    insertion_prob: np.ndarray,
+    capacity: int,
+    generator: np.random.Generator,
+) -> np.ndarray:
+    """Return the next free slots; once full, random slots with probability `insertion_prob` [N]."""
+    # One uniform number u decides both: given u < p, u / p is uniform and selects the slot.
+    slot = generator.random(len(item_number)) * (capacity / insertion_prob)
+    return np.where(item_number < capacity, item_number, slot.astype(np.int64))
+
+
+class Column(NamedTuple):
+    """One named part of every item: `width` values, or a single one if `width` is None.
+
+    Booleans are packed. If `below` is set, values are integers in [0, below); this is checked when
+    a state is loaded.
+    """
+
+    dtype: torch.dtype
+    width: int | None = None
+    below: int | None = None
+
+    def stored_shape(self) -> tuple[int, ...]:
+        """Return the shape in which the part is stored; eight booleans are one byte."""
+        if self.width is None:
+            return ()
+        return (-(-self.width // 8),) if self.dtype == torch.bool else (self.width,)
+
+    def stored_dtype(self) -> torch.dtype:
+        """Return the dtype in which the part is stored."""
+        return torch.uint8 if self.dtype == torch.bool else self.dtype
+
+
+class ReplayBuffer:
+    """Buffer of `capacity` items for each of K replicas; adding is O(1) per item.
+
+    Args:
+        capacity_key: the setting that holds `capacity`, for error messages.
+        capacity: number of items of each replica.
+        insertion_rule: rule of which items are kept.
+        columns: the parts of an item, by name.
+        device: where the items are stored.
+        seed: seed of insertion and sampling.
+        replicas: number of replicas K.
+        other_buffers: other buffers that need memory on the same device.
+
+    Attributes:
+        items_added: number of items ever added to each replica, [K] int64.
+
+    Raises:
+        ConfigError: if the buffers do not fit into memory.
+    """
+
+    def __init__(
+        self,
+        capacity_key: str,
+        capacity: int,
+        insertion_rule: InsertionRule,
+        columns: Mapping[str, Column],
+        device: torch.device,
+        seed: int,
+        *,
+        replicas: int = 1,
+        other_buffers: Sequence[ReplayBuffer] = (),
+    ) -> None:
+        self.capacity, self.replicas, self.insertion_rule = capacity, replicas, insertion_rule
+        self._capacity_key = capacity_key
+        self.items_added = np.zeros(replicas, np.int64)
+        self._columns, self._device = dict(columns), device
+        item_bytes = sum(
+            prod(c.stored_shape()) * c.stored_dtype().itemsize for c in columns.values()
+        )
+        self.nbytes = replicas * capacity * item_bytes
+        setting = f"{capacity_key}: {capacity:,} items of {item_bytes} bytes for each of {replicas}"
+        setting += " networks" + (" and all other buffers" if other_buffers else "")
+        check_memory(setting, self.nbytes + sum(other.nbytes for other in other_buffers), device)
+        streams = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+        self._insertion_generator = np.random.Generator(np.random.PCG64(int(streams[0])))
+        self.sample_generator = torch.Generator(device)
+        self.sample_generator.manual_seed(int(streams[1]) >> 1)
+        self._storage = {
+            name: _allocate_lazy_zeros(
+                (replicas * capacity, *c.stored_shape()), c.stored_dtype(), device
+            )
+            for name, c in columns.items()
+        }
+        self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
+        self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
+        self._min_size: int | None = None
+        self._has_items = False
+        self._bits_of_byte = torch.from_numpy(BITS_OF_BYTE).to(device, torch.bool)
+
+    def check_batch_memory(self, batch_key: str, batch_size: int) -> None:
+        """Check that a batch of `batch_size` items of each replica fits into memory.
+
+        Raises:
+            ConfigError: if it does not, naming the setting `batch_key`.
+        """
+        value_bytes = sum(c.dtype.itemsize * (c.width or 1) for c in self._columns.values())
+        item_bytes = 16 + value_bytes  # 16 for a random number and an index
+        setting = f"{batch_key}: {batch_size:,} items for each of {self.replicas} networks"
+        check_memory(setting, self.replicas * batch_size * item_bytes, self._device)
+
+    def check_capacity(self, setting_key: str, needed_items: int) -> None:
+        """Check that the buffer can hold the `needed_items` without which learning never starts.
+
+        Raises:
+            ConfigError: if it holds fewer, naming the setting `setting_key`.
+        """
+        if needed_items > self.capacity:
+            raise ConfigError(
+                f"{setting_key}: {needed_items:,} items are needed to learn;"
+                f" {self._capacity_key} holds {self.capacity:,}"
+            )
+
+    @property
+    def min_size(self) -> int:
+        """Smallest number of items of a replica, over all processes of the run."""
+        if self._min_size is None:  # processes communicate only once after each `add`
+            own_min_size = int(min(self.items_added.min(), self.capacity))
+            self._min_size = collectives.min_over_processes(own_min_size)
+        return self._min_size
+
+    @property
+    def has_items(self) -> bool:
+        """Whether any replica has an item, in any process of the run."""
+        self._has_items = (
+            self._has_items or collectives.max_over_processes(int(self.items_added.max())) > 0
+        )
+        return self._has_items
+
+    @property
+    def fill_fraction(self) -> float:
+        """Share of slots in use, in [0, 1]."""
+        return float(np.minimum(self.items_added, self.capacity).mean() / self.capacity)
+
+    def add(self, replica: np.ndarray, **columns: np.ndarray) -> None:
+        """Add items, the oldest first, each to its replica [N]; columns are [N, width] or [N]."""
+        self._min_size = None
+        if not len(replica):
+            return
+        counts = np.bincount(replica, minlength=self.replicas)
+        order = np.argsort(replica, kind="stable")
+        # Rank of each item among the new items of its replica.
+        rank_in_replica = np.empty(len(replica), np.int64)
+        starts = np.repeat(counts.cumsum() - counts, counts)
+        rank_in_replica[order] = np.arange(len(replica)) - starts
+        item_number = self.items_added[replica] + rank_in_replica
+        self.items_added += counts
+        slot = self.insertion_rule.assign_slots(
+            item_number, self.capacity, self._insertion_generator
+        )
+        # In reverse order, so that `unique` keeps the last one of several new items in a slot.
+        stored_items = np.flatnonzero(slot < self.capacity)[::-1]
+        stored_row = (replica * self.capacity + slot)[stored_items]
+        stored_rows, item = np.unique(stored_row, return_index=True)
+        row_tensor = torch.from_numpy(stored_rows).to(self._device)
+        for name, column in self._columns.items():
+            part = columns[name][stored_items[item]]
+            if column.dtype == torch.bool:
+                part = np.packbits(part, axis=-1)
+            storage = self._storage[name]
+            part_tensor = torch.from_numpy(part).to(self._device, storage.dtype)
+            storage.index_copy_(0, row_tensor, part_tensor)
+        self._update_sizes()
+
+    def sample(self, batch_size: int) -> dict[str, Tensor]:
+        """Sample B = `batch_size` items of each replica with replacement, [K, B, width] or [K, B].
+
+        The samples of a replica without items are zeros.
+        """
+        uniform = torch.rand(
+            self.replicas,
+            batch_size,
+            dtype=torch.float64,
+            generator=self.sample_generator,
+            device=self._device,
+        )
+        rows = ((uniform * self._sizes).long() + self._replica_starts).view(-1)
+        batch = {}
+        for name, column in self._columns.items():
+            part = self._storage[name].index_select(0, rows)
+            if column.dtype == torch.bool:
+                part = embedding(part.int(), self._bits_of_byte).flatten(1)[:, : column.width]
+            batch[name] = part.view(self.replicas, batch_size, *part.shape[1:])
+        return batch
+
+    def _update_sizes(self) -> None:
+        sizes = np.minimum(self.items_added, self.capacity).astype(np.float64)
+        self._sizes.copy_(torch.from_numpy(sizes)[:, None])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the items, the numbers of items added, and both generator states."""
+        sizes = np.minimum(self.items_added, self.capacity)
+        return {
+            "items_added": self.items_added.tolist(),
+            "insertion_generator": self._insertion_generator.bit_generator.state,
+            "sample_generator": self.sample_generator.get_state(),
+            "items": {
+                name: [
+                    part[start : start + size].cpu().clone()
+                    for start, size in zip(self._replica_starts[:, 0].tolist(), sizes, strict=True)
+                ]
+                for name, part in self._storage.items()
+            },
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`.
+
+        If the state comes from another type of device, whose generator state has another size,
+        sampling starts from this buffer's seed.
+
+        Raises:
+            ValueError: if its items have other shapes or types.
+        """
+        self._load_items(state)
+        self._insertion_generator.bit_generator.state = state["insertion_generator"]
+        if state["sample_generator"].shape == self.sample_generator.get_state().shape:
+            self.sample_generator.set_state(state["sample_generator"])
+
+    def warm_start(self, state: dict[str, Any]) -> None:
+        """Copy the items of another run's buffer.
+
+        Raises:
+            ConfigError: if that buffer has another capacity or other columns.
+            ValueError: if its items have other shapes or types.
+        """
+        if state["items"].keys() != self._storage.keys():
+            theirs, ours = (", ".join(columns) for columns in (state["items"], self._storage))
+            raise ConfigError(f"{self._capacity_key}: that buffer holds {theirs}, this one {ours}")
+        sizes = [len(items) for items in next(iter(state["items"].values()))]
+        if sizes != [min(added, self.capacity) for added in state["items_added"]]:
+            problem = f"{self.capacity:,} items, the other buffer has {max(sizes):,}"
+            raise ConfigError(f"{self._capacity_key}: {problem}")
+        self._load_items(state)
+
+    def _load_items(self, state: dict[str, Any]) -> None:
+        self._check_saved(state["items_added"], state["items"])
+        self.items_added = np.array(state["items_added"], np.int64)
+        self._min_size, self._has_items = None, False
+        starts = self._replica_starts[:, 0].tolist()
+        for name, part in self._storage.items():
+            for start, items in zip(starts, state["items"][name], strict=True):
+                part[start : start + len(items)] = items.to(self._device)
+        self._update_sizes()
+
+    def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
+        """Check the items of a state; raise ValueError if they have other shapes or types."""
+        check_range("items_added", np.array(added, np.int64), 0, MAX_COUNT)
+        sizes = [min(count, self.capacity) for count in added]
+        if len(sizes) != self.replicas:
+            raise ValueError(f"items_added: {len(sizes)} replicas, not {self.replicas}")
+        for name, column in self._columns.items():
+            expected = [(column.stored_dtype(), (size, *column.stored_shape())) for size in sizes]
+            if [(one.dtype, tuple(one.shape)) for one in items[name]] != expected:
+                raise ValueError(f"items.{name}: of another shape or kind")
+            if column.below is not None:
+                for one in items[name]:
+                    check_range(f"items.{name}", one, 0, column.below)
+
+
+def _allocate_lazy_zeros(
+    shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """Allocate zeros; in main memory, pages are only used once they are written to."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    # torch.zeros would write all bytes
+    zero_bytes = np.zeros(prod(shape) * dtype.itemsize, np.uint8)
+    return torch.from_numpy(zero_bytes).view(dtype).view(shape)

@@ -1,0 +1,1 @@
+"""Collective operations, such as sums and means, over the processes of one run."""

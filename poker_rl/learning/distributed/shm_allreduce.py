@@ -1,0 +1,85 @@
+"""All-reduce through shared memory for processes on one machine.
+
+A gradient step of a small network takes about 1 ms, and torch's gloo backend adds 1 to 3 ms, mostly
+to wake up sleeping threads. Here waiting processes spin before they sleep, and an all-reduce takes
+a few hundredths of a millisecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from multiprocessing.context import BaseContext
+from multiprocessing.synchronize import Semaphore
+
+import torch
+from torch import Tensor
+
+CHUNK_BYTES = 8 << 20  # size of a memory block; larger tensors are exchanged in several chunks
+SPIN_TRIES = 100_000  # tries before a waiting process sleeps; a thousand tries take 0.1 ms
+
+
+class ShmAllReduce:
+    """Shared memory and semaphores of the processes, created by one and passed to the others.
+
+    Each process has a memory block that it writes, and for each other process a semaphore that says
+    that the block is written. There are two sets of blocks, used in turn: before a process writes
+    to a set again, it has waited for all others once, so they have read the set's old values.
+
+    Args:
+        workers: number of processes.
+        spin: waiting processes spin before they sleep, which needs a CPU core for each process.
+        context: multiprocessing context that creates the memory and the semaphores.
+    """
+
+    def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:
+        self._workers, self._spin_tries = workers, SPIN_TRIES if spin else 0
+        self._shared_bytes = context.RawArray("b", 2 * workers * CHUNK_BYTES)
+        self._written_semaphores = [
+            [context.Semaphore(0) for _ in range(workers)] for _ in range(workers)
+        ]
+        self._exchanges = 0
+
+    def join(self, rank: int, check_alive: Callable[[], None]) -> None:
+        """Set up this process; to be called in each process before `all_reduce`.
+
+        Args:
+            rank: rank of this process, from 0 to workers - 1.
+            check_alive: called every second while waiting; it must raise if a process has ended.
+        """
+        self._rank, self._check_alive = rank, check_alive
+
+    def all_reduce(self, values: Tensor, reduce: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the values reduced over all processes; the result is bitwise equal in each.
+
+        Args:
+            values: CPU tensor with the same shape in all processes.
+            reduce: reduction over the processes, [workers, n] -> [n].
+        """
+        flat = values.contiguous().view(-1)
+        chunk_size = CHUNK_BYTES // flat.element_size()
+        chunks = torch.split(flat, chunk_size)
+        return torch.cat([reduce(self._all_gather(chunk)) for chunk in chunks]).view_as(values)
+
+    def _all_gather(self, values: Tensor) -> Tensor:
+        """Return a view of all processes' values, [workers, n], valid until the call after next."""
+        start = (self._exchanges % 2) * self._workers * CHUNK_BYTES
+        self._exchanges += 1
+        element_count = self._workers * CHUNK_BYTES // values.element_size()
+        shared_values = torch.frombuffer(
+            self._shared_bytes, dtype=values.dtype, count=element_count, offset=start
+        )
+        values_by_rank = shared_values.view(self._workers, -1)[:, : len(values)]
+        values_by_rank[self._rank] = values
+        other_ranks = [rank for rank in range(self._workers) if rank != self._rank]
+        for other_rank in other_ranks:
+            self._written_semaphores[self._rank][other_rank].release()
+        for other_rank in other_ranks:
+            self._wait_for_write(self._written_semaphores[other_rank][self._rank])
+        return values_by_rank
+
+    def _wait_for_write(self, semaphore: Semaphore) -> None:
+        for _ in range(self._spin_tries):
+            if semaphore.acquire(False):
+                return
+        while not semaphore.acquire(timeout=1.0):
+            self._check_alive()

@@ -1,0 +1,153 @@
+"""External sampling: all legal actions of one seat, the traverser, are played; the rest is sampled.
+
+Lanctot et al., "Monte Carlo sampling for regret minimization" (2009). Since only the cards and the
+actions of the other seats are sampled, only they add variance to the values of the traverser's
+actions. All hands advance together, one action at a time: a table at which the traverser decides is
+copied once for each of the legal actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+
+from poker_rl.games.tables import Tables, copy_records
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.memory_budget import check_memory
+from poker_rl.players.action_sampling import sample_from_probs
+
+PolicyFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""Policy: observations [B, W], legal actions [B, A] and replicas [B] -> probabilities [B, A]."""
+
+
+@dataclass
+class TraversalDecisions:
+    """N decisions visited in a traversal."""
+
+    observation: np.ndarray  # [N, W]
+    mask: np.ndarray  # legal actions [N, A] bool
+    replica: np.ndarray  # network replica that decided [N] int64
+    targets: np.ndarray  # sampled regrets in chips, or probabilities of actions [N, A] float64
+
+    def __len__(self) -> int:
+        return len(self.replica)
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return sum(getattr(self, field.name).nbytes for field in fields(self))
+
+
+@dataclass
+class _TreeLevel:
+    """The n positions at one depth of the traversed trees; at m of them the hand is not over."""
+
+    parent: np.ndarray  # index of the decision on the level above that led here [n] int64
+    action: np.ndarray  # action that was played at that decision [n] int64
+    nonterminal: np.ndarray  # indices of the positions that are decisions [m] int64
+    is_traverser: np.ndarray  # whether the traverser decides [m] bool
+    decisions: TraversalDecisions  # the m decisions; `targets` are probabilities [m, A]
+    traverser_value: np.ndarray  # chips won by the traverser [n] float64; 0 until it is known
+
+
+def traverse(
+    agents: Agents, traverser: int, compute_policy: PolicyFunction
+) -> tuple[TraversalDecisions, TraversalDecisions]:
+    """Deal a hand at every table and traverse its tree by external sampling.
+
+    Args:
+        agents: provides tables, random numbers and the encoding of observations.
+        traverser: the seat all of whose actions are played.
+        compute_policy: the policy of every seat.
+
+    Returns:
+        the traverser's decisions, whose targets are sampled regrets in chips (value of the action
+        minus value of the policy), and the other seats' decisions, whose targets are the
+        probabilities of their actions.
+
+    Raises:
+        ConfigError: if the positions do not fit into memory.
+    """
+    levels = _expand_levels(agents, traverser, compute_policy)
+    regrets: list[np.ndarray] = []
+    for i in reversed(range(len(levels))):
+        level = levels[i]
+        action_values = np.zeros_like(level.decisions.targets)  # [m, A]
+        if i + 1 < len(levels):
+            next_level = levels[i + 1]
+            action_values[next_level.parent, next_level.action] = next_level.traverser_value
+        # The action of another seat was sampled, so its value counts with weight 1.
+        weights = np.where(level.is_traverser[:, None], level.decisions.targets, 1.0)
+        state_values = (weights * action_values).sum(1)
+        level.traverser_value[level.nonterminal] = state_values
+        regrets.append(
+            ((action_values - state_values[:, None]) * level.decisions.mask)[level.is_traverser]
+        )
+    visited = [(level.decisions, level.is_traverser) for level in levels]
+    traverser_decisions = _concatenate_decisions(visited)
+    traverser_decisions.targets = np.concatenate(regrets[::-1])
+    return traverser_decisions, _concatenate_decisions(
+        [(decisions, ~is_traverser) for decisions, is_traverser in visited]
+    )
+
+
+def _expand_levels(
+    agents: Agents, traverser: int, compute_policy: PolicyFunction
+) -> list[_TreeLevel]:
+    """Play all hands and their branches to the end; return the positions at each depth."""
+    game, rollout = agents.game, agents.rollout
+    rollout.tables.deal()
+    rollout.hands_played += len(rollout.tables.records)
+    tables = Tables(game, 0, 0)
+    tables.load_records(copy_records(rollout.tables.records))
+    table = parent = action = np.arange(len(tables.records))
+    levels: list[_TreeLevel] = []
+    while len(tables.records):
+        is_over = tables.records["over"] != 0
+        ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)
+        value = np.zeros(len(is_over))
+        value[ended] = tables.payoffs(ended)[:, traverser]
+        records, table = tables.records.take(nonterminal), table[nonterminal]
+        mask, replica = tables.legal_mask(nonterminal), agents.assign_replicas(records, table)
+        observation, _ = agents.encode_records(records)
+        probs = (
+            compute_policy(observation, mask, replica) if len(nonterminal) else np.zeros(mask.shape)
+        )
+        is_traverser = records["to_act"] == traverser
+        decisions = TraversalDecisions(observation, mask, replica, probs.astype(np.float64))
+        levels.append(_TreeLevel(parent, action, nonterminal, is_traverser, decisions, value))
+
+        is_played = mask & is_traverser[:, None]
+        other_rows = np.flatnonzero(~is_traverser)
+        sampled_actions = sample_from_probs(
+            probs[other_rows], agents.generator.random(len(other_rows))
+        )
+        is_played[other_rows, sampled_actions] = True
+        parent, action = np.nonzero(is_played)
+        hands = f"algo.traversals: {len(rollout.tables.records):,} hands"
+        setting = f"{hands} lead to {len(parent):,} positions and"
+        table_bytes = 2 * game.table_dtype.itemsize  # tables of this level and of the next one
+        decision_bytes = sum(level.decisions.nbytes for level in levels)
+        decision_bytes += len(parent) * decisions.nbytes // max(len(nonterminal), 1)
+        # Decisions are in memory twice while the levels are concatenated.
+        check_memory(setting, 2 * decision_bytes + len(parent) * table_bytes, torch.device("cpu"))
+        tables.load_records(records.take(parent))
+        tables.step(action)
+        table = table[parent]
+    return levels
+
+
+def _concatenate_decisions(
+    selections: list[tuple[TraversalDecisions, np.ndarray]],
+) -> TraversalDecisions:
+    """Concatenate the selected decisions of all levels."""
+    names = ("observation", "mask", "replica", "targets")
+    return TraversalDecisions(
+        *(
+            np.concatenate([getattr(decisions, name)[rows] for decisions, rows in selections])
+            for name in names
+        )
+    )

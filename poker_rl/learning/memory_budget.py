@@ -1,0 +1,77 @@
+"""Checks that tables, batches or buffers fit into memory, before they are allocated."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game_tree import GameTree
+
+BYTES_PER_GIB = 2**30
+
+_processes_on_machine = 1  # processes of this run on this machine
+
+
+def set_processes_on_machine(process_count: int) -> None:
+    """Set the number of processes of this run on this machine, which share its memory."""
+    global _processes_on_machine
+    _processes_on_machine = process_count
+
+
+def check_memory(setting: str, needed_bytes: int, device: torch.device) -> None:
+    """Check that a device has enough memory.
+
+    Args:
+        setting: the setting that needs the memory, with its value: "batch_size: 1,000 items".
+
+    Raises:
+        ConfigError: if the device has less than `needed_bytes`.
+    """
+    available_bytes = _measure_free_bytes(device)
+    if needed_bytes > available_bytes:
+        needed, available = (n / BYTES_PER_GIB for n in (needed_bytes, available_bytes))
+        processes = _processes_on_machine
+        share = f" for each of {processes} processes" if processes > 1 else ""
+        raise ConfigError(
+            f"{setting} need about {needed:,.1f} GiB of memory; there are {available:,.1f}{share}"
+        )
+
+
+def check_table_memory(tree: GameTree, table_count: int) -> None:
+    """Check that `table_count` tables [information sets, actions] of float64 fit into memory.
+
+    Raises:
+        ConfigError: if they do not.
+    """
+    setting = f"game: {tree.infoset_count:,} information sets of {tree.game.action_count:,} actions"
+    check_memory(setting, table_count * 8 * tree.legal_mask.size, torch.device("cpu"))
+
+
+def _measure_free_bytes(device: torch.device) -> int:
+    """Return the free memory of a GPU, or this process's share of the main memory, in bytes."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([installed, *_read_cgroup_limits(Path("/"))]) // _processes_on_machine
+
+
+def _read_cgroup_limits(root: Path) -> Iterator[int]:
+    """Yield the memory limits of this process's Linux control groups, in bytes."""
+    cgroup_file = root / "proc/self/cgroup"
+    for line in cgroup_file.read_text().splitlines() if cgroup_file.exists() else []:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            base, name = root / "sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            base, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = base / path.lstrip("/")
+        for folder in (group, *group.parents):  # the limits of all enclosing groups apply
+            limit = folder / name
+            if limit.exists() and (limit_text := limit.read_text().strip()).isdecimal():
+                yield int(limit_text)

@@ -1,0 +1,118 @@
+"""Opponent pool: past snapshots of the policy that play some of the hands in self-play.
+
+It keeps self-play from forgetting how to beat earlier policies. In a share of the hands only one
+seat learns, and the pool opponent plays all other seats: a snapshot sampled from a pool that covers
+the whole run. Fictitious self-play (Heinrich, Lanctot and Silver, ICML 2015) does so too; OpenAI
+Five (arXiv:1912.06680, section 3.1) played a fifth of its games against past versions.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from poker_rl.config.validation import PositiveInt, Probability
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.state_checks import MAX_COUNT, check_range
+from poker_rl.nets.replicas import count_replicas, expand_replicas
+
+
+@dataclass(kw_only=True, frozen=True)
+class OpponentPoolSettings:
+    """Settings of an opponent pool.
+
+    Args:
+        play_prob: share of the hands (in apu: of the iterations) with a pool opponent; 0: no pool.
+        snapshot_interval: iterations between snapshots; each time, a new pool opponent is sampled.
+        capacity: largest number of snapshots in the pool.
+    """
+
+    play_prob: Probability
+    snapshot_interval: PositiveInt
+    capacity: PositiveInt
+
+
+class OpponentPool:
+    """Pool of snapshots with the current pool opponent; it also samples the hands it plays in.
+
+    Args:
+        settings: see `OpponentPoolSettings`.
+        agents: the agents of the learner; their random generator is used.
+        actor: the policy network in training, K replicas.
+
+    Attributes:
+        opponent_network: the network of the current pool opponent.
+    """
+
+    def __init__(self, settings: OpponentPoolSettings, agents: Agents, actor: nn.Module) -> None:
+        self.settings = settings
+        self._agents, self._generator, self._actor = agents, agents.generator, actor
+        self._snapshots: list[dict[str, Any]] = []
+        self._snapshots_offered = 0  # the pool is a uniform reservoir sample of so many snapshots
+        self.opponent_network = deepcopy(actor).requires_grad_(False)
+
+    def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
+        """Sample which seats learn in new hands: table indices [B] -> [B, seats] bool."""
+        rollout = self._agents.rollout
+        seats = rollout.tables.gather_definitions(tables)["seats"].astype(
+            np.int64
+        )  # seats of each hand [B]
+        is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(
+            rollout.agent_of_seat.shape[1]
+        )
+        has_pool_opponent = self._generator.random((len(tables), 1)) < self.settings.play_prob
+        is_learner: np.ndarray = ~has_pool_opponent | is_sole_learner
+        return is_learner
+
+    def sample_opponent_plays(self) -> bool:
+        """Sample whether the pool opponent plays in this iteration."""
+        plays: bool = self._generator.random() < self.settings.play_prob
+        return plays
+
+    def update(self, iterations: int) -> None:
+        """Every `snapshot_interval` iterations, offer a snapshot and sample a new pool opponent."""
+        if iterations % self.settings.snapshot_interval:
+            return
+        self._snapshots_offered += 1
+        snapshot = {name: weight.clone() for name, weight in self._actor.state_dict().items()}
+        if len(self._snapshots) < self.settings.capacity:
+            self._snapshots.append(snapshot)
+        elif (index := self._generator.integers(self._snapshots_offered)) < self.settings.capacity:
+            self._snapshots[index] = snapshot
+        self.opponent_network.load_state_dict(
+            self._snapshots[self._generator.integers(len(self._snapshots))]
+        )
+
+    def warm_start(self, state: dict[str, Any]) -> None:
+        """Copy the snapshots of another run, as many as the capacity allows."""
+        pool = state["snapshots"][: self.settings.capacity]
+        self._snapshots = [
+            expand_replicas(snapshot, count_replicas(self._actor)) for snapshot in pool
+        ]
+        self._snapshots_offered = state["snapshots_offered"]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the snapshots, the current pool opponent and the number of snapshots offered."""
+        return {
+            "snapshots": self._snapshots,
+            "opponent_network": self.opponent_network.state_dict(),
+            "snapshots_offered": self._snapshots_offered,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`.
+
+        Raises:
+            ValueError, RuntimeError: if its networks or counts do not fit the settings.
+        """
+        self._snapshots = list(state["snapshots"])
+        self._snapshots_offered = state["snapshots_offered"]
+        offered, count = np.array(self._snapshots_offered), len(self._snapshots)
+        check_range("snapshots_offered", offered, count, MAX_COUNT)
+        check_range("snapshots", np.array(count), 0, self.settings.capacity + 1)
+        for weights in (*self._snapshots, state["opponent_network"]):  # checks that each fits
+            self.opponent_network.load_state_dict(weights)

@@ -1,0 +1,39 @@
+"""Probabilities of the legal actions from the outputs of a network, logits or regrets."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def masked_log_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
+    """Return log-probabilities over the legal actions, [..., A].
+
+    Illegal actions get a large negative number, since with -inf an entropy would be 0 * -inf = NaN.
+    """
+    return logits.masked_fill(~legal_mask, torch.finfo(logits.dtype).min).log_softmax(-1)
+
+
+def masked_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
+    """Return probabilities over the legal actions [..., A], exactly 0 for illegal ones."""
+    return logits.masked_fill(~legal_mask, -torch.inf).softmax(-1)
+
+
+def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Tensor:
+    """Return the expectation of values [..., A] under a policy over the legal actions, [...].
+
+    Values of illegal actions get no gradient, since a log-probability of -3e38 could overflow it.
+    """
+    return (policy * value.masked_fill(~legal_mask, 0.0)).sum(-1)
+
+
+def regret_matching(regrets: Tensor, legal_mask: Tensor) -> Tensor:
+    """Return probabilities in proportion to the positive regrets of legal actions, [..., A].
+
+    Where no regret is positive, the action with the largest regret has probability 1.
+    """
+    positive = regrets.clamp(min=0).masked_fill(~legal_mask, 0)
+    total = positive.sum(-1, keepdim=True)
+    best = regrets.masked_fill(~legal_mask, -torch.inf).argmax(-1, keepdim=True)
+    greedy = torch.zeros_like(regrets).scatter_(-1, best, 1.0)
+    return torch.where(total > 0, positive / total, greedy)

@@ -1,0 +1,93 @@
+"""Policy networks for no-limit games, with a mixture density over raise amounts.
+
+No-limit hold'em has one action for each number of chips to raise to. Two heads give the logits, as
+in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md): one head for fold,
+call and raise, and one for the amount. The latter outputs a mixture of logistic densities over the
+logarithm of the amount; n chips get the probability mass from n - 1/2 to n + 1/2 (arXiv:1701.05517
+does so for pixel values). The softmax over legal actions restricts this to legal amounts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from poker_rl.config.validation import ConfigError, PositiveInt
+from poker_rl.nets.dense import Features, NetConfig, NetDimensions, get_value_net
+
+FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
+MIN_DENSITY_WIDTH = 1e-3  # of logarithms of amounts, scaled so that all lie in [0, 1]
+
+
+@dataclass(kw_only=True, frozen=True)
+class AmountNetConfig:
+    """Settings of a policy network with a head for fold, call and raise and a head for the amount.
+
+    Args:
+        mixture_components: number of densities in the mixture over amounts.
+        body: settings of the network below the heads; value networks use these, without heads.
+    """
+
+    mixture_components: PositiveInt
+    body: NetConfig
+
+    @property
+    def features(self) -> Features:
+        """Input features of the body."""
+        return self.body.features
+
+    @property
+    def value_net(self) -> NetConfig:
+        """Settings of value networks: those of the body, since values need no amount head."""
+        return get_value_net(self.body)
+
+    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
+        """Build K networks; see `NetConfig.build_module`.
+
+        Raises:
+            ConfigError: if the game has no raises.
+        """
+        if dimensions.outputs <= FIRST_RAISE_ACTION:
+            raise ConfigError(
+                f"net: an amount needs raises, not a game of {dimensions.outputs} actions"
+            )
+        output_count = FIRST_RAISE_ACTION + 1 + 3 * self.mixture_components
+        body = self.body.build_module(replace(dimensions, outputs=output_count), generator)
+        return AmountHeads(body, dimensions.outputs, self.mixture_components)
+
+
+class AmountHeads(nn.Module):
+    """Body with both heads, [K, B, in] -> logits of fold, call, raise to 2, 3, ... [K, B, A]."""
+
+    component_centers: Tensor
+    bin_edges: Tensor
+
+    def __init__(self, body: nn.Module, actions: int, components: int) -> None:
+        super().__init__()
+        self.body, self.components = body, components
+        edges = torch.arange(FIRST_RAISE_ACTION, actions + 1) - 0.5  # of intervals [amounts + 1]
+        scale = log(actions - 0.5) - log(FIRST_RAISE_ACTION - 0.5)
+        bin_edges = (edges.log() - log(FIRST_RAISE_ACTION - 0.5)) / scale
+        self.register_buffer("bin_edges", bin_edges, persistent=False)
+        centers = (torch.arange(components) + 0.5) / components
+        self.register_buffer("component_centers", centers, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the logits of all actions, [K, B, in] -> [K, B, A]."""
+        out: Tensor = self.body(x)
+        sizes = [FIRST_RAISE_ACTION + 1, *[self.components] * 3]
+        move_logits, mixture_logits, center_shifts, log_widths = torch.split(out, sizes, -1)
+        mean = (self.component_centers + center_shifts)[..., None]  # [K, B, C, 1]
+        scale = (log_widths - 2).exp()[..., None] + MIN_DENSITY_WIDTH
+        z = (self.bin_edges - mean) / scale  # [K, B, C, amounts + 1]
+        low, high = z[..., :-1], z[..., 1:]
+        # log(sigmoid(high) - sigmoid(low)) in a form that is finite far from the mean
+        log_mass = logsigmoid(high) + logsigmoid(-low) + torch.log(-torch.expm1(low - high))
+        log_weights = mixture_logits.log_softmax(-1)[..., None]
+        amount_logits = (log_weights + log_mass).logsumexp(-2)  # [K, B, amounts]
+        fold_and_call, raise_logit = torch.split(move_logits, [FIRST_RAISE_ACTION, 1], -1)
+        return torch.cat([fold_and_call, raise_logit + amount_logits], -1)

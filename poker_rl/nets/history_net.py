@@ -1,0 +1,121 @@
+"""Networks with a replica axis that read the sequence of actions of a hand.
+
+Cards and chips go through dense layers, the actions so far through an LSTM (Hochreiter and
+Schmidhuber 1997), and a merging layer reads the outputs of both, as in the actor and the critic of
+APU for six-player hold'em (docs/results/apu.md). In two variants, a dense layer replaces the LSTM,
+or the history is not read at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from poker_rl.config.validation import ConfigError, PositiveInt
+from poker_rl.nets.dense import (
+    ACTIVATIONS,
+    ActivationName,
+    FeatureKind,
+    InitScheme,
+    NetDimensions,
+    ReplicatedMLP,
+    build_mlp,
+)
+from poker_rl.nets.lstm import ReplicatedLSTM
+
+
+@dataclass(kw_only=True, frozen=True)
+class HistoryNetConfig:
+    """Settings of a network with dense layers for cards and chips and a reader of the history.
+
+    `history_reader` is `lstm`, or `fc` for a dense layer over all steps, each with `reader_units`
+    outputs, or `none`. `hidden_sizes` are the widths of the layers for cards and chips. A layer of
+    `merged_size` units reads the outputs of both parts.
+    """
+
+    history_reader: Literal["lstm", "fc", "none"]
+    reader_units: PositiveInt
+    hidden_sizes: list[PositiveInt]
+    merged_size: PositiveInt
+    activation: ActivationName
+    init: InitScheme
+
+    @property
+    def features(self) -> FeatureKind:
+        """Input features: `history`, or `table` without a reader of the history."""
+        return "table" if self.history_reader == "none" else "history"
+
+    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
+        """Build K networks; see `NetConfig.build_module`.
+
+        Raises:
+            ConfigError: if `hidden_sizes` is empty.
+        """
+        if not self.hidden_sizes:
+            raise ConfigError("net.hidden_sizes: at least one width")
+
+        history_inputs = prod(dimensions.history_shape)
+
+        def build_layers(*widths: int) -> ReplicatedMLP:
+            return build_mlp(
+                widths,
+                dimensions.replicas,
+                self.activation,
+                self.init,
+                generator,
+                ends_in_outputs=False,
+            )
+
+        reader: nn.Module | None = None
+        if self.history_reader == "lstm":
+            reader = ReplicatedLSTM(
+                dimensions.history_shape, self.reader_units, dimensions.replicas, generator
+            )
+        elif self.history_reader == "fc":
+            reader = build_layers(history_inputs, self.reader_units)
+        table_layers = build_layers(dimensions.inputs - history_inputs, *self.hidden_sizes)
+        units = 0 if reader is None else self.reader_units
+        widths = [self.hidden_sizes[-1] + units, self.merged_size, dimensions.outputs]
+        head = build_mlp(
+            widths,
+            dimensions.replicas,
+            self.activation,
+            self.init,
+            generator,
+            output_gain=1.0,
+            output_scale=dimensions.output_init_scale,
+            reads_observations=False,
+        )
+        return HistoryNetwork(history_inputs, table_layers, reader, head)
+
+
+class HistoryNetwork(nn.Module):
+    """A `reader` for the first `history_inputs` inputs, `table` for the rest, `head` for both."""
+
+    def __init__(
+        self,
+        history_inputs: int,
+        table: ReplicatedMLP,
+        reader: nn.Module | None,
+        head: ReplicatedMLP,
+    ) -> None:
+        super().__init__()
+        self.history_inputs = history_inputs
+        self.table, self.reader, self.head = table, reader, head
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs, [K, B, in] -> [K, B, out]."""
+        x = x.to(self.table.dtype)
+        activation = ACTIVATIONS[self.table.activation]
+        parts = [activation(self.table(x[..., self.history_inputs :]))]
+        if self.reader is not None:
+            history = self.reader(x[..., : self.history_inputs])
+            parts.append(
+                history if isinstance(self.reader, ReplicatedLSTM) else activation(history)
+            )
+        out: Tensor = self.head(torch.cat(parts, -1))
+        return out

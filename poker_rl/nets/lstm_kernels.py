@@ -1,0 +1,305 @@
+"""LSTM on a CPU by compiled loops over the tree of the distinct prefixes of a batch of sequences.
+
+The parent of a prefix is the prefix without its last step. The loops process the prefixes in the
+order of their lengths, four at a time.
+"""
+
+# numba gives the compiled functions their types.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numba.extending import register_jitable
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from poker_rl.nets.numba_kernels import compile_kernels
+
+vectorized: Any = register_jitable(fastmath={"reassoc", "contract"})  # to call from kernels
+
+
+class PrefixTree(NamedTuple):
+    """The N distinct prefixes of a batch of sequences, ordered by length."""
+
+    last_step: Tensor  # features of the last step of each prefix, [N, F]
+    parent: np.ndarray  # index of each prefix's parent, [N]; -1 for prefixes of one step
+    level_ends: np.ndarray  # number of prefixes of up to 1, 2, ... steps, [longest length]
+    prefix_of_sequence: Tensor  # index of the prefix that is the whole of each sequence, [B]
+
+
+def build_prefix_tree(x: Tensor) -> PrefixTree:
+    """Return the distinct prefixes of sequences [B, L, F], float32 on the CPU.
+
+    A sequence ends after its last step that is not all zeros, and has at least one step.
+    """
+    rows, size, width = x.shape
+    bits = x.detach().view(torch.int32).numpy()
+    last_step = np.empty((rows * size, width), np.int32)
+    parent = np.empty(rows * size, np.int64)
+    level_ends, prefix_of_sequence = np.empty(size, np.int64), np.empty(rows, np.int64)
+    hash_table = np.full(1 << (2 * rows * size).bit_length(), -1, np.int32)
+    fill_prefix_tree, _, _ = _compile_kernels()
+    longest = fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence)
+    level_ends = level_ends[:longest]
+    last_steps = torch.from_numpy(last_step[: level_ends[-1]].view(np.float32))
+    return PrefixTree(last_steps, parent, level_ends, torch.from_numpy(prefix_of_sequence))
+
+
+class PrefixLSTMFunction(torch.autograd.Function):
+    """LSTM states after each prefix, [N, units], float32 on the CPU.
+
+    Called as `apply(last_step, parent, level_ends, weight_ih, weight_hh, bias)`: fields of a
+    `PrefixTree`, and weights [F, 4 * units], [units, 4 * units] and bias [4 * units] of the gates.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        last_step: Tensor,
+        parent: np.ndarray,
+        level_ends: np.ndarray,
+        weight_ih: Tensor,
+        weight_hh: Tensor,
+        bias: Tensor,
+    ) -> Tensor:
+        """Return the states."""
+        gates, weight_hh = torch.addmm(bias, last_step, weight_ih), weight_hh.contiguous()
+        out, cell, tanh_cell = (gates.new_empty(len(gates), len(weight_hh)) for _ in range(3))
+        _, run_forward, _ = _compile_kernels()
+        buffers = (weight_hh, gates, cell, tanh_cell, out)
+        run_forward(parent, level_ends, *(tensor.numpy() for tensor in buffers))
+        ctx.save_for_backward(last_step, weight_hh, gates, cell, tanh_cell, out)
+        ctx.tree = parent, level_ends
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, Tensor, Tensor, Tensor]:
+        """Return the gradients of the weights and the bias."""
+        last_step, weight_hh, gates, cell, tanh_cell, out = ctx.saved_tensors
+        grad_gates, grad_cell = torch.empty_like(gates), torch.zeros_like(cell)
+        grad_out = grad.clone()
+        parent, level_ends = ctx.tree
+        _, _, run_backward = _compile_kernels()
+        buffers = (weight_hh, gates, cell, tanh_cell, grad_out, grad_cell, grad_gates)
+        run_backward(parent, level_ends, *(tensor.numpy() for tensor in buffers))
+        parent_out = out.index_select(0, torch.from_numpy(parent[level_ends[0] : level_ends[-1]]))
+        grad_weight_hh = parent_out.t() @ grad_gates[level_ends[0] :]
+        return None, None, None, last_step.t() @ grad_gates, grad_weight_hh, grad_gates.sum(0)
+
+
+def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
+    """Write the fields of a `PrefixTree`; return the length of the longest prefix.
+
+    `hash_table` maps last step and parent to the index of a prefix. It must be filled with -1, and
+    its size must be a power of two.
+    """
+    rows, size, width = bits.shape
+    lengths = np.ones(rows, np.int64)
+    for b in range(rows):
+        for position in range(size):
+            if np.any(bits[b, position]):
+                lengths[b] = position + 1
+        prefix_of_sequence[b] = -1
+    longest, count, slot_mask = lengths.max(), 0, np.uint64(len(hash_table) - 1)
+    for position in range(longest):
+        for b in range(rows):
+            if position >= lengths[b]:
+                continue
+            node, found = prefix_of_sequence[b], -1
+            hash_bits = np.uint64(node + 2)
+            for f in range(width):
+                hash_bits = (hash_bits ^ np.uint64(bits[b, position, f])) * np.uint64(
+                    0x9E3779B97F4A7C15
+                )
+                hash_bits ^= hash_bits >> np.uint64(29)
+            slot = hash_bits & slot_mask
+            while found < 0 and hash_table[slot] >= 0:
+                other = hash_table[slot]
+                is_equal = parent[other] == node
+                for f in range(width):
+                    is_equal &= last_step[other, f] == bits[b, position, f]
+                if is_equal:
+                    found = other
+                slot = (slot + np.uint64(1)) & slot_mask
+            if found < 0:
+                found = count
+                hash_table[slot] = found
+                parent[found] = node
+                for f in range(width):
+                    last_step[found, f] = bits[b, position, f]
+                count += 1
+            prefix_of_sequence[b] = found
+        level_ends[position] = count
+    return longest
+
+
+@vectorized
+def _fast_tanh(x):
+    """Return tanh of a float32, with an error up to 3e-7, by a quotient of polynomials.
+
+    Unlike a library call it can be vectorized. The coefficients are those of the library Eigen.
+    """
+    x = min(max(x, np.float32(-7.9053111)), np.float32(7.9053111))
+    y = x * x
+    numerator = np.float32(-2.76076847742355e-16) * y + np.float32(2.00018790482477e-13)
+    numerator = numerator * y + np.float32(-8.60467152213735e-11)
+    numerator = numerator * y + np.float32(5.12229709037114e-08)
+    numerator = numerator * y + np.float32(1.48572235717979e-05)
+    numerator = numerator * y + np.float32(6.37261928875436e-04)
+    numerator = numerator * y + np.float32(4.89352455891786e-03)
+    denominator = np.float32(1.19825839466702e-06) * y + np.float32(1.18534705686654e-04)
+    denominator = denominator * y + np.float32(2.26843463243900e-03)
+    denominator = denominator * y + np.float32(4.89352518554385e-03)
+    return x * numerator / denominator
+
+
+@vectorized
+def _add_weighted_rows(weights, rows, first, out):
+    """Add row j times weight j to `out`, for each row from `first` on."""
+    for j in range(first, len(rows)):
+        row, weight = rows[j], weights[j]
+        for i in range(len(out)):
+            out[i] += weight * row[i]
+
+
+@vectorized
+def _add_state_products(parent, start, end, weight_hh, out, gates):
+    """Add each prefix's parent state times `weight_hh` to its gates, in blocks of 4 x 4."""
+    unrolled_end = len(weight_hh) - len(weight_hh) % 4
+    for n in range(start, end - 3, 4):
+        a, b = out[parent[n]], out[parent[n + 1]]
+        c, d = out[parent[n + 2]], out[parent[n + 3]]
+        to_a, to_b, to_c, to_d = gates[n], gates[n + 1], gates[n + 2], gates[n + 3]
+        for j in range(0, unrolled_end, 4):
+            one, two = weight_hh[j], weight_hh[j + 1]
+            three, four = weight_hh[j + 2], weight_hh[j + 3]
+            a1, a2, a3, a4 = a[j], a[j + 1], a[j + 2], a[j + 3]
+            b1, b2, b3, b4 = b[j], b[j + 1], b[j + 2], b[j + 3]
+            c1, c2, c3, c4 = c[j], c[j + 1], c[j + 2], c[j + 3]
+            d1, d2, d3, d4 = d[j], d[j + 1], d[j + 2], d[j + 3]
+            for i in range(len(one)):
+                w1, w2, w3, w4 = one[i], two[i], three[i], four[i]
+                to_a[i] += a1 * w1 + a2 * w2 + a3 * w3 + a4 * w4
+                to_b[i] += b1 * w1 + b2 * w2 + b3 * w3 + b4 * w4
+                to_c[i] += c1 * w1 + c2 * w2 + c3 * w3 + c4 * w4
+                to_d[i] += d1 * w1 + d2 * w2 + d3 * w3 + d4 * w4
+        _add_weighted_rows(a, weight_hh, unrolled_end, to_a)
+        _add_weighted_rows(b, weight_hh, unrolled_end, to_b)
+        _add_weighted_rows(c, weight_hh, unrolled_end, to_c)
+        _add_weighted_rows(d, weight_hh, unrolled_end, to_d)
+    for n in range(end - (end - start) % 4, end):
+        _add_weighted_rows(out[parent[n]], weight_hh, 0, gates[n])
+
+
+def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
+    """Write cell, tanh(cell) and state (`out`) of each prefix.
+
+    `gates` hold the pre-activations of input, forget and output gate and of the cell candidate, and
+    are overwritten by the activations.
+    """
+    units, half, start = len(weight_hh), np.float32(0.5), 0
+    for end in level_ends:
+        if start > 0:
+            _add_state_products(parent, start, end, weight_hh, out, gates)
+        for n in range(start, end):
+            gate = gates[n]
+            for i in range(3 * units):
+                gate[i] = half + half * _fast_tanh(half * gate[i])
+            for i in range(3 * units, 4 * units):
+                gate[i] = _fast_tanh(gate[i])
+            for i in range(units):
+                cell[n, i] = gate[i] * gate[3 * units + i]
+            if start > 0:
+                parent_cell = cell[parent[n]]
+                for i in range(units):
+                    cell[n, i] += gate[units + i] * parent_cell[i]
+            for i in range(units):
+                tanh_cell[n, i] = _fast_tanh(cell[n, i])
+                out[n, i] = gate[2 * units + i] * tanh_cell[n, i]
+        start = end
+
+
+@vectorized
+def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
+    """Add each prefix's gate gradients times `weight_hh` to the gradient of its parent's state."""
+    for n in range(start, end - 3, 4):
+        a, b, c, d = grad_gates[n], grad_gates[n + 1], grad_gates[n + 2], grad_gates[n + 3]
+        for j in range(len(weight_hh)):
+            row = weight_hh[j]
+            in_a = in_b = in_c = in_d = np.float32(0)
+            for i in range(len(row)):
+                in_a += row[i] * a[i]
+                in_b += row[i] * b[i]
+                in_c += row[i] * c[i]
+                in_d += row[i] * d[i]
+            grad_out[parent[n], j] += in_a
+            grad_out[parent[n + 1], j] += in_b
+            grad_out[parent[n + 2], j] += in_c
+            grad_out[parent[n + 3], j] += in_d
+    for n in range(end - (end - start) % 4, end):
+        for j in range(len(weight_hh)):
+            row, total = weight_hh[j], np.float32(0)
+            for i in range(len(row)):
+                total += row[i] * grad_gates[n, i]
+            grad_out[parent[n], j] += total
+
+
+def _run_backward(
+    parent, level_ends, weight_hh, gates, cell, tanh_cell, grad_out, grad_cell, grad_gates
+):
+    """Write the gradients of the gates' pre-activations, from the longest prefixes to the shortest.
+
+    Each prefix adds its part to `grad_out` and `grad_cell` of its parent.
+    """
+    units, one = len(weight_hh), np.float32(1)
+    for step in range(len(level_ends) - 1, -1, -1):
+        start, end = level_ends[step - 1] if step > 0 else 0, level_ends[step]
+        for n in range(start, end):
+            gate, grad_gate = gates[n], grad_gates[n]
+            for i in range(units):
+                input_gate, output_gate = gate[i], gate[2 * units + i]
+                new_content = gate[3 * units + i]
+                tanh_value, out_gradient = tanh_cell[n, i], grad_out[n, i]
+                cell_gradient = grad_cell[n, i] + out_gradient * output_gate * (
+                    one - tanh_value * tanh_value
+                )
+                grad_cell[n, i] = cell_gradient
+                grad_gate[i] = cell_gradient * new_content * input_gate * (one - input_gate)
+                grad_gate[units + i] = np.float32(0)
+                grad_gate[2 * units + i] = (
+                    out_gradient * tanh_value * output_gate * (one - output_gate)
+                )
+                grad_gate[3 * units + i] = (
+                    cell_gradient * input_gate * (one - new_content * new_content)
+                )
+            if step > 0:
+                parent_cell, grad_parent_cell = cell[parent[n]], grad_cell[parent[n]]
+                for i in range(units):
+                    forget_gate, cell_gradient = gate[units + i], grad_cell[n, i]
+                    grad_gate[units + i] = (
+                        cell_gradient * parent_cell[i] * forget_gate * (one - forget_gate)
+                    )
+                    grad_parent_cell[i] += cell_gradient * forget_gate
+        if step > 0:
+            _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out)
+
+
+@cache
+def _compile_kernels() -> tuple[Any, ...]:
+    """Compile the three kernels on first use."""
+    table, index_array = "float32[:, ::1]", "int64[::1]"
+    return compile_kernels(
+        {
+            _fill_prefix_tree: "int64(int32[:, :, :], int32[::1], int32[:, ::1],"
+            f" {', '.join(3 * [index_array])})",
+            _run_forward: f"({index_array}, {index_array}, {', '.join(5 * [table])})",
+            _run_backward: f"({index_array}, {index_array}, {', '.join(7 * [table])})",
+        },
+        allow_reordered_sums=True,
+    )

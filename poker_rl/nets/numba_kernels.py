@@ -1,0 +1,34 @@
+"""Compilation of numba kernels with vector instructions, for networks (not for game rules)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numba
+
+from poker_rl.config.compile_cache import use_cache
+
+
+def compile_kernels(
+    kernels: Mapping[Callable[..., Any], str | list[str]], *, allow_reordered_sums: bool = False
+) -> tuple[Any, ...]:
+    """Compile functions for given argument types, with an on-disk cache.
+
+    Args:
+        kernels: functions, each with its numba signature or a list of signatures.
+        allow_reordered_sums: let vector instructions change the order of the terms of sums; the new
+            order is the same in every call.
+    """
+    use_cache()
+    config: Any = numba.config
+    njit: Any = numba.njit
+    fastmath = {"reassoc", "contract"} if allow_reordered_sums else False
+    previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1
+    try:
+        return tuple(
+            njit(signature, cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(kernel)
+            for kernel, signature in kernels.items()
+        )
+    finally:
+        config.LOOP_VECTORIZE = previous

@@ -1,0 +1,83 @@
+"""Operations on replicas: count them, view or copy some, and run each row through its replica."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from poker_rl.nets.dense import compute_logits
+from poker_rl.nets.legal_logits import LegalActions
+
+
+def count_replicas(module: nn.Module) -> int:
+    """Return the number of replicas K of a network."""
+    return next(module.parameters()).shape[0]
+
+
+def view_replicas(module: nn.Module, replicas: slice) -> nn.Module:
+    """Return a network of some replicas that shares the memory of their weights."""
+    # deepcopy uses the objects in its memo instead of copies, so no weight is copied.
+    memo: dict[int, Any] = {
+        id(weight): nn.Parameter(weight.detach()[replicas], requires_grad=weight.requires_grad)
+        for weight in module.parameters()
+    }
+    return deepcopy(module, memo)
+
+
+def clone_replicas(module: nn.Module, replicas: slice) -> nn.Module:
+    """Return a network with copies of some replicas."""
+    return deepcopy(view_replicas(module, replicas))
+
+
+def expand_replicas(weights: Mapping[str, Tensor], replicas: int) -> dict[str, Tensor]:
+    """Return weights for K replicas: those of a single replica are repeated, others unchanged."""
+    return {
+        name: weight.expand(replicas, *weight.shape[1:]) if len(weight) == 1 else weight
+        for name, weight in weights.items()
+    }
+
+
+def forward_by_replica(
+    module: nn.Module, x: Tensor, replica: Tensor | None, legal: LegalActions | None = None
+) -> Tensor:
+    """Run each row through its replica; the outputs are differentiable in the weights and in x.
+
+    Args:
+        module: network with K replicas.
+        x: inputs, [N, in].
+        replica: replica of each row, [N] int64; None: the rows are K blocks of equal size in order.
+        legal: legal actions of each row, to return only their outputs; None for all outputs.
+
+    Returns:
+        [N, out] or [N, L], in the order of x.
+    """
+    replicas = count_replicas(module)
+    if replicas == 1:
+        if legal is not None:
+            legal = LegalActions(legal.actions[None], legal.counts[None])
+        return compute_logits(module, x[None], legal)[0]
+    if legal is not None:
+        return legal.gather(forward_by_replica(module, x, replica))
+    if replica is None:
+        blocks = x.reshape(replicas, len(x) // replicas, x.shape[1])
+        block_outputs: Tensor = module(blocks)  # [K, N/K, out]
+        return block_outputs.flatten(0, 1)
+    slot, block_size = _assign_block_slots(replica, replicas)
+    blocks = x.new_zeros(replicas * block_size, x.shape[1]).index_copy(0, slot, x)
+    out: Tensor = module(blocks.view(replicas, block_size, x.shape[1]))  # [K, block_size, out]
+    return out.flatten(0, 1).index_select(0, slot)
+
+
+def _assign_block_slots(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
+    """Return each row's index in K blocks of equal size, one per replica, [N], and that size."""
+    counts = torch.bincount(replica, minlength=replicas)  # [K]
+    block_size = int(counts.max())
+    order = replica.to(torch.int32).argsort(stable=True)  # sorts twice as fast as int64
+    starts = counts.cumsum(0) - counts
+    shifts = torch.arange(replicas, device=replica.device) * block_size - starts
+    slots = torch.arange(len(replica), device=replica.device) + shifts.repeat_interleave(counts)
+    return torch.empty_like(replica).index_copy_(0, order, slots), block_size

@@ -1,0 +1,44 @@
+"""Exponential moving average (EMA) of network weights.
+
+In self-play the current policy often circles around an equilibrium; the average is closer to it.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import nn
+
+
+class WeightEMA:
+    """EMA of a network's weights, initialized with a copy of them.
+
+    Args:
+        module: the network in training.
+        decay: weight of the old average at each update, in [0, 1].
+
+    Attributes:
+        module: a copy of the network that has the averaged weights.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.module = deepcopy(module).requires_grad_(False)
+        self.decay = decay
+
+    @torch.no_grad()
+    def update(self, module: nn.Module) -> None:
+        """Set the average to decay * average + (1 - decay) * weights of `module`."""
+        for averaged_weight, weight in zip(
+            self.module.parameters(), module.parameters(), strict=True
+        ):
+            averaged_weight.lerp_(weight, 1 - self.decay)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the averaged weights."""
+        return self.module.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`."""
+        self.module.load_state_dict(state)

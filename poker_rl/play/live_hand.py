@@ -1,0 +1,243 @@
+"""The table of a session with its players, and one hand from the deal to the present moment.
+
+All randomness (the cards, who is dealt in, the sampling of each action) derives from the session's
+seed and the number of the hand. A hand therefore needs no stored generator state, and a hand that
+could not be saved is played the same way again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.variance_reduction.aivat import compute_luck_adjusted_payoff
+from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
+from poker_rl.games.table_view import DisplayedGame, LegalMove
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player, compute_checked_probs
+
+PERSON_INDEX = 0  # player index of the human player; opponents follow clockwise
+# Each of these has a random stream of its own: the deck, who is dealt in, and the actions.
+CARD_STREAM, PARTICIPANT_STREAM, ACTION_STREAM = range(3)
+
+
+@dataclass(frozen=True)
+class NamedPlayer:
+    """Player and its display name."""
+
+    name: str
+    player: Player
+
+
+@dataclass(frozen=True)
+class GameTable:
+    """Game, opponents and adviser of a session.
+
+    Args:
+        opponents: clockwise from the human player's left, one for each other seat of the game.
+        adviser: the player that gives hints and grades moves, or None.
+
+    Raises:
+        ConfigError: if there are too many or too few opponents, or the game can't be displayed.
+    """
+
+    game: DisplayedGame
+    opponents: Sequence[NamedPlayer]
+    adviser: NamedPlayer | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.game, DisplayedGame):  # a plug-in game may support training alone
+            raise ConfigError(f"game: {self.game.name} has no view to play it by")
+        if len(self.opponents) != self.game.seats - 1:
+            raise ConfigError(
+                f"against: {len(self.opponents)} players for the {self.game.seats - 1} other seats"
+                f" of {self.game.name}"
+            )
+
+    def list_player_names(self) -> list[str]:
+        """Return the display names by player index; equal names are numbered."""
+        names = [seated.name for seated in self.opponents]
+        return [
+            "you",
+            *(
+                name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
+                for i, name in enumerate(names)
+            ),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return game, opponents and adviser, which must be the same in a resumed session."""
+        return {
+            "game": self.game.to_dict(),
+            "against": [seated.name for seated in self.opponents],
+            "adviser": self.adviser and self.adviser.name,
+        }
+
+
+@dataclass(frozen=True)
+class MoveStep:
+    """Move of a hand and the table record before it."""
+
+    record: np.ndarray  # shape [1]
+    seat: int
+    move: LegalMove
+
+
+@dataclass(frozen=True)
+class LiveHand:
+    """Immutable state of a hand; each move returns a new one.
+
+    Args:
+        hand_number: number of the hand in the session, from 1.
+        player_of_seat: player index of each seat that was dealt in.
+        record: the present table record, shape [1].
+        steps: the moves so far.
+    """
+
+    game_table: GameTable
+    seed: int
+    hand_number: int
+    player_of_seat: tuple[int, ...]
+    record: np.ndarray
+    steps: tuple[MoveStep, ...] = field(default=())
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the hand has ended."""
+        return bool(self.record["over"][0])
+
+    @property
+    def to_act(self) -> int:
+        """Return the seat to act."""
+        return int(self.record["to_act"][0])
+
+    @property
+    def person_seat(self) -> int:
+        """Return the human player's seat."""
+        return self.player_of_seat.index(PERSON_INDEX)
+
+    @property
+    def history(self) -> HandHistory:
+        """Return the deck and the actions of this hand."""
+        actions = tuple(step.move.action for step in self.steps)
+        return hand_history_from_record(self.game_table.game, self.record[0], actions)
+
+    def compute_payoffs(self) -> list[int]:
+        """Return the chips won by each player in a finished hand; 0 if not dealt in."""
+        tables = Tables(self.game_table.game, 0, 0)
+        tables.load_records(self.record.copy())
+        payoffs = [0] * self.game_table.game.seats
+        for player_index, chips in zip(
+            self.player_of_seat, tables.payoffs()[0].tolist(), strict=False
+        ):
+            payoffs[player_index] = chips
+        return payoffs
+
+    def compute_luck_adjusted_payoff(self) -> float | None:
+        """Return the human player's AIVAT-adjusted payoff in chips; None if AIVAT can't apply."""
+        players = [
+            None
+            if player_index == PERSON_INDEX
+            else self.game_table.opponents[player_index - 1].player
+            for player_index in self.player_of_seat
+        ]
+        try:
+            return compute_luck_adjusted_payoff(
+                self.game_table.game, self.history, self.person_seat, players
+            )
+        except ConfigError:
+            return None
+
+    def play_move(self, move: LegalMove) -> LiveHand:
+        """Return the hand after a legal move of the seat to act."""
+        tables = Tables(self.game_table.game, 0, 0)
+        tables.load_records(self.record.copy())
+        tables.step(np.array([move.action]))
+        step = MoveStep(self.record, self.to_act, move)
+        return replace(self, record=tables.records, steps=(*self.steps, step))
+
+    def play_opponent_move(self) -> LiveHand:
+        """Return the hand after a move sampled from the policy of the opponent to act."""
+        player = self.game_table.opponents[self.player_of_seat[self.to_act] - 1].player
+        probs = compute_checked_probs(self.game_table.game, player, self.record.copy())
+        uniform = _create_generator(
+            self.seed, self.hand_number, ACTION_STREAM, len(self.steps)
+        ).random(1)
+        action = int(sample_from_probs(probs, uniform)[0])
+        (move,) = self.game_table.game.list_moves(self.record[0], [action])
+        return self.play_move(move)
+
+    def play_to_person(self) -> LiveHand:
+        """Return the hand at the human player's next decision, or at its end."""
+        hand = self
+        while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
+            hand = hand.play_opponent_move()
+        return hand
+
+
+def deal_hand(game_table: GameTable, seed: int, hand_number: int) -> LiveHand:
+    """Deal a hand; the button moves to the next player with each hand.
+
+    In games with a random number of seats the human player is always dealt in; which opponents are
+    dealt in is sampled.
+    """
+    tables = Tables(
+        game_table.game, 1, int(_create_generator(seed, hand_number, CARD_STREAM).integers(2**63))
+    )
+    tables.deal()
+    seat_count = int(tables.gather_definitions()["seats"][0])
+    opponents_dealt_in = _create_generator(seed, hand_number, PARTICIPANT_STREAM).permutation(
+        game_table.game.seats - 1
+    )[: seat_count - 1]
+    players_dealt_in = [PERSON_INDEX, *sorted(1 + int(other) for other in opponents_dealt_in)]
+    # The player after the button gets it in the next hand, so all seat numbers fall by one.
+    player_of_seat = tuple(
+        players_dealt_in[(seat + hand_number - 1) % seat_count] for seat in range(seat_count)
+    )
+    return LiveHand(game_table, seed, hand_number, player_of_seat, tables.records.copy())
+
+
+def rebuild_hand(
+    game_table: GameTable,
+    seed: int,
+    hand_number: int,
+    player_of_seat: Sequence[int],
+    history: HandHistory,
+) -> LiveHand:
+    """Replay a saved hand and return it with all its moves.
+
+    Raises:
+        ValueError: if the history does not fit the game.
+    """
+    records = list(replay_hand(game_table.game, history))
+    steps = []
+    for record, action in zip(records, history.actions, strict=False):
+        (move,) = game_table.game.list_moves(record[0], [action])
+        steps.append(MoveStep(record, int(record["to_act"][0]), move))
+    return LiveHand(game_table, seed, hand_number, tuple(player_of_seat), records[-1], tuple(steps))
+
+
+def replay_to_end(game_table: GameTable, history: HandHistory) -> np.ndarray:
+    """Return the table record at the end of a hand, shape [1].
+
+    Raises:
+        ValueError: if the history does not fit the game.
+    """
+    game = game_table.game
+    tables = Tables(game, 1, 0)
+    tables.deal(decks=np.array([history.deck]), variants=history.variant)
+    tables.replay(np.array([history.actions], np.int64), np.array([len(history.actions)]))
+    return tables.records
+
+
+def _create_generator(
+    seed: int, hand_number: int, stream_index: int, draw_index: int = 0
+) -> np.random.Generator:
+    """Return the random generator for draw `draw_index` in one random stream of a hand."""
+    stream = np.random.SeedSequence(seed, spawn_key=(hand_number, stream_index, draw_index))
+    return np.random.Generator(np.random.PCG64(stream))

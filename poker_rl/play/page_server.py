@@ -1,0 +1,355 @@
+"""HTTP server of the page: each visitor plays a session and sees what the visitor's seat may see.
+
+A POST with a small JSON object changes the session and returns the new view; a GET changes nothing.
+A request that is not allowed gets a 4xx status and `{"error": sentence}`; one from an outdated view
+gets a 409 with the present view. `request_guard.py` checks that requests come from this page.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from itsdangerous import BadSignature, URLSafeSerializer
+from jinja2 import Environment, FileSystemLoader
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.play.move_requests import MoveNotAllowedError
+from poker_rl.play.request_guard import RequestGuard
+from poker_rl.play.session import Session, StaleRequestError
+from poker_rl.storage.disk import format_os_error
+
+MAX_BODY_BYTES = 1024  # a move takes a few dozen bytes
+PAGES_FOLDER = Path(__file__).parent / "pages"
+MESSAGE_BY_DEFAULT_DETAIL = {  # replacements of starlette's own messages
+    "Not Found": "There is no such page.",
+    "Method Not Allowed": "This address does not take that method.",
+}
+MAX_HAND_NUMBER_DIGITS = 9
+
+
+@dataclass
+class SessionSlot:
+    """Session in memory with a lock, so that only one request at a time uses it."""
+
+    session: Session | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    active_requests: int = 0  # running or waiting; while there are any, the slot is kept
+
+
+class SessionStore:
+    """LRU cache of open sessions by id; a dropped session is resumed from its journal.
+
+    Args:
+        create_session: function that starts a new session.
+        resume_session: function that resumes the session of an id; ConfigError if there is none.
+        max_sessions: number of sessions in memory; the least recently used one is dropped first.
+    """
+
+    def __init__(
+        self,
+        create_session: Callable[[], Session],
+        resume_session: Callable[[str], Session],
+        max_sessions: int,
+    ) -> None:
+        self._create_session, self._resume_session, self._max_sessions = (
+            create_session,
+            resume_session,
+            max_sessions,
+        )
+        self._slots: OrderedDict[str, SessionSlot] = OrderedDict()
+        self._lock = threading.Lock()
+        self._offered_session: Session | None = None
+
+    def begin_session(self) -> Session:
+        """Return the session that `offer_session` put aside, if there is one; else a new one."""
+        with self._lock:
+            session, self._offered_session = self._offered_session, None
+        if session is None:
+            session = self._create_session()
+            with self._pinned_slot(session.session_id) as slot:
+                slot.session = session
+        return session
+
+    def offer_session(self, session: Session) -> None:
+        """Give this session to the next visitor without one; it is not dropped until then."""
+        with self._pinned_slot(session.session_id) as slot, self._lock:
+            slot.session = session
+            slot.active_requests += 1
+        self._offered_session = session
+
+    @contextmanager
+    def locked_session(self, session_id: str) -> Iterator[Session]:
+        """Yield the session of this id under its lock.
+
+        Raises:
+            ConfigError: if there is none.
+        """
+        with self._pinned_slot(session_id) as slot, slot.lock:
+            if slot.session is None:
+                slot.session = self._resume_session(session_id)
+            if self._offered_session is slot.session:
+                self._offered_session = None
+            yield slot.session
+
+    @contextmanager
+    def _pinned_slot(self, session_id: str) -> Iterator[SessionSlot]:
+        """Yield the slot of a session id, which is not dropped in this context."""
+        with self._lock:
+            slot = self._slots.setdefault(session_id, SessionSlot())
+            self._slots.move_to_end(session_id)
+            slot.active_requests += 1
+            idle_ids = [
+                idle_id
+                for idle_id, other_slot in self._slots.items()
+                if not other_slot.active_requests
+            ]
+            for idle_id in idle_ids[: max(0, len(self._slots) - self._max_sessions)]:
+                if (dropped_session := self._slots.pop(idle_id).session) is not None:
+                    dropped_session.close()
+        try:
+            yield slot
+        finally:
+            with self._lock:
+                slot.active_requests -= 1
+                if slot.session is None and not slot.active_requests:
+                    del self._slots[session_id]
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+
+@dataclass
+class PageEndpoints:
+    """Endpoints of the page.
+
+    Args:
+        title: title of the page, which is the name of the game.
+        session_store: the open sessions.
+        cookie_key: key that signs the cookie, which holds only a session's id.
+        cookie_name: name that differs between servers, because all ports of a host share cookies.
+        url_prefix: prefix of all URL paths, such as `/token`, or "".
+    """
+
+    title: str
+    session_store: SessionStore
+    cookie_key: str
+    cookie_name: str
+    url_prefix: str
+
+    def __post_init__(self) -> None:
+        self._signer = URLSafeSerializer(self.cookie_key, salt="session")
+        pages = Environment(loader=FileSystemLoader(PAGES_FOLDER), autoescape=True)
+        self._page_html = pages.get_template("page.html").render(title=self.title)
+
+    def build_routes(self) -> list[Route | Mount]:
+        return [
+            Route("/", self._serve_index),
+            Route("/view", self._serve_view),
+            Route(
+                "/review/{hand}",
+                self._create_get_endpoint(lambda session, hand: session.review_hand(hand)),
+            ),
+            Route(
+                "/text/{hand}",
+                self._create_get_endpoint(lambda session, hand: session.format_hand_text(hand)),
+            ),
+            Route(
+                "/phh/{hand}",
+                self._create_get_endpoint(lambda session, hand: session.format_hand_phh(hand)),
+            ),
+            Route("/begin", self._serve_begin, methods=["POST"]),
+            Route("/act", self._create_post_endpoint(_act_on_request), methods=["POST"]),
+            Route(
+                "/next",
+                self._create_post_endpoint(
+                    lambda session, data: session.next_hand(_parse_turn_id(data))
+                ),
+                methods=["POST"],
+            ),
+            Route(
+                "/hint",
+                self._create_post_endpoint(
+                    lambda session, data: session.get_hint(_parse_turn_id(data))
+                ),
+                methods=["POST"],
+            ),
+            Route(
+                "/grid",
+                self._create_post_endpoint(
+                    lambda session, data: session.get_grid(_parse_turn_id(data))
+                ),
+                methods=["POST"],
+            ),
+            Mount("/static", StaticFiles(directory=PAGES_FOLDER)),
+        ]
+
+    async def _serve_index(self, request: Request) -> Response:
+        return HTMLResponse(self._page_html)
+
+    async def _serve_view(self, request: Request) -> Response:
+        """Return the visitor's view, or 204 to a visitor without a session."""
+        if self._get_session_id(request) is None:
+            return Response(status_code=204)
+        return await self._answer_with_session(request, Session.build_view)
+
+    async def _serve_begin(self, request: Request) -> Response:
+        await _read_json_body(request)
+
+        def begin_session() -> tuple[str, dict[str, Any]]:
+            session = self.session_store.begin_session()
+            return session.session_id, session.build_view()
+
+        session_id, view = await run_in_threadpool(begin_session)
+        response = JSONResponse(view)
+        response.set_cookie(
+            self.cookie_name,
+            str(self._signer.dumps(session_id)),
+            max_age=365 * 24 * 3600,
+            path=f"{self.url_prefix}/",
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    def _create_get_endpoint(
+        self, answer_request: Callable[[Session, int], Any]
+    ) -> Callable[..., Any]:
+        """Create a GET endpoint, which answers from a hand of the visitor's session."""
+
+        async def endpoint(request: Request) -> Response:
+            hand = _parse_hand_number(request.path_params["hand"])
+            return await self._answer_with_session(
+                request, lambda session: answer_request(session, hand)
+            )
+
+        return endpoint
+
+    def _create_post_endpoint(
+        self, answer_request: Callable[[Session, dict[str, Any]], Any]
+    ) -> Callable[..., Any]:
+        """Create a POST endpoint, which passes the JSON of a request to the visitor's session."""
+
+        async def endpoint(request: Request) -> Response:
+            request_data = await _read_json_body(request)
+            return await self._answer_with_session(
+                request, lambda session: answer_request(session, request_data)
+            )
+
+        return endpoint
+
+    async def _answer_with_session(
+        self, request: Request, answer_session: Callable[[Session], Any]
+    ) -> Response:
+        session_id = self._get_session_id(request)
+        if session_id is None:
+            raise HTTPException(404, "You have no table yet; a POST to begin opens one.")
+
+        def answer_in_thread() -> Response:
+            with self.session_store.locked_session(session_id) as session:
+                try:
+                    answered = answer_session(session)
+                except StaleRequestError as error:
+                    return JSONResponse({"error": str(error), "view": session.build_view()}, 409)
+            return (
+                PlainTextResponse(answered) if isinstance(answered, str) else JSONResponse(answered)
+            )
+
+        return await run_in_threadpool(answer_in_thread)
+
+    def _get_session_id(self, request: Request) -> str | None:
+        """Return the id of the visitor's session, from the cookie; None without a valid one."""
+        try:
+            return str(self._signer.loads(request.cookies.get(self.cookie_name, "")))
+        except BadSignature:
+            return None
+
+
+def create_application(server: PageEndpoints, hosts: frozenset[str]) -> RequestGuard:
+    """Create the ASGI application with its request checks.
+
+    Args:
+        hosts: host names that requests may have, without a port.
+    """
+    exception_handlers: dict[Any, Any] = {
+        HTTPException: lambda _, error: _create_error_response(
+            error.status_code, MESSAGE_BY_DEFAULT_DETAIL.get(error.detail, error.detail)
+        ),
+        ConfigError: lambda _, error: _create_error_response(410, str(error)),
+        MoveNotAllowedError: lambda _, error: _create_error_response(422, str(error)),
+        OSError: lambda _, error: _create_error_response(503, format_os_error(error)),
+        Exception: lambda *_: _create_error_response(
+            500, "Internal error; see the terminal of the server."
+        ),
+    }
+    routes = server.build_routes()
+    starlette_app = Starlette(
+        routes=[Mount(server.url_prefix, routes=routes)] if server.url_prefix else routes,
+        exception_handlers=exception_handlers,
+    )
+    return RequestGuard(starlette_app, hosts)
+
+
+def _create_error_response(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status)
+
+
+async def _read_json_body(request: Request) -> dict[str, Any]:
+    """Return the JSON object in the body of a POST."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(415, "The body has to be application/json.")
+    body = b""
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                raise HTTPException(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
+    except ClientDisconnect:
+        raise HTTPException(400, "The body is incomplete.") from None
+    try:
+        request_data = json.loads(body)
+    except (ValueError, RecursionError):
+        request_data = None
+    if not isinstance(request_data, dict):
+        raise HTTPException(400, "The body has to be a JSON object.")
+    return request_data
+
+
+def _parse_hand_number(text: str) -> int:
+    """Return the number of a hand from a URL path; raise a 404 error if it is none."""
+    if not (text.isdecimal() and text.isascii() and len(text) <= MAX_HAND_NUMBER_DIGITS):
+        raise HTTPException(404, "Hands are numbered from 1.")
+    return int(text)
+
+
+def _parse_turn_id(request_data: dict[str, Any]) -> int:
+    return _parse_integer(request_data, "turn")
+
+
+def _act_on_request(session: Session, request_data: dict[str, Any]) -> dict[str, Any]:
+    if ("action" in request_data) == ("to" in request_data):
+        raise HTTPException(400, "Give either action or to.")
+    turn_id = _parse_turn_id(request_data)
+    if "to" in request_data:
+        return session.act(turn_id, {"to": _parse_integer(request_data, "to")})
+    return session.act(turn_id, _parse_integer(request_data, "action"))
+
+
+def _parse_integer(request_data: dict[str, Any], key: str) -> int:
+    value = request_data.get(key)
+    if type(value) is not int or abs(value) > 2**53:
+        raise HTTPException(400, f"{key}: a whole number is needed.")
+    return value

@@ -1,0 +1,364 @@
+"""`poker-rl play`: set up the table and start the page or the terminal.
+
+The page's address is printed before the slow imports, so that the user can open the browser
+meanwhile.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import secrets
+import shlex
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from poker_rl.config.build import build_instance_of, convert_fields
+from poker_rl.config.option_files import find_option_file, list_user_option_dirs
+from poker_rl.config.root_config import FILE_NAME_PATTERN
+from poker_rl.config.untrusted_files import open_regular_file
+from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
+from poker_rl.play.network_address import create_listener, format_url, list_host_names
+from poker_rl.play.session_journal import MAX_JOURNAL_BYTES
+from poker_rl.storage.disk import (
+    atomic_replacement,
+    check_is_file,
+    check_is_folder,
+    naming_path,
+    print_line,
+)
+from poker_rl.storage.run_folder import read_run_folder
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from poker_rl.play.live_hand import GameTable
+    from poker_rl.play.session import Session
+    from poker_rl.players.player import Player
+
+PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
+COOKIE_KEY_FILE = "key"  # in the folder of all sessions
+MIN_KEY_BYTES = 32
+OPTION_NAME_PATTERN = re.compile(r"[\w-]+")  # name of a player in conf/player
+
+
+@dataclass(kw_only=True, frozen=True)
+class PlayConfig:
+    """Settings of `poker-rl play`."""
+
+    ui: Literal["page", "terminal"]
+    game: str
+    run: str | None
+    against: list[str]
+    adviser: str | None
+    session: str | None
+    seed: Seed | None
+    outputs: str
+    host: str
+    port: Annotated[int, Range(0, 65535)]
+    public: bool
+    extra_host_names: list[str]
+    max_sessions: PositiveInt
+    default_opponents: list[str]
+
+
+def start_play(
+    settings_dict: dict[str, Any],
+    game_config: Mapping[str, Any] | None,
+    option_dirs: Sequence[Path],
+) -> None:
+    """Play in the terminal, or serve the page until it is stopped.
+
+    Args:
+        settings_dict: the settings of conf/play.yaml, changed by the command line.
+        game_config: the config with the key `game` if game=… was given, else None.
+        option_dirs: folders of option files.
+
+    Raises:
+        ConfigError: if a setting is not allowed, or packages are missing.
+    """
+    config = PlayConfig(**convert_fields(PlayConfig, settings_dict, "", {}))
+    if config.ui == "page" and any(find_spec(name) is None for name in PAGE_PACKAGES):
+        raise ConfigError("ui: the page needs more packages: pip install 'poker-rl[play]'")
+    check_config(config, game_config, option_dirs)
+    if config.ui == "terminal":
+        play_in_terminal(config, build_table(config, game_config, option_dirs), option_dirs)
+        return
+    with create_listener(config.host, config.port, config.public) as listener:
+        url_prefix = f"/{derive_url_token(Path(config.outputs))}" if config.public else ""
+        print_line(format_url(config.host, listener.getsockname()[1], url_prefix))
+        game_table = build_table(config, game_config, option_dirs)
+        serve_page(
+            config, listener, url_prefix, game_table, Path(config.outputs) / game_table.game.name
+        )
+
+
+def check_config(
+    config: PlayConfig, game_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
+) -> None:
+    """Check settings before the slow loading of players.
+
+    Raises:
+        ConfigError: naming the first wrong setting.
+    """
+    if config.run is not None and game_config is not None:
+        raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
+    if config.run is not None and config.session is not None:
+        raise ConfigError("run: a session has its own game and players; leave run out")
+    if config.run is not None:
+        with error_prefix("run"):
+            read_run_folder(Path(config.run))
+    if config.session is not None:
+        read_saved_table(Path(config.session))
+    if "you" in (*config.against, config.adviser):
+        raise ConfigError("against: a table has one person; all others are players, bots or runs")
+    for setting, names in (("against", config.against), ("adviser", [config.adviser or ""])):
+        for name in (player_spec.removesuffix(":greedy") for player_spec in names):
+            if OPTION_NAME_PATTERN.fullmatch(name) and not Path(name).is_dir():
+                with error_prefix(setting):
+                    find_option_file("player", name, option_dirs)
+    game_fields: Any = None if game_config is None else game_config.get("game")
+    # Some games have a fixed number of seats and no such setting.
+    seat_count = game_fields.get("seats") if isinstance(game_fields, Mapping) else None
+    if isinstance(seat_count, int) and len(config.against) > 1:
+        check_opponent_count(config.against, seat_count, game_fields.get("name"))
+
+
+def check_opponent_count(opponents: Sequence[str], seat_count: int, game_name: str) -> None:
+    """Raise ConfigError unless there is one opponent for each other seat."""
+    if len(opponents) != seat_count - 1:
+        raise ConfigError(
+            f"against: {len(opponents)} opponents; {game_name} needs {seat_count - 1}, one for"
+            " each other seat, or a single one for all"
+        )
+
+
+def build_table(
+    config: PlayConfig, game_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
+) -> GameTable:
+    """Build the table that the settings describe: game, opponents and adviser.
+
+    Raises:
+        ConfigError: if a seat has no player, or a player can't play this game.
+    """
+    from poker_rl.games.game import Game
+    from poker_rl.games.table_view import DisplayedGame
+    from poker_rl.play.live_hand import GameTable, NamedPlayer
+    from poker_rl.players.player_loader import resolve_spec
+    from poker_rl.training.device import prepare_device
+    from poker_rl.training.opponents import create_player_loader
+    from poker_rl.training.run_config import read_config
+
+    saved_table = None if config.session is None else read_saved_table(Path(config.session))
+    if config.run is not None:
+        run_config: Mapping[str, Any] = read_config(Path(config.run), "run")
+    elif game_config is not None:
+        run_config = game_config
+    else:
+        from poker_rl.config.compose import compose_plain_config
+
+        run_config = compose_plain_config(
+            [f"game={config.game if saved_table is None else saved_table['game']['name']}"],
+            option_dirs,
+        )
+        if saved_table is not None:  # settings of the game may have been overridden
+            run_config["game"] = run_config["game"] | saved_table["game"]
+    device = prepare_device("cpu", 1, config.seed or 0)  # single decisions are fastest on the CPU
+    game: DisplayedGame = build_instance_of(Game, run_config["game"], "game")
+    if not FILE_NAME_PATTERN.fullmatch(game.name):
+        raise ConfigError(f"game.name: {game.name!a} can't be the name of a folder")
+    load_player = create_player_loader(game, device, option_dirs)
+    opponent_specs = config.against or (saved_table["against"] if saved_table else [])
+    opponent_specs = opponent_specs or [
+        config.run or find_playable_opponent(config.default_opponents, load_player)
+    ]
+    if len(opponent_specs) == 1:
+        opponent_specs = opponent_specs * (game.seats - 1)
+    check_opponent_count(opponent_specs, game.seats, game.name)
+    adviser_spec = config.adviser or (saved_table["adviser"] if saved_table else opponent_specs[0])
+    players: dict[str, NamedPlayer] = {}
+
+    def get_named_player(setting: str, player_spec: str) -> NamedPlayer:
+        if player_spec not in players:
+            with error_prefix(setting):
+                players[player_spec] = NamedPlayer(
+                    resolve_spec(player_spec), load_player(player_spec)
+                )
+        return players[player_spec]
+
+    opponents = [get_named_player("against", name) for name in opponent_specs]
+    return GameTable(
+        game, opponents, None if adviser_spec is None else get_named_player("adviser", adviser_spec)
+    )
+
+
+def find_playable_opponent(names: Sequence[str], load_player: Callable[[str], Player]) -> str:
+    """Return the first of these players that can play the game.
+
+    Raises:
+        ConfigError: if none can.
+    """
+    for name in names:
+        with suppress(ConfigError):
+            load_player(name)
+            return name
+    raise ConfigError("against: give a player; none of `default_opponents` plays this game")
+
+
+def read_saved_table(journal: Path) -> dict[str, Any]:
+    """Return game, opponents and adviser from the first line of a session's file.
+
+    Raises:
+        ConfigError: if it is not a session's file.
+    """
+    with error_prefix("session"):
+        try:
+            with open_regular_file(journal, MAX_JOURNAL_BYTES) as file:
+                table: dict[str, Any] = json.loads(file.readline())["table"]
+            names = [table["game"]["name"], *table["against"], table["adviser"] or ""]
+            all_text = all(isinstance(name, str) for name in names)
+            if not all_text or not FILE_NAME_PATTERN.fullmatch(names[0]):
+                raise KeyError
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise ConfigError(f"{journal} is not a file of a session") from None
+    return table
+
+
+def play_in_terminal(
+    config: PlayConfig, game_table: GameTable, option_dirs: Sequence[Path]
+) -> None:
+    """Play a session in the terminal until the player quits."""
+    from poker_rl.play.session import Session
+    from poker_rl.play.terminal import play_in_lines
+
+    folder = Path(config.outputs) / game_table.game.name
+    check_is_folder(folder)
+    if config.session is None:
+        session = Session.create(game_table, folder, config.seed)
+        session_file = folder / f"{session.session_id}.jsonl"
+    else:
+        session_file = Path(config.session)
+        session = Session.resume(session_file, game_table)
+    try:
+        with warm_up_in_background(game_table):
+            flags = [
+                f"--config-dir={option_dir}" for option_dir in list_user_option_dirs(option_dirs)
+            ]
+            play_in_lines(session, shlex.join([f"session={session_file}", *flags]))
+    finally:
+        session.close()
+
+
+def serve_page(
+    config: PlayConfig, listener: socket, url_prefix: str, game_table: GameTable, folder: Path
+) -> None:
+    """Serve the page until interrupted.
+
+    Args:
+        config: the settings.
+        listener: the listening socket.
+        url_prefix: prefix of all URL paths: a secret token on a public server, else "".
+        game_table: game, opponents and adviser.
+        folder: folder of the files of sessions.
+    """
+    from poker_rl.play.connection_limits import PageServer, split_file_limit
+    from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+    from poker_rl.play.session import Session
+
+    check_is_folder(folder)
+    max_sessions, max_connections = split_file_limit(config.max_sessions)
+    port = listener.getsockname()[1]
+    resumed = None if config.session is None else Session.resume(Path(config.session), game_table)
+
+    def create_session() -> Session:
+        return Session.create(game_table, folder, config.seed)
+
+    def resume_session(name: str) -> Session:
+        return Session.resume(folder / f"{name}.jsonl", game_table)
+
+    # The cookie's name depends on the table, so that each table keeps its session.
+    table_digest = sha256(json.dumps(game_table.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+    session_store = SessionStore(create_session, resume_session, max_sessions)
+    if resumed is not None:
+        session_store.offer_session(resumed)
+    server = PageEndpoints(
+        game_table.game.name.replace("_", " "),
+        session_store,
+        load_cookie_key(Path(config.outputs)),
+        f"poker_rl_{port}_{table_digest}",
+        url_prefix,
+    )
+    app = create_application(
+        server, list_host_names(config.host, config.extra_host_names, config.public)
+    )
+    print_line(
+        f"{game_table.game.name} against {', '.join(game_table.list_player_names()[1:])}\n"
+        f"Open the address in a browser; Ctrl-C stops it. Finished hands are saved in {folder}"
+    )
+    with suppress(KeyboardInterrupt), warm_up_in_background(game_table):
+        PageServer(app, max_connections).run([listener])
+
+
+@contextmanager
+def warm_up_in_background(game_table: GameTable) -> Iterator[None]:
+    """Play one hand in a thread, so that compiling and solving are done before the player waits.
+
+    On exit, wait for the present move of that hand, because a process that ends while one of its
+    threads is inside torch crashes.
+    """
+    stop_event = threading.Event()
+    warm_up_thread = threading.Thread(target=play_warm_up_hand, args=(game_table, stop_event))
+    warm_up_thread.start()
+    try:
+        yield
+    finally:
+        stop_event.set()
+        warm_up_thread.join()
+
+
+def play_warm_up_hand(game_table: GameTable, stop_event: threading.Event) -> None:
+    """Play a hand with a hint at each move and review it, unless stopped."""
+    from poker_rl.play.session import Session
+
+    session = Session.create(game_table, None, 0)
+    view = session.build_view()
+    while view["phase"] == "act":
+        if stop_event.is_set():
+            return
+        if game_table.adviser is not None:
+            session.get_hint(view["turn"])
+        view = session.act(view["turn"], view["moves"][0]["action"])
+    if not stop_event.is_set():
+        session.review_hand(view["hand"])
+
+
+def load_cookie_key(folder: Path) -> str:
+    """Return the key that signs cookies, from its file; create the file at the first start.
+
+    A file that is too short, for example after a crash, is replaced.
+
+    Raises:
+        OSError: naming the file, if it can't be written.
+    """
+    path = folder / COOKIE_KEY_FILE
+    check_is_folder(folder)
+    check_is_file(path)
+    with naming_path(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists() and len(saved_key := path.read_bytes()) >= MIN_KEY_BYTES:
+            return saved_key.decode("latin-1")
+        with atomic_replacement(path, 0o600) as temporary_path:
+            temporary_path.write_text(secrets.token_urlsafe(MIN_KEY_BYTES))
+        return path.read_text()
+
+
+def derive_url_token(folder: Path) -> str:
+    """Return the secret token in the URL of a public server, derived from the cookie key."""
+    return hmac.digest(load_cookie_key(folder).encode(), b"address", "sha256").hex()

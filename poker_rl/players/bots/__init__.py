@@ -1,0 +1,1 @@
+"""Bots: players that are defined by rules and settings instead of being trained."""

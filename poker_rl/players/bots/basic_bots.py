@@ -1,0 +1,128 @@
+"""Base class of bots, and bots that look only at the legal actions."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.games.poker import betting
+from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.players.player import Player
+
+MAX_LISTED_ACTIONS = 9  # in an error message
+
+
+@dataclass(kw_only=True)
+class Bot(Player):
+    """Base class of players that are defined by their settings; subclasses add `action_probs`."""
+
+    game: InitVar[Game]
+
+    def __post_init__(self, game: Game) -> None:
+        self._game = game
+
+    def legal_mask(self, records: np.ndarray) -> np.ndarray:
+        """Return the action mask of each seat to act, [B, A] bool."""
+        return self.to_tables(records).legal_mask()
+
+    def to_tables(self, records: np.ndarray) -> Tables:
+        """Return a new batch with these tables; none is kept, as several threads may call a bot."""
+        return tables_from_records(self._game, records)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the class and the settings."""
+        bot_class = type(self)
+        return {"_target_": f"{bot_class.__module__}.{bot_class.__qualname__}", **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """Return the bot with the state that `to_dict` returned."""
+        config = {key: value for key, value in state.items() if key != "_target_"}
+        return cls(game=game, **config)
+
+
+@dataclass(kw_only=True)
+class UniformBot(Bot):
+    """Bot that takes each legal action with equal probability."""
+
+    is_suit_invariant = True
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        legal_mask = self.legal_mask(records)
+        probs: np.ndarray = legal_mask / legal_mask.sum(1, keepdims=True)
+        return probs
+
+
+@dataclass(kw_only=True)
+class PreferenceBot(Bot):
+    """Bot that takes the first legal action in the list `prefer`, else the first of the others.
+
+    In the list, `raise` stands for all raises of a no-limit game, the smallest first.
+
+    Raises:
+        ConfigError: if the game has no action with a name in the list.
+    """
+
+    is_suit_invariant = True
+
+    prefer: list[str]
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        names = [game.action_name(action) for action in range(game.action_count)]
+        names_and_types = [(name, name.partition("_")[0]) for name in names]  # raise_12 is a raise
+        for preferred_name in self.prefer:
+            if not any(preferred_name in name_and_type for name_and_type in names_and_types):
+                more = ", ..." * (len(names) > MAX_LISTED_ACTIONS)
+                names_text = ", ".join(names[:MAX_LISTED_ACTIONS]) + more
+                raise ConfigError(
+                    f"prefer: {preferred_name} is no action of {game.name}: {names_text}"
+                )
+        preferred = [
+            a
+            for preferred_name in self.prefer
+            for a, name_and_type in enumerate(names_and_types)
+            if preferred_name in name_and_type
+        ]
+        self._order = np.array(
+            preferred + [a for a in range(game.action_count) if a not in preferred]
+        )
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        legal_mask = self.legal_mask(records)
+        return to_one_hot(self._order[legal_mask[:, self._order].argmax(1)], legal_mask)
+
+
+@dataclass(kw_only=True)
+class AllInBot(Bot):
+    """Bot that makes the largest legal raise, in no-limit all its chips, or else calls.
+
+    Raises:
+        ConfigError: if the game is not poker.
+    """
+
+    is_suit_invariant = True
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        if game.rules is not betting:
+            raise ConfigError(f"a bot of poker, not of {game.name}")
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        legal_mask = self.legal_mask(records)
+        # Raises are the last actions, sorted by size.
+        return to_one_hot(legal_mask.shape[1] - 1 - legal_mask[:, ::-1].argmax(1), legal_mask)
+
+
+def to_one_hot(actions: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+    """Return the probabilities [B, A] of a policy that takes the given actions [B] for sure."""
+    probs = np.zeros(legal_mask.shape)
+    probs[np.arange(len(probs)), actions] = 1
+    return probs

@@ -1,0 +1,101 @@
+"""Base class of the bots for hold'em, whose three choices are fold, call and bet.
+
+A bet is the smallest legal raise, which in limit poker is the only one. If a bot chooses to bet and
+no raise is legal, it calls. If it chooses to fold and there is no bet to call, it checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
+from poker_rl.games.game import Game
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE, MAX_HOLE_CARDS, RAISE
+from poker_rl.players.bots.basic_bots import Bot
+
+BET = RAISE
+CHOICE_COUNT = 3  # fold, call, bet
+
+
+@dataclass(kw_only=True)
+class HoldemBot(Bot):
+    """Bot for games with two hole cards; a subclass adds `compute_choice_probs`.
+
+    Raises:
+        ConfigError: if the game does not deal two hole cards from a deck of 52.
+    """
+
+    is_suit_invariant = True
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        if not (
+            game.rules is betting
+            and game.definitions[0][["cards", "suits", "hole"]].tolist()
+            == (MAX_RANKS * MAX_SUITS, MAX_SUITS, MAX_HOLE_CARDS)
+        ):
+            raise ConfigError(
+                f"a bot that reads hold'em hands needs two hole cards of thirteen ranks and four"
+                f" suits, not {game.name}"
+            )
+
+    def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+        """Return the probabilities of fold, call and bet, [B, 3].
+
+        Args:
+            records: tables [B].
+            legal_mask: the action masks of the tables, [B, A].
+        """
+        raise NotImplementedError
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        tables = self.to_tables(records)
+        legal_mask = tables.legal_mask()
+        choice_probs = self.compute_choice_probs(tables.records, legal_mask)
+        return to_legal_action_probs(legal_mask, choice_probs)
+
+
+def get_hole_cards(records: np.ndarray) -> np.ndarray:
+    """Return the hole cards of each seat to act, [B, 2]."""
+    deck_positions = records["to_act"][:, None] * MAX_HOLE_CARDS + np.arange(MAX_HOLE_CARDS)
+    cards: np.ndarray = np.take_along_axis(records["deck"], deck_positions, axis=1)
+    return cards
+
+
+def tabulate_holdings(function: Callable[[int, int], int]) -> np.ndarray:
+    """Return the value of a symmetric function for each pair of hole cards, [card, card]."""
+    table = np.zeros((MAX_DECK_SIZE, MAX_DECK_SIZE), np.int64)
+    for first, second in combinations(range(MAX_DECK_SIZE), 2):
+        table[first, second] = table[second, first] = function(first, second)
+    return table
+
+
+def get_legal_choice_mask(legal_mask: np.ndarray) -> np.ndarray:
+    """Return whether fold, call and bet are legal, [B, 3], from action masks [B, A]."""
+    return np.stack([legal_mask[:, FOLD], legal_mask[:, CALL], legal_mask[:, BET:].any(1)], axis=1)
+
+
+def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
+    """Return the probabilities [B, 3] that give each choice [B] the probability 1."""
+    probs: np.ndarray = np.eye(CHOICE_COUNT)[choice]
+    return probs
+
+
+def to_legal_action_probs(legal_mask: np.ndarray, choice_probs: np.ndarray) -> np.ndarray:
+    """Convert probabilities of fold, call and bet [B, 3] to those of actions [B, A].
+
+    The probability of an illegal choice goes to the call (or check), which is always legal.
+    """
+    legal_choice_probs = choice_probs * get_legal_choice_mask(legal_mask)
+    out = np.zeros(legal_mask.shape)
+    out[:, FOLD] = legal_choice_probs[:, FOLD]
+    out[np.arange(len(out)), BET + legal_mask[:, BET:].argmax(1)] = legal_choice_probs[:, BET]
+    out[:, CALL] = legal_choice_probs[:, CALL] + (choice_probs - legal_choice_probs).sum(1)
+    return out

@@ -1,0 +1,64 @@
+"""Bot that plays an equilibrium of Kuhn poker (Kuhn 1950, "A simplified two-person poker")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError, Range
+from poker_rl.games.game import Game
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.players.bots.basic_bots import Bot
+
+FIRST_MOVE, AFTER_CHECK, AFTER_CHECK_BET, AFTER_BET = range(4)
+
+
+@dataclass(kw_only=True)
+class KuhnEquilibriumBot(Bot):
+    """Bot for the equilibrium in which the first player bets a jack with probability `alpha`.
+
+    Raises:
+        ConfigError: if the game is not Kuhn poker.
+    """
+
+    alpha: Annotated[float, Range(0, 1 / 3)]
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        if game.count_deals() != 6 or not is_kuhn(get_tree(game)):
+            raise ConfigError(f"known only of Kuhn poker, not of {game.name}")
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        rows = np.arange(len(records))
+        moves = records["moves"]
+        second_move_situation = np.where(records["line"][:, 0] == RAISE, AFTER_BET, AFTER_CHECK)
+        situation = np.choose(moves, [FIRST_MOVE, second_move_situation, AFTER_CHECK_BET])  # [B]
+        card = records["deck"][rows, records["to_act"]]  # [B]
+        bet_prob = compute_equilibrium_bet_probs(self.alpha)[situation, card]  # [B]
+        facing_bet = self.legal_mask(records)[:, FOLD]
+        out = np.zeros((len(records), RAISE + 1))
+        out[rows, np.where(facing_bet, CALL, RAISE)] = bet_prob
+        out[rows, np.where(facing_bet, FOLD, CALL)] = 1 - bet_prob
+        return out
+
+
+def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
+    """Return the probability to bet, or to call a bet, [..., situations, cards]."""
+    a = np.asarray(alpha, float)[..., None, None]
+    start = np.array([[0, 0, 0], [1 / 3, 0, 1], [0, 1 / 3, 1], [0, 1 / 3, 1]])
+    slope = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0], [0, 0, 0]])
+    bet_probs: np.ndarray = start + a * slope
+    return bet_probs
+
+
+def is_kuhn(tree: GameTree) -> bool:
+    """Return whether a game is Kuhn poker, judged by the size of its tree and its payoffs."""
+    game = tree.game
+    payoffs = np.unique(tree.node_payoffs[tree.seat < 0, 0] / game.unit_chips)
+    tree_sizes = tree.deal_count, tree.infoset_count, tree.betting_node_count
+    has_sizes = tree_sizes == (6, 12, 4) and (game.seats, game.action_count) == (2, RAISE + 1)
+    return has_sizes and np.array_equal(payoffs, [-2, -1, 1, 2])

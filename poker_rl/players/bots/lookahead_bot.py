@@ -1,0 +1,135 @@
+"""Bot that improves a trained player by looking ahead to its next decision.
+
+At a decision the hidden cards are dealt again many times; all deals consistent with the information
+set are equally likely. Each deal is called a world. In each world every sufficiently likely action
+of the player is tried: the other seats respond with the same policy until the seat decides again,
+where the critic estimates the value, or until the hand ends. With Q(a) the mean value over the
+worlds, the bot plays
+
+    policy'(a)  ~  policy(a) exp(Q(a) / temperature)
+
+which maximizes the expected value minus `temperature` times the Kullback-Leibler divergence from
+`policy`. Policy improvement by rollouts during play is an idea of G. Tesauro and G. Galperin
+("On-line policy improvement using Monte-Carlo search", 1996).
+
+The bot ignores what the past actions of the other seats tell about their cards, so it suits games
+in which they tell little. All random numbers depend only on the seed and the key of the information
+set, so the bot is a fixed policy, up to rounding, whatever the order of decisions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from poker_rl.config.option_files import list_option_dirs
+from poker_rl.config.validation import ConfigError, Probability, Range, Seed, error_prefix
+from poker_rl.games.game import Game, jit, random_bits
+from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.player import compute_checked_probs
+from poker_rl.players.player_loader import load_bot_config, load_player, parse_bot_name
+from poker_rl.players.successors import MAX_TABLES, compute_successor_values
+
+WorldCount = Annotated[int, Range(1, 1e4)]
+Temperature = Annotated[float, Range(0, 1e9, exclude_low=True)]
+MAX_PROBS = 2**24  # most probabilities (tables times actions) in memory at once, 128 MB
+CLASS_PATH = f"{__name__}.LookaheadBot"
+
+
+@dataclass(kw_only=True)
+class LookaheadBot(Bot):
+    """Bot that re-weights the likely actions of a player by their estimated values.
+
+    Raises:
+        ConfigError: if the player has no critic, or the game has no rule `redeal`.
+    """
+
+    policy: str  # spec of the player whose policy and critic are used
+    worlds: WorldCount  # number of deals in which each action is tried
+    temperature: Temperature  # in the game's unit; the lower, the further from the policy
+    min_action_prob: Probability  # less likely actions are not tried, but the likeliest is
+    seed: Seed
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        with error_prefix("policy"):
+            bot_name = parse_bot_name(self.policy)
+            if (
+                bot_name is not None
+                and load_bot_config(bot_name, list_option_dirs(None)).get("_target_") == CLASS_PATH
+            ):
+                raise ConfigError(f"{self.policy} looks ahead itself")
+            self._player = load_player(self.policy, game)
+        tables = Tables(game, 1, seed=0)
+        tables.deal()
+        if self._player.state_values(tables.records) is None:
+            raise ConfigError(
+                f"policy: {self.policy} has no values to look ahead by; docs/players.md lists"
+                " the players that have"
+            )
+        tables.redeal()
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        probs = compute_checked_probs(self._game, self._player, records)
+        threshold = np.minimum(self.min_action_prob, probs.max(1, keepdims=True))
+        is_tried = (probs > 0) & (probs >= threshold)
+        is_tried &= is_tried.sum(1, keepdims=True) > 1  # a single candidate needs no value
+        has_choice = is_tried.any(1)
+        decision, action = np.nonzero(is_tried)
+        action_values = np.full(probs.shape, -np.inf)
+        chunk_size = min(MAX_TABLES, MAX_PROBS // probs.shape[1]) // self.worlds or 1  # in actions
+        for start in range(0, len(decision), chunk_size):
+            chunk = decision[start : start + chunk_size], action[start : start + chunk_size]
+            action_values[chunk] = self._estimate_action_values(records.take(chunk[0]), chunk[1])
+        best_value = np.where(has_choice, action_values.max(1), 0.0)[:, None]
+        improved_weights = probs * np.exp((action_values - best_value) / self.temperature)
+        total_weight = np.where(has_choice, improved_weights.sum(1), 1.0)[:, None]
+        probs[has_choice] = (improved_weights / total_weight)[has_choice]
+        return probs
+
+    def _estimate_action_values(self, records: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """Return the estimated value of one action at each table, [N], in the game's unit."""
+        tables = self.to_tables(records)
+        keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
+        tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))
+        seed_world_tables(keys, np.uint64(self.seed), self.worlds, tables.records)
+        tables.redeal()
+
+        def choose_responses(rows: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+            records_now = tables.records.take(rows)
+            probs = compute_checked_probs(self._game, self._player, records_now, legal_mask)
+            uniform = np.empty(len(probs))
+            sample_uniform(tables.records, rows, uniform)
+            return sample_from_probs(probs, uniform)
+
+        def estimate_values(rows: np.ndarray) -> np.ndarray:
+            state_values = self._player.state_values(tables.records.take(rows))
+            assert state_values is not None  # checked in __post_init__
+            return state_values
+
+        successor_values = compute_successor_values(
+            tables, np.repeat(actions, self.worlds), choose_responses, estimate_values
+        )
+        mean_values: np.ndarray = successor_values.reshape(-1, self.worlds).mean(1)
+        return mean_values / self._game.unit_chips
+
+
+@jit
+def seed_world_tables(keys, seed, worlds, tables):  # type: ignore[no-untyped-def]
+    """Set the random states of N * worlds tables from N keys [N, bytes] and the seed."""
+    for i in range(len(tables)):
+        tables[i].key = hash_bytes(keys[i // worlds], seed)
+        tables[i].draws = (i % worlds) << 32
+
+
+@jit
+def sample_uniform(tables, rows, out):  # type: ignore[no-untyped-def]
+    """Sample a uniform number in [0, 1) for each row from the random state of its table."""
+    for i in range(len(rows)):
+        out[i] = (random_bits(tables[rows[i]]) >> np.uint64(11)) * 2.0**-53

@@ -1,0 +1,67 @@
+"""Bot for Big 2 that plays its lowest cards first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.big2.big2_game import Big2
+from poker_rl.games.big2.combinations import (
+    ACTION_SIZES,
+    MAX_COMBINATION_SIZE,
+    PADDED_ACTION_POSITIONS,
+    PASS,
+    evaluate_combination,
+)
+from poker_rl.games.game import Game, jit
+from poker_rl.players.bots.basic_bots import Bot, to_one_hot
+
+
+@dataclass(kw_only=True)
+class LowestHandBot(Bot):
+    """Bot that plays the lowest legal combination, and passes only if there is none.
+
+    The lowest combination is the weakest of those with the fewest cards; of equally strong ones the
+    first action is taken. So the bot plays a single card when it may play anything.
+
+    Raises:
+        ConfigError: if the game is not Big 2.
+    """
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        if not isinstance(game, Big2):
+            raise ConfigError(f"plays Big 2, not {game.name}")
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        legal_mask = self.legal_mask(records)
+        actions = np.empty(len(records), np.int64)
+        choose_lowest_actions(records, legal_mask, actions)
+        return to_one_hot(actions, legal_mask)
+
+
+@jit
+def choose_lowest_actions(tables, legal_mask, out):  # type: ignore[no-untyped-def]
+    """Write the action of the lowest legal combination at tables [B], [B]."""
+    for i in range(len(tables)):
+        table = tables[i]
+        hand = table.hand[table.to_act]
+        fewest_cards, lowest_strength, out[i] = MAX_COMBINATION_SIZE, 0, PASS
+        for action in range(PASS):
+            if legal_mask[i, action] and ACTION_SIZES[action] <= fewest_cards:
+                positions = PADDED_ACTION_POSITIONS[action]
+                hand_strength = evaluate_combination(
+                    ACTION_SIZES[action],
+                    hand[positions[0]],
+                    hand[positions[1]],
+                    hand[positions[2]],
+                    hand[positions[3]],
+                    hand[positions[4]],
+                )
+                is_smaller = ACTION_SIZES[action] < fewest_cards
+                if is_smaller or out[i] == PASS or hand_strength < lowest_strength:
+                    fewest_cards, lowest_strength = ACTION_SIZES[action], hand_strength
+                    out[i] = action

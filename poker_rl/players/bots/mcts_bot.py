@@ -1,0 +1,239 @@
+"""Determinized Monte Carlo tree search: each simulation deals the hidden cards again.
+
+This is information set MCTS with one tree (P. Cowling, E. Powley, D. Whitehouse, IEEE TCIAIG 4,
+2012). Nodes are betting lines, and each seat selects fold, call or bet by UCB1 (P. Auer,
+N. Cesa-Bianchi, P. Fischer, 2002) to maximize its own payoff in chips. A simulation adds one node
+and continues with a rollout, in which seats call or bet with equal probability and sometimes fold.
+The bot takes the choice with the most visits. UCB1 assumes rewards between 0 and 1, so the
+exploration term is scaled by the mean final pot of the simulations so far. If it were scaled by the
+pot at the node, a few chips before the flop, the bot would explore too little
+(docs/results/bots.md compares both).
+
+The bot uses only its information set: hidden cards are overwritten before they are read, and its
+random numbers depend only on its seed and the key of the information set. So it is a fixed policy,
+whatever the order of decisions.
+"""
+
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError, NonNegativeFloat, Probability, Range, Seed
+from poker_rl.games.game import Game, jit, random_below, random_bits
+from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.betting import (
+    CALL,
+    FOLD,
+    MAX_DECK_SIZE,
+    MAX_MOVES,
+    MAX_SEATS,
+    infoset,
+    legal,
+    payoffs,
+    step,
+)
+from poker_rl.games.poker.observation import deal_unseen_cards, find_unseen_cards
+from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.holdem_bot import (
+    BET,
+    CHOICE_COUNT,
+    to_legal_action_probs,
+    to_one_hot_choices,
+)
+
+UNIFORM_SCALE = 2.0**-53  # turns 53 random bits into a number in [0, 1)
+
+# Each simulation needs a node of 72 bytes; a million take seconds per decision in hold'em.
+SimulationCount = Annotated[int, Range(1, 1e6)]
+
+
+@dataclass(kw_only=True)
+class MCTSBot(Bot):
+    """Bot that takes the choice that its simulations visited most often.
+
+    Raises:
+        ConfigError: if the game is not poker.
+    """
+
+    simulations: SimulationCount
+    exploration: NonNegativeFloat
+    rollout_fold_prob: Probability
+    seed: Seed
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        if game.rules is not betting:
+            raise ConfigError(f"a bot of poker, not of {game.name}")
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        choice_probs = to_one_hot_choices(self.count_visits(records).argmax(1))
+        return to_legal_action_probs(self.legal_mask(records), choice_probs)
+
+    def count_visits(self, records: np.ndarray) -> np.ndarray:
+        """Return how many simulations began with fold, with call and with bet, [B, 3]."""
+        tables, game = self.to_tables(records), self._game
+        visits = np.empty((len(records), CHOICE_COUNT), np.int64)
+        run_searches(
+            tables.gather_definitions(),
+            tables.records,
+            np.empty(1, records.dtype),
+            np.empty(game.action_count, np.bool_),
+            np.empty(game.infoset_key_size, np.uint8),
+            self.simulations,
+            self.exploration,
+            self.rollout_fold_prob,
+            np.uint64(self.seed),
+            visits,
+        )
+        return visits
+
+
+@jit
+def run_searches(
+    definitions,
+    tables,
+    scratch_tables,
+    legal_mask,
+    infoset_key,
+    simulations,
+    exploration,
+    rollout_fold_prob,
+    seed,
+    out,
+):
+    """Write how often each choice was visited, [B, 3], for definitions [B] and tables [B].
+
+    Args:
+        scratch_tables: scratch memory for a table, [1].
+        legal_mask: scratch memory for an action mask, [A].
+        infoset_key: scratch memory for the key of an information set.
+    """
+    child = np.empty(
+        (simulations, CHOICE_COUNT), np.int64
+    )  # index of each child node; 0 if there is none
+    visits = np.empty((simulations, CHOICE_COUNT), np.int64)
+    chips_won = np.empty((simulations, CHOICE_COUNT))  # total payoff of the seat to act
+    path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each step
+    winnings = np.empty(MAX_SEATS, np.int64)
+    hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
+    unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
+    for i in range(len(tables)):
+        game = definitions[i]
+        infoset(game, tables[i], tables[i].to_act, infoset_key)
+        random_key, random_counter = hash_bytes(infoset_key, seed), np.uint64(0)
+        hidden_count, unseen_count = find_unseen_cards(
+            game, tables[i], hidden_positions, unseen_cards
+        )
+        reset_node(child, visits, chips_won, 0)
+        node_count, pot_sum = 1, 0
+        for simulation in range(simulations):
+            scratch_tables[0] = tables[i]
+            table = scratch_tables[0]
+            table.key, table.draws = random_key, random_counter
+            deal_unseen_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count)
+            exploration_chips = exploration * pot_sum / max(simulation, 1)
+            node, depth = 0, 0
+            while not table.over:
+                bet_action = find_bet_action(game, table, legal_mask)
+                if node < 0:
+                    choice = sample_rollout_choice(table, legal_mask, bet_action, rollout_fold_prob)
+                else:
+                    choice = select_by_ucb(
+                        table,
+                        legal_mask,
+                        bet_action,
+                        visits[node],
+                        chips_won[node],
+                        exploration_chips,
+                    )
+                    path[depth, 0], path[depth, 1], path[depth, 2] = node, table.to_act, choice
+                    depth += 1
+                    parent, node = node, child[node, choice]
+                    if node == 0:
+                        node = -1
+                        if node_count < simulations:
+                            child[parent, choice] = node_count
+                            reset_node(child, visits, chips_won, node_count)
+                            node_count += 1
+                step(game, table, bet_action if choice == BET else choice)
+            random_counter = table.draws
+            payoffs(game, table, winnings)
+            for seat in range(game.seats):
+                pot_sum += table.paid[seat]
+            for d in range(depth):
+                visits[path[d, 0], path[d, 2]] += 1
+                chips_won[path[d, 0], path[d, 2]] += winnings[path[d, 1]]
+        for choice in range(CHOICE_COUNT):
+            out[i, choice] = visits[0, choice]
+
+
+@jit
+def reset_node(child, visits, chips_won, node):
+    """Reset the children, visits and payoffs of a node to 0."""
+    for choice in range(CHOICE_COUNT):
+        child[node, choice] = 0
+        visits[node, choice] = 0
+        chips_won[node, choice] = 0
+
+
+@jit
+def find_bet_action(game, table, legal_mask):
+    """Write the action mask; return the smallest legal raise, or 0 if no raise is legal."""
+    legal(game, table, legal_mask)
+    for action in range(BET, len(legal_mask)):
+        if legal_mask[action]:
+            return action
+    return 0
+
+
+@jit
+def sample_rollout_choice(table, legal_mask, bet_action, fold_prob):
+    """Sample a fold with `fold_prob`, else a call or a bet; an illegal choice becomes a call."""
+    bits = random_bits(table)
+    if (bits >> np.uint64(11)) * UNIFORM_SCALE < fold_prob:
+        return FOLD if legal_mask[FOLD] else CALL
+    return BET if bet_action and bits & np.uint64(1) else CALL
+
+
+@jit
+def select_by_ucb(table, legal_mask, bet_action, visits, chips_won, exploration_chips):
+    """Return the choice with the highest upper confidence bound, or a random untried choice.
+
+    Args:
+        visits: number of visits of each choice, [3].
+        chips_won: total payoff of each choice, [3].
+        exploration_chips: weight of the exploration term, in chips.
+    """
+    total_visits, untried_count = 0, 0
+    for choice in range(CHOICE_COUNT):
+        if is_choice_legal(legal_mask, bet_action, choice):
+            total_visits += visits[choice]
+            untried_count += visits[choice] == 0
+    skip = random_below(table, untried_count)
+    best_choice, best_bound = CALL, -np.inf
+    for choice in range(CHOICE_COUNT):
+        if is_choice_legal(legal_mask, bet_action, choice):
+            if untried_count == 0:
+                upper_bound = chips_won[choice] / visits[choice]
+                upper_bound += exploration_chips * np.sqrt(np.log(total_visits) / visits[choice])
+                if upper_bound > best_bound:
+                    best_choice, best_bound = choice, upper_bound
+            elif visits[choice] == 0:
+                if skip == 0:
+                    best_choice = choice
+                skip -= 1
+    return best_choice
+
+
+@jit
+def is_choice_legal(legal_mask, bet_action, choice):
+    """Return whether a choice is legal; `bet_action` is 0 if no raise is legal."""
+    return bet_action > 0 if choice == BET else legal_mask[choice]

@@ -1,0 +1,52 @@
+"""Bot that plays with trained weights which are part of the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from poker_rl.games.game import Game
+from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.player_loader import load_players
+
+PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "released"
+
+
+@dataclass(kw_only=True)
+class PretrainedBot(Bot):
+    """Bot that plays as the only player of a snapshot in `poker_rl/released`, on the CPU.
+
+    The file stores weights in 16 bits, which halves its size; computations use 32 bits.
+    `scripts/release.py` makes such files.
+
+    Raises:
+        ConfigError: if the game is not the one that the player was trained on.
+    """
+
+    file: str
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        (self._player,) = load_players(
+            PRETRAINED_FOLDER / self.file, game, torch.device("cpu")
+        ).values()
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        """True if the trained player is suit-invariant."""
+        return self._player.is_suit_invariant
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        return self._player.action_probs(records)
+
+    def state_values(self, records: np.ndarray) -> np.ndarray | None:
+        """Return the values of the critic, see `Player.state_values`."""
+        return self._player.state_values(records)
+
+    def action_values(self, records: np.ndarray) -> np.ndarray | None:
+        """Return the values of the critic, see `Player.action_values`."""
+        return self._player.action_values(records)

@@ -1,0 +1,62 @@
+"""Bot that randomly bets or calls with strong hands, and randomly calls or folds with weak hands.
+
+A published work on six-player hold'em (docs/results/apu.md) describes its bots like this. Such a
+bot soon folds a weak hand, even after it has put chips in, so a player that always raises wins
+chips from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from poker_rl.config.class_lookup import load_class
+from poker_rl.config.validation import Probability
+from poker_rl.games.game import Game
+from poker_rl.players.bots.holdem_bot import BET, HoldemBot
+
+STRONG_BET_PROB = 0.5  # a hand is strong if the reference bot bets it at least as often
+
+
+@dataclass(kw_only=True)
+class RandomizedBot(HoldemBot):
+    """Bot with random choices, whose probabilities depend on whether its hand is strong.
+
+    A hand is strong if the reference bot bets it at least half of the time. The bot bets a strong
+    hand with probability `strong_bet_prob` and else calls. It calls with a weak hand with
+    probability `weak_call_prob`, else it folds, or checks if there is no bet to call.
+
+    Raises:
+        ConfigError: if the game does not deal two hole cards from a deck of 52.
+    """
+
+    reference_bot: HoldemBot
+    strong_bet_prob: Probability
+    weak_call_prob: Probability
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        strong_plan = [0.0, 1 - self.strong_bet_prob, self.strong_bet_prob]
+        weak_plan = [1 - self.weak_call_prob, self.weak_call_prob, 0.0]
+        self._choice_probs = np.array([weak_plan, strong_plan])
+
+    def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+        """Return the probabilities of fold, call and bet at tables [B], as an array [B, 3]."""
+        reference_probs = self.reference_bot.compute_choice_probs(records, legal_mask)
+        is_strong = reference_probs[:, BET] >= STRONG_BET_PROB
+        choice_probs: np.ndarray = self._choice_probs[is_strong.astype(np.int64)]
+        return choice_probs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the class and the settings, including those of the reference bot."""
+        return {**super().to_dict(), "reference_bot": self.reference_bot.to_dict()}
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """Return the bot with the state that `to_dict` returned."""
+        reference_state = state["reference_bot"]
+        reference_class = load_class(reference_state["_target_"])
+        reference_bot = reference_class.from_dict(reference_state, game, device)
+        return super().from_dict({**state, "reference_bot": reference_bot}, game, device)

@@ -1,0 +1,57 @@
+"""Wrapper that makes any player greedy."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from poker_rl.config.class_lookup import load_class
+from poker_rl.games.game import Game
+from poker_rl.players.player import Player, compute_checked_probs
+
+
+class GreedyWrapper(Player):
+    """Player that always takes the most probable action of another player, the wrapped player.
+
+    The probabilities of actions that differ only in size, such as no-limit raises, are first added
+    up: if all raises together are more probable than a call, the most probable raise is taken. Of
+    equally probable actions the first is taken.
+    """
+
+    def __init__(self, game: Game, player: Player) -> None:
+        self._game, self._player = game, player
+        self._action_type = np.unique(game.action_types, return_inverse=True)[1]  # [A]
+
+    @property
+    def instances(self) -> int:
+        """Number of instances of the wrapped player."""
+        return self._player.instances
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        """True if the wrapped player is suit-invariant."""
+        return self._player.is_suit_invariant
+
+    def select_instance(self, k: int) -> GreedyWrapper:
+        """Return a greedy player that wraps instance `k` of the wrapped player."""
+        return GreedyWrapper(self._game, self._player.select_instance(k))
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        probs = compute_checked_probs(self._game, self._player, records)
+        probs_of_type = probs @ np.eye(self._action_type.max() + 1)[self._action_type]  # [B, types]
+        is_best_type = self._action_type == probs_of_type.argmax(1)[:, None]
+        best_action = np.where(is_best_type, probs, -1).argmax(1)
+        is_best_action: np.ndarray = best_action[:, None] == np.arange(probs.shape[1])
+        return is_best_action.astype(np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the class and the state of the wrapped player, see `Player.to_dict`."""
+        return {"_target_": f"{__name__}.{type(self).__name__}", "player": self._player.to_dict()}
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """Return the player with the state that `to_dict` returned."""
+        player_class = load_class(state["player"]["_target_"])
+        return cls(game, player_class.from_dict(state["player"], game, device))

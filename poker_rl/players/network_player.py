@@ -1,0 +1,259 @@
+"""Players that compute the probabilities of actions with networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from torch import nn
+
+from poker_rl.games.game import Game
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.tables import tables_from_records
+from poker_rl.nets.action_probs import masked_softmax, regret_matching
+from poker_rl.nets.dense import (
+    NetConfig,
+    NetDimensions,
+    get_value_net,
+    net_from_dict,
+    net_to_dict,
+)
+from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.precision import use_full_precision
+from poker_rl.nets.replicas import clone_replicas, forward_by_replica
+
+NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
+
+
+def count_networks(game: Game, network_sharing: NetworkSharing) -> int:
+    """Return the number of networks of a player, M: 1, or one per seat, agent or betting line."""
+    if network_sharing == "per_betting_node":
+        return get_tree(game).betting_node_count
+    return 1 if network_sharing == "shared" else game.seats
+
+
+def get_network_index(
+    game: Game,
+    network_sharing: NetworkSharing,
+    records: np.ndarray,
+    agent_of_seat_to_act: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the index of the network that decides at each table, 0 to M - 1, [B] int64.
+
+    A module holds K = instances * M replicas; network m of instance i is replica i * M + m.
+
+    Args:
+        records: tables [B].
+        agent_of_seat_to_act: the agent in the seat to act, [B]; None if agent i sits in seat i.
+    """
+    if network_sharing == "shared":
+        return np.zeros(len(records), np.int64)
+    if network_sharing == "per_betting_node":
+        return get_tree(game).lookup_betting_nodes(records)
+    seat_or_agent = (
+        agent_of_seat_to_act
+        if network_sharing == "per_agent" and agent_of_seat_to_act is not None
+        else records["to_act"]
+    )
+    return seat_or_agent.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Critic:
+    """Networks that estimate values from the same features as the policy's networks.
+
+    Attributes:
+        module: one replica for each replica of the policy, with one output or one for each action;
+            None if the policy's own networks estimate the values of actions.
+        per_action: whether there is a value for each action.
+        chips_per_unit: factor from the networks' outputs to chips.
+    """
+
+    module: nn.Module | None
+    per_action: bool
+    chips_per_unit: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the attributes, with the weights in place of the module, on the CPU."""
+        weights = None if self.module is None else copy_weights_to_cpu(self.module)
+        return {
+            "per_action": self.per_action,
+            "chips_per_unit": self.chips_per_unit,
+            "weights": weights,
+        }
+
+
+class NetworkPlayer:
+    """Player whose policy is one network for all decisions, or several networks.
+
+    The networks are not copied, so while they are trained, the player changes with them.
+
+    Args:
+        net_config: the architecture of the networks.
+        module: the replicas of all instances, which map features to a logit for each action.
+        network_sharing: which network decides: a shared one, or one for each seat, agent or betting
+            node (a sequence of actions after which a seat acts).
+        instances: number of independent copies of the whole player.
+        critic: networks that estimate values, or None.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        net_config: NetConfig,
+        module: nn.Module,
+        network_sharing: NetworkSharing,
+        instances: int = 1,
+        critic: Critic | None = None,
+    ) -> None:
+        self.game, self.net_config, self.module = game, net_config, module
+        self.network_sharing, self.instances, self.critic = network_sharing, instances, critic
+        self.encoder = ObservationEncoder(game, net_config.features)
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        """True if the features do not contain the names of suits."""
+        return self.encoder.is_suit_invariant
+
+    def select_instance(self, k: int) -> NetworkPlayer:
+        """Return instance `k` as a player of its own, with copies of its networks."""
+        network_count = count_networks(self.game, self.network_sharing)
+        replica_slice, critic = slice(k * network_count, (k + 1) * network_count), self.critic
+        if critic is not None and critic.module is not None:
+            critic = replace(critic, module=clone_replicas(critic.module, replica_slice))
+        return type(self)(
+            self.game,
+            self.net_config,
+            clone_replicas(self.module, replica_slice),
+            self.network_sharing,
+            critic=critic,
+        )
+
+    @torch.no_grad()
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A].
+
+        With several instances, instance i decides in the i-th of equally long blocks of rows.
+        """
+        device = next(self.module.parameters()).device
+        legal_mask = tables_from_records(self.game, records).legal_mask()
+        legal_actions = list_legal_actions_if_few(legal_mask, device)
+        logits = self._compute_outputs(self.module, records, legal_actions).double()
+        if legal_actions is None:
+            probs = self._compute_probs(logits, torch.from_numpy(legal_mask).to(device))
+            return probs.cpu().numpy()
+        policy = self._compute_probs(logits, legal_actions.mask)  # [B, L]
+        return legal_actions.scatter(policy, legal_mask.shape[1]).cpu().numpy()
+
+    def state_values(self, records: np.ndarray) -> np.ndarray | None:
+        """Return the critic's values, see `Player.state_values`; rows as in `action_probs`."""
+        if self.critic is None:
+            return None
+        critic_values = self._compute_critic_values(self.critic, records)
+        if not self.critic.per_action:
+            return critic_values[:, 0]
+        expected_values: np.ndarray = (self.action_probs(records) * critic_values).sum(1)
+        return expected_values
+
+    def action_values(self, records: np.ndarray) -> np.ndarray | None:
+        """Return the critic's values, see `Player.action_values`; rows as in `action_probs`."""
+        if self.critic is None or not self.critic.per_action:
+            return None
+        legal_mask = tables_from_records(self.game, records).legal_mask()
+        return np.where(legal_mask, self._compute_critic_values(self.critic, records), np.nan)
+
+    @torch.no_grad()
+    def _compute_critic_values(self, critic: Critic, records: np.ndarray) -> np.ndarray:
+        """Return the critic's values in chips, [B, 1], or [B, A] if `critic.per_action`."""
+        module = self.module if critic.module is None else critic.module
+        outputs: np.ndarray = self._compute_outputs(module, records).double().cpu().numpy()
+        return outputs * critic.chips_per_unit
+
+    def _compute_outputs(
+        self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
+    ) -> torch.Tensor:
+        """Return the outputs for tables [B], [B, outputs], or only for legal actions, [B, L]."""
+        device = next(module.parameters()).device
+        observations = torch.from_numpy(self.encoder(records)).to(device)
+        with use_full_precision():
+            return forward_by_replica(
+                module, observations, self._assign_replicas(records, device), legal_actions
+            )
+
+    def _compute_probs(self, logits: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
+        return masked_softmax(logits, legal_mask)
+
+    def _assign_replicas(self, records: np.ndarray, device: torch.device) -> torch.Tensor | None:
+        if self.network_sharing == "shared":
+            return None
+        network_index = get_network_index(self.game, self.network_sharing, records)
+        instance = np.repeat(np.arange(self.instances), len(records) // self.instances)
+        replica = instance * count_networks(self.game, self.network_sharing) + network_index
+        return torch.from_numpy(replica).to(device)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the class, the settings, the weights and the critic, on the CPU."""
+        return {
+            "_target_": f"{__name__}.{type(self).__name__}",
+            "net": net_to_dict(self.net_config),
+            "network_sharing": self.network_sharing,
+            "instances": self.instances,
+            "weights": copy_weights_to_cpu(self.module),
+            "critic": None if self.critic is None else self.critic.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """Return the player with the state that `to_dict` returned."""
+        net_config: NetConfig = net_from_dict(state["net"])
+        replicas = state["instances"] * count_networks(game, state["network_sharing"])
+        encoder = ObservationEncoder(game, net_config.features)
+
+        def load_network(
+            config: NetConfig, output_count: int, weights: dict[str, Any]
+        ) -> nn.Module:
+            dimensions = NetDimensions(
+                inputs=encoder.size,
+                outputs=output_count,
+                replicas=replicas,
+                history_shape=encoder.history_shape,
+            )
+            module = config.build_module(dimensions, torch.Generator())
+            module.load_state_dict(weights)
+            return module.to(device)
+
+        module, critic = load_network(net_config, game.action_count, state["weights"]), None
+        if (critic_state := state.get("critic")) is not None:
+            per_action, weights = critic_state["per_action"], critic_state["weights"]
+            outputs = game.action_count if per_action else 1
+            value_network = (
+                None
+                if weights is None
+                else load_network(get_value_net(net_config), outputs, weights)
+            )
+            critic = Critic(value_network, per_action, critic_state["chips_per_unit"])
+        return cls(game, net_config, module, state["network_sharing"], state["instances"], critic)
+
+
+def copy_weights_to_cpu(module: nn.Module) -> dict[str, torch.Tensor]:
+    """Return copies of a module's weights by name, on the CPU."""
+    weights = module.state_dict()
+    return {name: weight.detach().cpu().clone() for name, weight in weights.items()}
+
+
+class GreedyNetworkPlayer(NetworkPlayer):
+    """Player that takes the legal action whose output, such as an action value, is largest."""
+
+    def _compute_probs(self, logits: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
+        best = logits.masked_fill(~legal_mask, -torch.inf).argmax(1, keepdim=True)
+        return torch.zeros_like(logits).scatter_(1, best, 1.0)
+
+
+class RegretMatchingPlayer(NetworkPlayer):
+    """Player with probabilities proportional to positive outputs, such as estimated regrets."""
+
+    def _compute_probs(self, logits: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
+        return regret_matching(logits, legal_mask)

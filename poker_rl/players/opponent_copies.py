@@ -1,0 +1,86 @@
+"""Copies of opponents in the folder of a run, which make the folder self-contained.
+
+If a run's opponent is a player of another run, or a bot given by a YAML file, then the run keeps a
+copy of the snapshot or YAML file in its own folder, and its config names the copy:
+
+    opponents/ppo_2026-11-21_04-45-20.510127@300000.pt:average
+    opponents/mcts_1000.yaml
+"""
+
+from __future__ import annotations
+
+import filecmp
+import re
+from collections.abc import Collection
+from itertools import chain, count
+from pathlib import Path
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.players.player_loader import is_run_snapshot, parse_bot_name, resolve_snapshot
+
+OPPONENTS_FOLDER = "opponents"
+
+
+class OpponentCopies:
+    """The copies in a run's folder, and the files that are still to be copied.
+
+    Args:
+        run_folder: the run's folder; None if it does not exist yet.
+        specs_in_config: specs of players (see `player_loader`) that are in the run's config
+            already; they are not copied again.
+
+    Attributes:
+        files_to_copy: the current path of each file, by the path of its copy in the run's folder.
+    """
+
+    def __init__(
+        self, run_folder: Path | None = None, specs_in_config: Collection[str] = ()
+    ) -> None:
+        self.files_to_copy: dict[str, Path] = {}
+        self._run_folder, self._specs_in_config = run_folder, specs_in_config
+
+    def bundle(self, spec: str) -> str:
+        """Add a player's file to those to copy, and return the player's spec for the config.
+
+        Raises:
+            ConfigError: if there is no such file, or it holds no players.
+        """
+        if spec in self._specs_in_config or self.resolve_spec(spec) != spec:
+            return spec
+        if (bot_name := parse_bot_name(spec)) is not None:
+            if not bot_name.endswith(".yaml"):
+                return spec
+            path, player_suffix = Path(bot_name), spec.removeprefix(bot_name)
+        else:
+            path, name = resolve_snapshot(spec)
+            player_suffix = f":{name}"
+        if not path.is_file():
+            raise ConfigError(f"{spec}: no such file")
+        source_run = path.resolve().parent.parent
+        run_prefix = f"{source_run.parent.name}_{source_run.name}@" if is_run_snapshot(path) else ""
+        stem = re.sub(r"[^\w.@+-]", "_", f"{run_prefix}{path.stem}")
+        bundled_path = self._choose_bundled_path(path, stem)
+        self.files_to_copy[bundled_path] = path
+        return bundled_path + player_suffix
+
+    def resolve_spec(self, spec: str) -> str:
+        """Return a spec of the run's config with the current path of the player's file."""
+        bundled_path, colon, player = spec.partition(":")
+        is_bundled = bundled_path.startswith(f"{OPPONENTS_FOLDER}/")
+        path = self._find_file(bundled_path) if is_bundled else None
+        return spec if path is None else f"{path}{colon}{player}"
+
+    def _find_file(self, bundled_path: str) -> Path | None:
+        if bundled_path in self.files_to_copy:
+            return self.files_to_copy[bundled_path]
+        file_in_run = None if self._run_folder is None else self._run_folder / bundled_path
+        return file_in_run if file_in_run is not None and file_in_run.is_file() else None
+
+    def _choose_bundled_path(self, path: Path, stem: str) -> str:
+        """Return the path of the copy, with a number if another file has that path already."""
+        for suffix in chain([""], (f"_{number}" for number in count(2))):
+            bundled_path = f"{OPPONENTS_FOLDER}/{stem}{suffix}{path.suffix}"
+            existing_file = self._find_file(bundled_path)
+            if existing_file is None or filecmp.cmp(existing_file, path, shallow=False):
+                break
+        return bundled_path

@@ -1,0 +1,264 @@
+"""Loading of players by their specs: the name of a bot, a run folder or a snapshot file.
+
+    uniform                            a bot of `conf/player`
+    bots/mcts_1000.yaml                a bot with the settings in a YAML file
+    outputs/kuhn/ppo/x                 the headline player of a run's newest snapshot
+    outputs/kuhn/ppo/x@300000          the headline player of the snapshot at 300,000 decisions
+    outputs/kuhn/ppo/x/players/9.pt    the headline player of a snapshot file
+    outputs/kuhn/ppo/x:average         another player of the snapshot, by its name
+    outputs/kuhn/ppo/x:average.7       instance 7 of a player with several instances
+    outputs/kuhn/ppo/x:current:greedy  the greedy version of a player
+    tight:greedy                       the greedy version of a bot
+
+The headline player is the first one in a snapshot, see `Algorithm.players`. A snapshot file holds
+only data, no code: the classes that it names are looked up in this program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.class_lookup import load_class
+from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
+from poker_rl.config.threads import set_default_threads
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.players.greedy_wrapper import GreedyWrapper
+from poker_rl.players.player import Player
+from poker_rl.storage.checkpoint import (
+    LOAD_STATE_ERRORS,
+    PLAYERS_FOLDER,
+    find_newest_snapshot,
+    find_non_finite_tensors,
+    list_snapshots,
+    load_snapshot,
+)
+
+CPU = torch.device("cpu")
+
+BOT_NAME_PATTERN = re.compile(r"[\w-]+")
+GREEDY_SUFFIX = ":greedy"
+PLAYER_PATTERN = re.compile(rf"(\w+)(?:\.(\d+))?({GREEDY_SUFFIX})?")  # player.instance:greedy
+# path@decisions:player.instance:greedy
+SPEC_PATTERN = re.compile(rf"(.+?)(?:@(\d+))?(?::{PLAYER_PATTERN.pattern})?")
+
+PERCENTILE_PATTERN = re.compile(r"p\d+")  # the last part of the name of some measures
+PLAYER_NAME_PATTERN = re.compile(r"\w{1,60}")  # such a name is safe in a file name
+
+
+def load_player(
+    spec: str,
+    game: Game,
+    device: torch.device = CPU,
+    option_folders: Sequence[Path] | None = None,
+) -> Player:
+    """Return the player of a spec.
+
+    As on the command line, this process then computes on one thread, unless
+    `poker_rl.config.set_threads` was called.
+
+    Args:
+        spec: a spec as in the module's docstring.
+        device: the device of the player's networks.
+        option_folders: folders with YAML files of bots; None for those of the program and plug-ins.
+
+    Raises:
+        ConfigError: if there is no such player, its file is damaged, or it plays another game.
+    """
+    set_default_threads()
+    if (bot_name := parse_bot_name(spec)) is not None:
+        config = load_bot_config(
+            bot_name, list_option_dirs(None) if option_folders is None else option_folders
+        )
+        return load_bot(spec, config, game, device)
+    path, name, instance, is_greedy = parse_spec(spec)
+    name, player = next(iter(load_players(path, game, device, name).items()))
+    if player.instances > 1 or instance is not None:
+        if instance is None or instance >= player.instances:
+            last_instance = player.instances - 1
+            advice = f"choose :{name}.0 to :{name}.{last_instance}"
+            raise ConfigError(f"{spec}: {name} has {last_instance + 1} copies; {advice}")
+        player = player.select_instance(instance)
+    return GreedyWrapper(game, player) if is_greedy else player
+
+
+def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.device) -> Player:
+    """Return the bot with the settings `config`; it is greedy if the spec ends with `:greedy`."""
+    name = spec.removesuffix(GREEDY_SUFFIX)
+    player: Player = build_instance_of(Player, config, name, game=game, device=device)
+    return player if name == spec else GreedyWrapper(game, player)
+
+
+def load_bot_config(name: str, option_folders: Sequence[Path]) -> dict[str, Any]:
+    """Return the settings of a bot of `conf/player` or of a YAML file.
+
+    Raises:
+        ConfigError: if there is no such bot, or the name looks like that of a percentile.
+    """
+    if PERCENTILE_PATTERN.fullmatch(name):
+        raise ConfigError(
+            f"{name}: no player can have this name, which measures use for a percentile"
+        )
+    return (
+        read_plain_yaml(Path(name))
+        if name.endswith(".yaml")
+        else load_option("player", name, option_folders)
+    )
+
+
+def parse_bot_name(spec: str) -> str | None:
+    """Return the bot's name or YAML path in a spec; None if the spec is not that of a bot."""
+    name = spec.removesuffix(GREEDY_SUFFIX)
+    is_bot_name = (
+        BOT_NAME_PATTERN.fullmatch(name) is not None and not (Path(name) / PLAYERS_FOLDER).is_dir()
+    )
+    return name if is_bot_name or name.endswith(".yaml") else None
+
+
+def resolve_spec(spec: str) -> str:
+    """Return the complete spec `RUN@DECISIONS:PLAYER` or `FILE:PLAYER`; bots keep their spec.
+
+    Raises:
+        ConfigError: if there is no such snapshot, or it is damaged or empty.
+    """
+    if parse_bot_name(spec) is not None:
+        return spec
+    path, player = resolve_snapshot(spec)
+    snapshot = f"{path.parent.parent}@{path.stem}" if is_run_snapshot(path) else path
+    return f"{snapshot}:{player}"
+
+
+def resolve_specs(specs: Sequence[str]) -> list[str]:
+    """Return the complete specs of players.
+
+    Raises:
+        ConfigError: if a snapshot is missing, damaged or empty, or a player is named twice.
+    """
+    resolved: list[str] = []
+    for spec in specs:
+        name = resolve_spec(spec)
+        if name in resolved:
+            raise ConfigError(f"{name} is named twice; name each player once")
+        resolved.append(name)
+    return resolved
+
+
+def resolve_snapshot(spec: str) -> tuple[Path, str]:
+    """Return a trained player's snapshot file and its name there, such as `average.7:greedy`.
+
+    Raises:
+        ConfigError: if there is no such snapshot, or it is damaged or empty.
+    """
+    path, name, instance, is_greedy = parse_spec(spec)
+    name = get_headline_player(path) if name is None else name
+    instance_suffix = "" if instance is None else f".{instance}"
+    return path, name + instance_suffix + GREEDY_SUFFIX * is_greedy
+
+
+def get_headline_player(path: Path) -> str:
+    """Return the name of a snapshot's headline player.
+
+    Raises:
+        ConfigError: if the file is missing or damaged, or holds no players.
+    """
+    return next(iter(load_player_states(path)[1]))
+
+
+def is_run_snapshot(snapshot: Path) -> bool:
+    """Return whether a snapshot file is in the folder of a run, judged by its path."""
+    return snapshot.parent.name == PLAYERS_FOLDER and snapshot.stem.isdecimal()
+
+
+def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
+    """Return the snapshot file, the player's name, its instance, and whether it is greedy.
+
+    Name and instance are None if the spec does not contain them.
+
+    Raises:
+        ConfigError: if the spec is empty, or the run's folder has no such snapshot.
+    """
+    if not spec:
+        raise ConfigError('"" names no player')
+    match = None if Path(spec).exists() else SPEC_PATTERN.fullmatch(spec)  # a path may hold a colon
+    parts = match.groups() if match else (spec, None, None, None, None)
+    path_text, decisions, name, instance, greedy_suffix = parts
+    path = Path(path_text)
+    if decisions is not None:
+        snapshot_by_decisions = {file.stem: file for file in list_snapshots(path)}
+        if decisions not in snapshot_by_decisions:
+            raise ConfigError(
+                f"{path} has no snapshot {decisions}; it has"
+                f" {', '.join(snapshot_by_decisions) or 'none'}"
+            )
+        path = snapshot_by_decisions[decisions]
+    elif path.is_dir():
+        path = find_newest_snapshot(path)
+    elif name is not None and BOT_NAME_PATTERN.fullmatch(path_text) and not path.exists():
+        raise ConfigError(
+            f"{spec}: there is no run folder or snapshot {path_text}, and a name of conf/player"
+            f" has no suffix but {GREEDY_SUFFIX}"
+        )
+    return path, name, None if instance is None else int(instance), greedy_suffix is not None
+
+
+def list_earlier_snapshots(folder: Path, decisions: int) -> list[Path]:
+    """Return the snapshots of a run with fewer than `decisions` decisions, oldest first."""
+    return [path for path in list_snapshots(folder) if int(path.stem) < decisions]
+
+
+def name_earlier_self(snapshot: Path) -> str:
+    """Return the name under which an earlier snapshot is the opponent of a later one."""
+    return f"itself at {int(snapshot.stem):,}"
+
+
+def load_players(
+    path: Path, game: Game, device: torch.device, name: str | None = None
+) -> dict[str, Player]:
+    """Return the players of a snapshot file by name, or only the player `name`.
+
+    Raises:
+        ConfigError: if the file is missing or damaged, of another game, or without that player.
+    """
+    (game_of_file, player_states), game_config = load_player_states(path), game.to_dict()
+    if game_of_file != game_config:
+        keys = game_config | game_of_file  # the first key is the name
+        key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
+        other_game = game_of_file.get(key) if key == "name" else f"another {game.name}: {key}"
+        raise ConfigError(f"{path} is of {other_game}, not of this {game.name}")
+    if name is not None:
+        if name not in player_states:
+            raise ConfigError(f"{path} has no player {name}; it has {', '.join(player_states)}")
+        player_states = {name: player_states[name]}
+    for weight_name in find_non_finite_tensors(player_states):
+        raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
+    try:
+        return {
+            name: load_class(state["_target_"]).from_dict(state, game, device)
+            for name, state in player_states.items()
+        }
+    except LOAD_STATE_ERRORS as error:
+        raise ConfigError(f"{path} does not hold the players of a {game.name} run") from error
+
+
+def load_player_states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the game's settings in a snapshot file, and the state of each player by name.
+
+    Raises:
+        ConfigError: if the file is missing or damaged, has no players, or one with a bad name.
+    """
+    snapshot = load_snapshot(path)
+    if not snapshot["players"]:
+        raise ConfigError(f"{path} holds no players")
+    for name in snapshot["players"]:
+        if not (isinstance(name, str) and PLAYER_NAME_PATTERN.fullmatch(name)):
+            allowed_text = "up to 60 letters, digits and _"
+            raise ConfigError(
+                f"{path}: {ascii(name)[:60]} is not the name of a player; allowed: {allowed_text}"
+            )
+    return snapshot["game"], snapshot["players"]

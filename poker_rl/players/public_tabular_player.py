@@ -1,0 +1,62 @@
+"""Tabular player for heads-up poker that is too large to enumerate."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from poker_rl.games.game import Game
+from poker_rl.games.public.infoset_index import InfosetIndex
+from poker_rl.players.player import Player
+
+
+class PublicTabularPlayer(Player):
+    """Player with a table of probabilities, which has a row for each board, betting line and hand.
+
+    Information sets that differ only in the names of suits share a row.
+
+    Args:
+        policy: the probabilities [I, A] float16, in the order of the game's `InfosetIndex`.
+    """
+
+    is_suit_invariant = True
+
+    def __init__(self, game: Game, policy: np.ndarray) -> None:
+        self.infoset_index, self.policy = get_infoset_index(game), policy
+        expected_shape = self.infoset_index.row_count, game.action_count
+        if policy.shape != expected_shape:
+            raise ValueError(f"policy: {policy.shape} is not {expected_shape}")
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        rows = self.policy[self.infoset_index.lookup_rows(records)].astype(np.float64)
+        probs: np.ndarray = rows / rows.sum(1, keepdims=True)  # 16-bit rows do not sum to exactly 1
+        return probs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the class and the table of probabilities."""
+        policy = torch.from_numpy(self.policy)
+        return {"_target_": f"{__name__}.PublicTabularPlayer", "policy": policy}
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """Return the player with the state that `to_dict` returned."""
+        return cls(game, state["policy"].numpy())
+
+
+def get_infoset_index(game: Game) -> InfosetIndex:
+    """Return the index of a game's information sets; the last one is cached.
+
+    Raises:
+        ConfigError: if the game's public tree is too large.
+    """
+    infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
+    if infoset_index is None:
+        _cached_infoset_index.clear()  # the index of a large game takes gigabytes
+        infoset_index = _cached_infoset_index[key] = InfosetIndex(game)
+    return infoset_index
+
+
+_cached_infoset_index: dict[str, InfosetIndex] = {}

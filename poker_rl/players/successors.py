@@ -1,0 +1,57 @@
+"""Estimation of action values by playing on until the same seat decides again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from poker_rl.games.tables import Tables
+
+MAX_TABLES = 2**15  # most tables to play on at once, as action masks take much memory
+
+ResponseFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Function from rows of tables [n] and their action masks [n, A] to actions [n]."""
+ValueFunction = Callable[[np.ndarray], np.ndarray]
+"""Function from rows of tables [n] to the expected payoffs of the seats to act, chips [n]."""
+
+
+def compute_successor_values(
+    tables: Tables,
+    actions: np.ndarray,
+    choose_responses: ResponseFunction,
+    estimate_values: ValueFunction,
+) -> np.ndarray:
+    """Return the value of one action of the seat to act at each table, chips [N] float64.
+
+    Each hand is played on until the same seat has a choice again or the hand ends. The value is the
+    estimated value of that decision, or the payoff. If a seat has only one legal action, it is
+    played without a call of the functions.
+
+    Args:
+        tables: N tables, which are played on in place.
+        actions: the action of the seat to act at each table, [N].
+        choose_responses: chooses the actions of all other seats.
+        estimate_values: estimates the values of the decisions reached.
+    """
+    seat = tables.records["to_act"].copy()
+    tables.step(actions)
+    successor_values = np.empty(len(seat))
+    rows = np.flatnonzero(tables.records["over"] == 0)
+    while len(rows):
+        legal_mask = tables.legal_mask(rows)
+        has_choice = legal_mask.sum(1) > 1
+        is_own_decision = has_choice & (tables.records["to_act"][rows] == seat[rows])
+        if is_own_decision.any():
+            successor_values[rows[is_own_decision]] = estimate_values(rows[is_own_decision])
+        moves = legal_mask.argmax(1)  # right where there is only one legal action
+        is_response = has_choice & ~is_own_decision
+        if is_response.any():
+            moves[is_response] = choose_responses(rows[is_response], legal_mask[is_response])
+        tables.step(moves[~is_own_decision], rows[~is_own_decision])
+        rows = rows[~is_own_decision]
+        rows = rows[tables.records["over"][rows] == 0]
+    ended_rows = np.flatnonzero(tables.records["over"])
+    payoffs = tables.payoffs(ended_rows)
+    successor_values[ended_rows] = payoffs[np.arange(len(ended_rows)), seat[ended_rows]]
+    return successor_values

@@ -1,0 +1,224 @@
+"""`poker-rl export`: hands and policies of players as files for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from json import dumps
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from poker_rl.config.build import convert_fields
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeInt,
+    PositiveInt,
+    Range,
+    Seed,
+    error_prefix,
+)
+from poker_rl.evaluation.matches.duplicate_match import play_deals
+from poker_rl.evaluation.player_evaluator import MAX_TREE_NODES
+from poker_rl.games.game import Game
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.hand_history import HandHistory, hand_history_from_record
+from poker_rl.games.poker.phh import check_phh_support, format_phh
+from poker_rl.games.poker.record_dtypes import FOLD
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree_nodes import count_nodes
+from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.player_loader import load_player, resolve_spec
+from poker_rl.reports.openspiel_names import (
+    find_open_spiel_name,
+    format_open_spiel_infoset,
+    to_open_spiel_action,
+)
+from poker_rl.reports.result_tables import to_csv
+from poker_rl.storage.disk import prepare_output_file, print_line
+from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.training.device import prepare_device
+from poker_rl.training.game_and_player import resolve_game_and_player
+
+MAX_HANDS = 1_000_000  # in a file of about 700 MB
+POLICY_SUFFIXES = (".csv", ".json")
+
+
+@dataclass(kw_only=True, frozen=True)
+class ExportConfig:
+    """Settings of `poker-rl export`."""
+
+    run: str | None
+    checkpoint: NonNegativeInt | None
+    player: str | None
+    hands: Annotated[int, Range(1, MAX_HANDS)] | None
+    against: str | None
+    out: str | None
+    policy: str | None
+    overwrite: bool
+    seed: Seed
+    device: Literal["auto", "cpu", "cuda"]
+    threads: PositiveInt
+
+
+def export_player(
+    settings_dict: dict[str, Any],
+    game_config: Mapping[str, Any] | None,
+    option_dirs: Sequence[Path],
+) -> None:
+    """Write the hands of a player, its policy, or both.
+
+    Args:
+        game_config: the settings of `game`; None if they are those of a run.
+        option_dirs: the folders of option files.
+
+    Raises:
+        ConfigError: if a setting is not allowed; then nothing is written.
+    """
+    config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
+    game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
+    check_config(config, game)
+    device = prepare_device(config.device, config.threads, config.seed)
+    with error_prefix("player" if config.run is None else "run"):
+        player, name = load_player(spec, game, device, option_dirs), resolve_spec(spec)
+    opponent, opponent_name = player, name
+    if config.against is not None:
+        with error_prefix("against"):
+            opponent = load_player(config.against, game, device, option_dirs)
+            opponent_name = resolve_spec(config.against)
+    for key, path in (("out", config.out), ("policy", config.policy)):
+        if path is not None:
+            with error_prefix(key):
+                prepare_output_file(Path(path), config.overwrite)
+    if config.policy is not None:
+        format_policy = format_policy_csv if config.policy.endswith(".csv") else format_policy_json
+        tree = get_tree(game)
+        policy = compute_checked_probs(game, player, tree.infoset_records)
+        write_text_atomically(Path(config.policy), format_policy(tree, policy))
+        open_spiel_name = find_open_spiel_name(game)
+        program = f"OpenSpiel's {open_spiel_name}"
+        if open_spiel_name is None:
+            program = "this program: OpenSpiel has no such game"
+        print_line(
+            f"{config.policy}: {tree.infoset_count} information sets of {name}, named as in"
+            f" {program}"
+        )
+    if config.hands is not None and config.out is not None:
+        players, names = (player, opponent), (name, opponent_name)
+        text = format_phhs(game, players, names, config.hands, config.seed)
+        write_text_atomically(Path(config.out), text)
+        print_line(f"{config.out}: {config.hands} hands of {name} against {opponent_name}")
+
+
+def check_config(config: ExportConfig, game: Game) -> None:
+    """Raise `ConfigError` if settings contradict each other or do not suit the game."""
+    if config.hands is None and config.policy is None:
+        raise ConfigError(
+            "hands, policy: give hands=1000 out=FILE.phhs, or policy=FILE.csv, or both"
+        )
+    if (config.hands is None) != (config.out is None):
+        raise ConfigError("hands, out: go together; give hands=1000 out=FILE.phhs")
+    if config.against is not None and config.hands is None:
+        raise ConfigError("against: needs hands; give hands=1000 out=FILE.phhs too")
+    if config.hands is not None:
+        with error_prefix("hands"):
+            check_phh_support(game)
+    if config.out is not None and not config.out.endswith(".phhs"):
+        raise ConfigError(f"out: {config.out} does not end in .phhs")
+    if config.policy is not None:
+        with error_prefix("policy"):
+            if not config.policy.endswith(POLICY_SUFFIXES):
+                raise ConfigError(f"{config.policy} does not end in {' or '.join(POLICY_SUFFIXES)}")
+            if count_nodes(game, MAX_TREE_NODES) > MAX_TREE_NODES:
+                raise ConfigError(f"{game.name} is too large for all of a policy to be written")
+
+
+def format_phhs(
+    game: Game,
+    players: tuple[Player, Player],
+    player_names: tuple[str, str],
+    hand_count: int,
+    seed: int,
+) -> str:
+    """Format hands as a PHH file, with the first player in each seat in turn."""
+    formatted_hands = []
+    for number, (hand, own_seat) in enumerate(play_hands(game, players, hand_count, seed), start=1):
+        seat_count = int(game.definitions[hand.variant]["seats"])
+        names_by_seat = [player_names[int(seat != own_seat)] for seat in range(seat_count)]
+        formatted_hands.append(f"[{number}]\n{format_phh(game, hand, names_by_seat)}")
+    return "\n".join(formatted_hands)
+
+
+def play_hands(
+    game: Game, players: tuple[Player, Player], hand_count: int, seed: int
+) -> list[tuple[HandHistory, int]]:
+    """Play hands with different deals, and return each with the seat of the first player.
+
+    Of each deal of a duplicate match one rotation is kept; the rotations take turns.
+    """
+    hands_and_seats: list[tuple[HandHistory, int]] = []
+
+    def collect_hands(tables: Tables, rotation: np.ndarray) -> None:
+        deal_of_table = np.cumsum(rotation == 0) - 1 + len(hands_and_seats)
+        is_chosen = rotation == deal_of_table % tables.gather_definitions()["seats"]
+        for record, seat in zip(tables.records[is_chosen], rotation[is_chosen], strict=True):
+            action_line = tuple(record["line"][: record["moves"]].tolist())
+            hands_and_seats.append((hand_history_from_record(game, record, action_line), int(seat)))
+
+    play_deals(
+        game, [players[0]] + [players[1]] * (game.seats - 1), hand_count, seed, [collect_hands]
+    )
+    return hands_and_seats
+
+
+def format_policy_csv(tree: GameTree, policy: np.ndarray) -> str:
+    """Format a policy [I, A] as CSV: a row for each information set, a column for each action."""
+    infosets = list_infoset_probs(tree, policy)
+    actions = sorted({action for _, probs in infosets for action in probs})
+    rows = [
+        {"infoset": name} | {f"action_{action}": probs.get(action, 0.0) for action in actions}
+        for name, probs in infosets
+    ]
+    return to_csv(rows, list(rows[0]))
+
+
+def format_policy_json(tree: GameTree, policy: np.ndarray) -> str:
+    """Format a policy [I, A] as JSON: the probabilities of each information set."""
+    game = tree.game
+    open_spiel_name = find_open_spiel_name(game)
+    document = {
+        "game": game.name,
+        "open_spiel": None
+        if open_spiel_name is None
+        else {"name": open_spiel_name, "players": game.seats},
+        "policy": {
+            name: {str(action): prob for action, prob in probs.items()}
+            for name, probs in list_infoset_probs(tree, policy)
+        },
+    }
+    return dumps(document, indent=1) + "\n"
+
+
+def list_infoset_probs(tree: GameTree, policy: np.ndarray) -> list[tuple[str, dict[int, float]]]:
+    """Return each information set's name and its probabilities by number of the legal action.
+
+    Names and numbers are OpenSpiel's if it has the game.
+    """
+    open_spiel_name, infoset_probs = find_open_spiel_name(tree.game), []
+    for record, legal_mask, probs in zip(
+        tree.infoset_records, tree.legal_mask, policy, strict=True
+    ):
+        action_numbers = np.flatnonzero(legal_mask).tolist()
+        if open_spiel_name is None:
+            name, exported_numbers = tree.game.infoset_name(record), action_numbers
+        else:
+            name = format_open_spiel_infoset(open_spiel_name, tree.game, record)
+            exported_numbers = [
+                to_open_spiel_action(open_spiel_name, action, bool(legal_mask[FOLD]))
+                for action in action_numbers
+            ]
+        infoset_probs.append(
+            (name, dict(zip(exported_numbers, probs[action_numbers].tolist(), strict=True)))
+        )
+    return infoset_probs

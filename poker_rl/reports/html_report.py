@@ -1,0 +1,127 @@
+"""`poker-rl report`: runs as a self-contained HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from poker_rl.config.build import convert_fields
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
+from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
+from poker_rl.reports.compare_runs import CompareConfig, build_comparison_tables
+from poker_rl.reports.comparison_figure import draw_comparison
+from poker_rl.reports.html_elements import (
+    Markup,
+    create_element,
+    create_table,
+    embed_figure,
+    join_markup,
+)
+from poker_rl.reports.run_data import RunData, find_run_folders, read_run
+from poker_rl.reports.run_groups import get_base_label
+from poker_rl.reports.run_section import create_run_section
+from poker_rl.storage.disk import prepare_output_file, print_line
+from poker_rl.storage.run_folder import write_text_atomically
+
+STYLE_SHEET = Path(__file__).with_name("page.css")
+# With this policy browsers run no scripts and load nothing from elsewhere, whatever names hold.
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+MAX_SAMPLE_HANDS = 100
+REPORT_FILE_NAME = "report.html"
+
+
+@dataclass(kw_only=True, frozen=True)
+class ReportConfig:
+    """Settings of `poker-rl report`."""
+
+    out: str | None
+    overwrite: bool
+    hands: Annotated[int, Range(0, MAX_SAMPLE_HANDS)]
+    seed: Seed
+
+    def __post_init__(self) -> None:
+        if self.out is not None and Path(self.out).suffix != ".html":
+            raise ConfigError(f"out: {self.out} is no page; give FILE.html")
+
+
+def write_report(
+    run_specs: Sequence[str], settings_dict: Mapping[str, Any], option_dirs: Sequence[Path]
+) -> None:
+    """Write an HTML page on runs.
+
+    Args:
+        run_specs: run folders, patterns or summaries of sweeps, see `find_run_folders`.
+        option_dirs: the folders of option files, which hold the default settings.
+
+    Raises:
+        ConfigError: if a run or one of its players can't be read, or the page exists.
+    """
+    config = ReportConfig(**convert_fields(ReportConfig, settings_dict, "", {}))
+    runs = [read_run(folder) for folder in find_run_folders(run_specs)]
+    if config.out is None and len(runs) > 1:
+        raise ConfigError(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
+    output_path = runs[0].folder / REPORT_FILE_NAME if config.out is None else Path(config.out)
+    with error_prefix("out"):
+        # The page in a run's own folder depends on that folder alone and may be replaced.
+        prepare_output_file(output_path, config.overwrite or config.out is None)
+    write_text_atomically(output_path, create_page(runs, config.hands, config.seed, option_dirs))
+    print_line(f"written: {output_path}")
+
+
+def create_page(
+    runs: Sequence[RunData], sample_hands: int, seed: int, option_dirs: Sequence[Path]
+) -> str:
+    """Return the HTML page on runs.
+
+    Args:
+        sample_hands: number of hands that each run's headline player plays against itself.
+        seed: fixes those hands.
+    """
+    is_single_run = len(runs) == 1
+    title = (
+        f"{runs[0].game_name}: {get_base_label(runs[0])}" if is_single_run else f"{len(runs)} runs"
+    )
+    sections = [
+        create_run_section(number, run, sample_hands, seed, option_dirs)
+        for number, run in enumerate(runs, start=1)
+    ]
+    leading_elements = [] if is_single_run else [create_contents(runs), create_comparison(runs)]
+    head = create_element(
+        "head",
+        Markup('<meta charset="utf-8">'),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        create_element("title", f"{title} - poker-rl"),
+        create_element("style", Markup(STYLE_SHEET.read_text())),
+    )
+    body = create_element("body", create_element("h1", title), *leading_elements, *sections)
+    return f"<!doctype html>\n{create_element('html', head, body, lang='en')}\n"
+
+
+def create_contents(runs: Sequence[RunData]) -> Markup:
+    """Return links to the sections of the runs."""
+    links = [
+        create_element("li", create_element("a", str(run.folder), href=f"#run-{run_number}"))
+        for run_number, run in enumerate(runs, start=1)
+    ]
+    return create_element("nav", create_element("ol", *links), aria_label="runs")
+
+
+def create_comparison(runs: Sequence[RunData]) -> Markup:
+    """Return the tables, notes and curves that `poker-rl compare` makes of the runs."""
+    elements: list[str] = [create_element("h2", "Side by side")]
+    settings = read_plain_yaml(SHIPPED_OPTION_DIR / "compare.yaml")
+    config = CompareConfig(**convert_fields(CompareConfig, settings, "", {}))
+    measured_runs = [run for run in runs if run.headline_measures]
+    tables = build_comparison_tables(measured_runs, config) if measured_runs else ()
+    for number, table in enumerate(tables):
+        elements += [create_element("p", table.format_title()), create_table(table.build_rows())]
+        if len(setting_rows := table.build_setting_rows()) > 1:
+            elements.append(create_table(setting_rows))
+        elements += [create_element("p", note, class_="note") for note in table.iterate_notes()]
+        if any(map(table.list_counted_runs, table.groups)):
+            figure = draw_comparison([table])
+            elements.append(embed_figure(figure, f"curves of {table.game}", number))
+    return join_markup(elements)

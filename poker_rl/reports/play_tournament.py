@@ -1,0 +1,206 @@
+"""`poker-rl tournament`: its settings, the play of its tables, and its results."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from poker_rl.config.build import convert_fields
+from poker_rl.config.threads import count_cores
+from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
+from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS
+from poker_rl.evaluation.matches.tournament import TableKind, compute_results
+from poker_rl.players.player_loader import load_bot_config, parse_bot_name, resolve_specs
+from poker_rl.reports.result_tables import results_to_csv, results_to_json
+from poker_rl.reports.tournament_folder import (
+    Tournament,
+    TournamentPlan,
+    check_folder_matches,
+    open_folder,
+    read_plan,
+)
+from poker_rl.reports.tournament_text import format_tournament
+from poker_rl.storage.disk import print_error, print_line
+from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.storage.terminal_progress import create_progress_bar
+from poker_rl.training.signals import interrupt_at_once
+from poker_rl.training.worker_pool import run_tasks
+
+CHANGEABLE_SETTINGS = ("workers", "figure", "device")  # do not change results
+MAX_DEALS = 1_000_000  # the results of every deal stay in memory
+
+
+@dataclass(kw_only=True, frozen=True)
+class TournamentConfig:
+    """Settings of `poker-rl tournament`."""
+
+    players: list[str]
+    table_kind: TableKind
+    rounds: PositiveInt
+    deals: Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
+    seed: Seed
+    workers: PositiveInt
+    figure: bool
+    out: str | None
+    resume: str | None
+    device: Literal["auto", "cpu", "cuda"]
+
+
+def play_tournament(
+    settings: dict[str, Any],
+    group_config: Mapping[str, Any] | None,
+    option_dirs: Sequence[Path],
+    user_settings: Collection[str],
+) -> None:
+    """Play a tournament, or the missing tables of a resumed one, and print and save the results.
+
+    Args:
+        group_config: the settings of `game`; None if they are those of a resumed tournament.
+        option_dirs: the folders of option files.
+        user_settings: keys of the settings on the command line.
+
+    Raises:
+        ConfigError: before anything is created or played, if a setting is not allowed.
+        OSError: if a file can't be read or written.
+    """
+    config = TournamentConfig(**convert_fields(TournamentConfig, settings, "", {}))
+    if config.resume is not None:
+        for key in user_settings:
+            if key not in ("resume", *CHANGEABLE_SETTINGS):
+                raise ConfigError(
+                    f"{key}: is that of the tournament in {config.resume}; leave it out"
+                )
+        folder = Path(config.resume)
+        with error_prefix("resume"):
+            plan = TournamentPlan(**read_plan(folder))
+            keys = ("table_kind", "rounds", "deals", "seed")
+            changes = {key: getattr(plan, key) for key in keys}
+            convert_fields(TournamentConfig, settings | changes, "", {})
+    else:
+        plan = create_plan(config, group_config, option_dirs)
+        folder = Path(config.out) if config.out is not None else create_default_path(plan)
+        check_folder_matches(plan, folder)
+    tournament = Tournament(plan, folder, config.device)
+    for name in plan.players:
+        with error_prefix("players"):
+            tournament.load_player(name)
+    with open_folder(tournament):
+        print_start(tournament, config.workers)
+        with interrupt_at_once():
+            play_missing_tables(tournament, config.workers)
+            save_results(tournament, config.figure)
+
+
+def create_plan(
+    config: TournamentConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
+) -> TournamentPlan:
+    """Return the plan; for a player of a run it names the snapshot."""
+    if group_config is None:
+        raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
+    players: dict[str, Mapping[str, Any] | None] = {}
+    with error_prefix("players"):
+        for name in resolve_specs(config.players):
+            bot_name = parse_bot_name(name)
+            players[name] = None if bot_name is None else load_bot_config(bot_name, option_dirs)
+        if len(players) < 2:
+            raise ConfigError(f"a tournament takes at least two, {len(players)} given")
+    return TournamentPlan(
+        group_config["game"], players, config.table_kind, config.rounds, config.deals, config.seed
+    )
+
+
+def create_default_path(plan: TournamentPlan) -> Path:
+    """Return the path of a tournament's folder if `out` is not set."""
+    name = re.sub(r"[^\w.+-]", "_", str(plan.game.get("name")))
+    return Path("outputs", "tournaments", name, f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}")
+
+
+def print_start(tournament: Tournament, workers: int) -> None:
+    """Print the folder, how many tables are to be played and how to resume."""
+    if workers > count_cores():
+        print_error(
+            f"workers: {workers} are more than the cores that may be used, {count_cores()}, and"
+            " will be slower"
+        )
+    print_line(f"tournament folder: {tournament.folder}")
+    if missing := len(tournament.list_missing_tables()):
+        command = f"poker-rl tournament resume={shlex.quote(str(tournament.folder))}"
+        count = len(tournament.seat_orders)
+        print_line(f"{missing:,} of {count:,} tables to play; to resume after a stop: {command}")
+
+
+def play_missing_tables(tournament: Tournament, workers: int) -> None:
+    """Play the tables that are not finished, in this process or in several others."""
+    missing = tournament.list_missing_tables()
+    count = len(tournament.seat_orders)
+    with create_progress_bar(
+        count, "tables", initial=count - len(missing), disable=not missing
+    ) as bar:
+        for _ in _iterate_played_tables(tournament, missing, workers):
+            bar.update()
+
+
+def _iterate_played_tables(
+    tournament: Tournament, missing: Sequence[int], workers: int
+) -> Iterator[int]:
+    """Play tables and yield the index of each when it is finished."""
+    if workers > 1:
+        create = partial(
+            _create_table_player, tournament.plan, tournament.folder, tournament.device.type
+        )
+        yield from run_tasks(create, missing, workers)
+        return
+    for table in missing:
+        tournament.play_table(table)
+        yield table
+
+
+def _create_table_player(plan: TournamentPlan, folder: Path, device: str) -> Any:
+    return Tournament(plan, folder, device).play_table
+
+
+def save_results(tournament: Tournament, draws_figure: bool) -> None:
+    """Print and save the results of a tournament whose tables are all finished."""
+    plan, folder = tournament.plan, tournament.folder
+    results = compute_results(
+        tournament.game,
+        tournament.names,
+        tournament.seat_orders,
+        [tournament.read_table(table) for table in range(len(tournament.seat_orders))],
+        table_kind=plan.table_kind,
+        rounds=plan.rounds,
+        deals=plan.deals,
+    )
+    print_line(f"\n{format_tournament(results)}\n")
+    rows = results.list_results()
+    data = {
+        "time": datetime.now().isoformat(sep=" ", timespec="seconds"),
+        "command": shlex.join(["poker-rl", *sys.argv[1:]]),
+        "game": tournament.game.name,
+        "table_kind": plan.table_kind,
+        "rounds": plan.rounds,
+        "deals": plan.deals,
+        "seed": plan.seed,
+        "results": results_to_json(rows),
+        "explained_variance": results.explained_variance,
+        "cycle": results.cycle,
+    }
+    write_text_atomically(folder / "results.json", json.dumps(data, indent=2) + "\n")
+    write_text_atomically(folder / "results.csv", results_to_csv(rows))
+    figure_text = ""
+    if draws_figure:
+        # matplotlib takes a while to import.
+        from poker_rl.evaluation.plots.cross_table_figure import draw_cross_table
+        from poker_rl.evaluation.plots.plotting import save_png
+
+        save_png(draw_cross_table(results), folder / "cross_table.png", f"seed {plan.seed}")
+        figure_text = ", cross_table.png"
+    print_line(f"saved: {folder / 'results.json'}, .csv{figure_text}")

@@ -1,0 +1,192 @@
+"""Data of run folders, which users give as paths, patterns or summaries of sweeps."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from glob import glob
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.untrusted_files import MIB, open_regular_file
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.plots.run_figures import AGAINST_TAG_PATTERN, COUNTER_TAGS, read_curves
+from poker_rl.storage.run_folder import CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, read_run_folder
+
+MAX_SUMMARY_BYTES = 64 * MIB  # 5,000 jobs of a sweep with 13 KB of metrics each
+SECONDS_TAG = "time/elapsed_s"  # seconds of training, including those before a resume
+TAG_OF_AXIS = {unit: unit for unit in COUNTER_TAGS} | {"seconds": SECONDS_TAG}
+
+
+@dataclass(frozen=True)
+class RunData:
+    """Data of a run folder: settings, manifest and columns of metrics.jsonl by tag, [rows]."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    curves: Mapping[str, np.ndarray]
+
+    @property
+    def game_name(self) -> str:
+        """The name of the run's game."""
+        return str(self.config["names"]["game"])
+
+    @property
+    def status(self) -> str:
+        """The status in the manifest, or "diverged"."""
+        status = str(self.manifest["status"])
+        if status == "running":
+            return "running or killed"
+        diverged = str(self.manifest.get("error", "")).startswith("Diverged")
+        return "diverged" if status == "failed" and diverged else status
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the run has spent its budget."""
+        return bool(self.manifest["status"] == "finished")
+
+    def is_counted(self, x_axis: str, x_value: float | None, include_unfinished: bool) -> bool:
+        """Return whether the run counts in means: it has finished or, if given, reached `x_value`.
+
+        Args:
+            include_unfinished: whether unfinished runs count in means of final values too.
+        """
+        if not self.curves:
+            return False
+        if x_value is not None:
+            return self.get_last_x(x_axis) >= x_value
+        return self.is_finished or include_unfinished
+
+    @cached_property
+    def headline_player(self) -> str | None:
+        """The player that is evaluated first; None before any evaluation."""
+        tags = (tag for tag in self.curves if tag.startswith("eval/"))
+        return next((tag.split("/")[1] for tag in tags), None)
+
+    @property
+    def headline_measures(self) -> list[str]:
+        """Measures of the headline player: exploitability or else each `against/<opponent>`."""
+        tag_prefix = f"eval/{self.headline_player}/"
+        if f"{tag_prefix}exploitability" in self.curves:
+            return ["exploitability"]
+        return [
+            tag.removeprefix(tag_prefix)
+            for tag in self.curves
+            if tag.startswith(tag_prefix)
+            and (match := AGAINST_TAG_PATTERN.fullmatch(tag))
+            and not match[2]
+        ]
+
+    def resolve_tag(self, name: str) -> str:
+        """Return `name` itself if it is a tag, else the headline player's tag of that measure."""
+        return name if name in self.curves else f"eval/{self.headline_player}/{name}"
+
+    def get_measurement_info(self, tag: str, field: str) -> str:
+        """Return the `unit` or `kind` of a measurement; "" if the manifest has none."""
+        measurements = self.manifest.get("measurements")
+        measurement = measurements.get(tag) if isinstance(measurements, dict) else None
+        return str(measurement.get(field, "")) if isinstance(measurement, dict) else ""
+
+    def get_points(self, tag: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ascending positions on an axis where a tag has values, and the values, [N]."""
+        values = self.curves.get(tag, np.zeros(0))
+        x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
+        if not len(values) or not len(x_values):
+            return np.zeros(0), np.zeros(0)
+        is_recorded = np.isfinite(values) & np.isfinite(x_values)
+        # Of several rows with the same position the last counts.
+        x_values, last_row = np.unique(x_values[is_recorded][::-1], return_index=True)
+        return x_values, values[is_recorded][::-1][last_row]
+
+    def get_last_x(self, x_axis: str) -> float:
+        """Return the position of the last row on an axis."""
+        x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
+        return float(x_values[-1]) if len(x_values) else 0.0
+
+
+def read_run(folder: Path) -> RunData:
+    """Read a run folder.
+
+    Raises:
+        ConfigError: if it is not a run folder, or its metrics are damaged.
+    """
+    config, manifest = read_run_folder(folder)
+    names = config.get("names")
+    if not isinstance(names, dict) or not {"game", "algo"} <= names.keys():
+        raise ConfigError(
+            f"{folder} is no run folder: {CONFIG_FILE} does not name game and algorithm"
+        )
+    return RunData(folder, config, manifest, read_curves(folder / METRICS_FILE))
+
+
+def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
+    """Return the run folders that a user gave, each once.
+
+    Args:
+        run_specs: run folders, folders of run folders, summaries of sweeps, or patterns of those.
+
+    Raises:
+        ConfigError: if `run_specs` is empty, or one of them leads to no run folder.
+    """
+    if not run_specs:
+        raise ConfigError(
+            "RUN: missing; give run folders, patterns such as 'outputs/leduc/*/*', or"
+            " the summary of a sweep"
+        )
+    folders: dict[Path, Path] = {}
+    for run_spec in run_specs:
+        names = [run_spec] if os.path.exists(run_spec) else sorted(glob(run_spec))
+        paths = [Path(name) for name in names]
+        if not paths:
+            raise ConfigError(f"{run_spec}: no run folder is called or matches this")
+        spec_folders = [folder for path in paths for folder in list_runs_at(path)]
+        if not spec_folders:
+            raise ConfigError(f"{run_spec} is no run folder, and there is none below it")
+        for folder in spec_folders:
+            folders.setdefault(folder.resolve(), folder)
+    return list(folders.values())
+
+
+def list_runs_at(path: Path) -> list[Path]:
+    """Return the run folder at a path, those below it, or those in the summary of a sweep.
+
+    Raises:
+        ConfigError: if it is a file but not a summary that lists run folders.
+    """
+    if path.is_file():
+        return list(iterate_sweep_runs(path))
+    if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():
+        return [path]
+    return sorted(
+        one.parent for one in path.rglob(CONFIG_FILE) if one.with_name(MANIFEST_FILE).exists()
+    )
+
+
+def iterate_sweep_runs(path: Path) -> Iterator[Path]:
+    """Yield the run folders that a summary of a sweep, `outputs/sweeps/<sweep>.csv`, lists.
+
+    Raises:
+        ConfigError: if the file is not such a summary, or lists no run folder.
+    """
+    try:
+        with TextIOWrapper(
+            open_regular_file(path, MAX_SUMMARY_BYTES), encoding="utf-8", newline=""
+        ) as file:
+            sweep_folders = [Path(row["folder"]) for row in csv.DictReader(file) if row["folder"]]
+    except (LookupError, ValueError, TypeError, csv.Error):
+        sweep_folders = []
+    if not sweep_folders:
+        raise ConfigError(
+            f"{path} is neither a run folder nor the summary of a sweep that lists any"
+        )
+    for folder in sweep_folders:
+        # The folder of all runs may have been moved together with the summary.
+        moved_folder = path.parent.parent.joinpath(*folder.parts[-3:])
+        yield moved_folder if moved_folder.is_dir() else folder

@@ -1,0 +1,214 @@
+"""The section of an HTML report about one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.evaluation.matches.playing_style import STYLE_UNITS
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, format_number
+from poker_rl.games.game import Game
+from poker_rl.players.opponent_copies import OpponentCopies
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import CPU, load_player, load_players
+from poker_rl.reports.comparison_table import describe_machine
+from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, LIST_HEADINGS, read_reports
+from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
+from poker_rl.reports.result_tables import TextRows, build_wide_rows
+from poker_rl.reports.run_data import SECONDS_TAG, RunData
+from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
+from poker_rl.reports.sample_hands import play_sample_hands
+from poker_rl.reports.seed_means import get_value_at
+from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
+from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
+
+
+def create_run_section(
+    run_number: int, run: RunData, hand_count: int, seed: int, option_dirs: Sequence[Path]
+) -> Markup:
+    """Return the section of a run.
+
+    Args:
+        run_number: number of the run on the page, starting at 1.
+        hand_count: number of hands that the run's headline player plays against itself.
+        option_dirs: the folders of option files.
+    """
+    with error_prefix(str(run.folder)):
+        game: Game = build_instance_of(Game, run.config.get("game"), "game")
+        snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
+        players = {} if snapshot is None else load_players(snapshot, game, CPU)
+        subsections = {
+            "Measurements": create_measurement_table(run),
+            "Curves and policies": create_training_figures(run_number, run, game, players),
+            "Evaluations": create_evaluation_tables(run),
+            f"Hands of {next(iter(players), '')} with itself": create_hand_tables(
+                game, players, hand_count, seed
+            ),
+            "Settings": create_settings_table(run, option_dirs),
+            "Provenance": create_manifest_table(run),
+        }
+        elements = [
+            create_element("h2", str(run.folder), id=f"run-{run_number}"),
+            create_table([["run", ""], *build_summary_rows(run, snapshot)]),
+        ]
+        for heading, iterator in subsections.items():
+            if content := list(iterator):
+                elements += [create_element("h3", heading), *content]
+    return create_element("section", *elements)
+
+
+def build_summary_rows(run: RunData, snapshot: Path | None) -> TextRows:
+    """Return rows that summarize the run; `snapshot` holds the players that are drawn."""
+    names = {key: str(name) for key, name in run.config["names"].items() if name is not None}
+    seconds = get_value_at(run, SECONDS_TAG, "decisions", None)
+    rows = [[key, name] for key, name in names.items()]
+    rows += [["seed", str(run.config.get("seed"))], ["status", run.status]]
+    if run.headline_player is not None:
+        rows.append(["headline player", run.headline_player])
+    rows.append(["decisions", f"{run.get_last_x('decisions'):,.0f}"])
+    if seconds is not None:
+        rows.append(["minutes", f"{seconds / 60:.1f}"])
+    if snapshot is not None:
+        rows.append(["players from", f"snapshot at {int(snapshot.stem):,} decisions"])
+    return [*rows, ["machine", describe_machine(run)]]
+
+
+def create_measurement_table(run: RunData) -> Iterator[Markup]:
+    """Yield a table of the last measurements, with those of the headline player highlighted."""
+    rows = [["player", "measure", "value", "unit", "kind"]]
+    for tag in run.curves:
+        if (
+            not tag.startswith("eval/")
+            or PERCENTILE_TAG_PATTERN.search(tag)
+            or tag.endswith("/half_width")
+        ):
+            continue
+        value = get_value_at(run, tag, "decisions", None)
+        if value is not None:
+            _, player, measure = tag.split("/", 2)
+            half_width = get_value_at(run, f"{tag}/half_width", "decisions", None)
+            unit, kind = (run.get_measurement_info(tag, field) for field in ("unit", "kind"))
+            rows.append([player, measure, format_number(value, half_width), unit, kind])
+    if rows[1:]:
+        yield create_table(
+            rows, [i for i, row in enumerate(rows[1:]) if row[0] == run.headline_player]
+        )
+
+
+def create_training_figures(
+    run_number: int, run: RunData, game: Game, players: Mapping[str, Player]
+) -> Iterator[Markup]:
+    """Yield the figures that training draws at its end: curves and, in small games, policies."""
+    opponents = OpponentCopies(run.folder)
+    evaluator: PlayerEvaluator = build_instance_of(
+        PlayerEvaluator,
+        run.config.get("evaluation"),
+        "evaluation",
+        game=game,
+        load=lambda spec: load_player(opponents.resolve_spec(spec), game),
+        seed=run.config.get("seed"),
+    )
+    if not run.curves:
+        return
+    curve_names = evaluator.build_curve_figures(run.curves)
+    figures = evaluator.build_figures(players, run.folder / METRICS_FILE)
+    for i, (name, figure) in enumerate(figures.items()):
+        number, keeps_colors = 1000 * run_number + i, name not in curve_names
+        yield embed_figure(figure, name.replace("_", " "), number, keeps_colors)
+
+
+def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
+    """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands.
+
+    Raises:
+        ConfigError: if a file there is not a report.
+    """
+    reports = read_reports(run.folder / EVALUATIONS_FOLDER)
+    if rows := [row for report in reports for row in report.list_rows]:
+        yield create_table([LIST_HEADINGS, *rows])
+    styles = [
+        result
+        for report in reports
+        for result in report.results
+        if result.measure.partition("/")[0] in STYLE_UNITS
+    ]
+    if styles:
+        yield create_element("p", "Playing style:")
+        yield create_table(build_wide_rows(styles))
+    for number, report in enumerate(reports, start=1):
+        yield create_element("p", f"{number}: {report.time}, {report.command}", class_="note")
+
+
+def create_hand_tables(
+    game: Game, players: Mapping[str, Player], hand_count: int, seed: int
+) -> Iterator[Markup]:
+    """Yield a few hands that the headline player plays against itself."""
+    for player in list(players.values())[:1]:
+        instance = player.select_instance(0) if player.instances > 1 else player
+        for rows, payoff_text in play_sample_hands(game, instance, hand_count, seed):
+            yield create_table(rows)
+            yield create_element("p", payoff_text)
+
+
+def create_settings_table(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Markup]:
+    """Yield every setting beside its default, with those that differ highlighted."""
+    omitted_keys = {*LOCATION_SETTINGS, "names"}
+    config = dict(
+        iterate_flat_config({k: v for k, v in run.config.items() if k not in omitted_keys})
+    )
+    default_config = compose_default_config(run, option_dirs)
+    rows = [[key.removesuffix(TARGET_SUFFIX), format_setting(config, key)] for key in config]
+    if default_config is None:
+        yield create_element("p", "The defaults of its game and algorithm are not known here.")
+        yield create_table([["setting", "value"], *rows])
+        return
+    differing_rows = [
+        i for i, key in enumerate(config) if config[key] != default_config.get(key, "")
+    ]
+    yield create_element(
+        "p",
+        f"{len(differing_rows)} of {len(rows)} settings are not the default of"
+        f" game={run.game_name} algo={run.config['names']['algo']}.",
+    )
+    rows_with_default = [
+        [*row, format_setting(default_config, key)] for row, key in zip(rows, config, strict=True)
+    ]
+    yield create_table([["setting", "value", "default"], *rows_with_default], differing_rows)
+
+
+def compose_default_config(run: RunData, option_dirs: Sequence[Path]) -> dict[str, Any] | None:
+    """Return the default settings of the run's game and algorithm; None if they are unknown.
+
+    Horizons of schedules are computed from the budget of the run.
+    """
+    # Hydra takes a while to import.
+    from poker_rl.config.compose import compose_plain_config
+
+    names = run.config["names"]
+    budget = {key: run.config.get(key) for key in ("budget", "budget_unit")}
+    try:
+        default_config = compose_plain_config(
+            [f"game={names['game']}", f"algo={names['algo']}"], option_dirs
+        )
+        algo_config = resolve_horizons({**default_config, **budget})["algo"]
+    except ConfigError:
+        return None
+    return dict(iterate_flat_config({**default_config, "algo": algo_config}))
+
+
+def create_manifest_table(run: RunData) -> Iterator[Markup]:
+    """Yield a table of the run's manifest: command, versions and machine, for each resume too."""
+    omitted_keys = {"measurements", "resumed"}
+    sessions = {"": {k: v for k, v in run.manifest.items() if k not in omitted_keys}}
+    for number, session in enumerate(run.manifest["resumed"], start=1):
+        sessions[f"resumed {number}: "] = session
+    rows = [["manifest", ""]]
+    for prefix, session in sessions.items():
+        for key, value in iterate_flat_config(session):
+            rows.append([f"{prefix}{key}", format_setting({key: value}, key)])
+    yield create_table(rows)

@@ -1,0 +1,191 @@
+"""Folder of a tournament: its plan, and the results of its finished tables.
+
+outputs/tournaments/<game>/<time>/
+    tournament.yaml     the plan, which stays the same when the tournament is resumed
+    tables/*.json       what the players of each finished table won in every deal
+    results.json, .csv  ranking, ratings and cross table
+    cross_table.png     figure of the cross table, unless figure=false
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml  # type: ignore[import-untyped]
+
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.option_files import read_plain_yaml
+from poker_rl.config.untrusted_files import MIB, read_json
+from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.evaluation.matches.duplicate_match import play_deals
+from poker_rl.evaluation.matches.tournament import TableKind, create_line_ups, list_scored_players
+from poker_rl.games.game import Game
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import load_bot, load_player
+from poker_rl.storage.disk import (
+    check_is_folder,
+    check_no_special_files,
+    create_writable_folder,
+    exclusive_lock,
+    list_complete_names,
+    remove_partial_files,
+)
+from poker_rl.storage.run_folder import write_text_atomically
+from poker_rl.training.device import prepare_device
+from poker_rl.training.run_config import find_difference
+
+PLAN_FILE = "tournament.yaml"
+TABLES_FOLDER = "tables"
+
+
+@dataclass(frozen=True)
+class TournamentPlan:
+    """All settings that decide the results of a tournament.
+
+    Attributes:
+        game: the settings of the game.
+        players: settings of each bot by its name; None for each player of a run.
+    """
+
+    game: Mapping[str, Any]
+    players: Mapping[str, Mapping[str, Any] | None]
+    table_kind: TableKind
+    rounds: int
+    deals: int
+    seed: int
+
+
+def read_plan(folder: Path) -> dict[str, Any]:
+    """Read the fields of a tournament's plan.
+
+    Raises:
+        ConfigError: if there is no plan, or it can't be read.
+    """
+    path = folder / PLAN_FILE
+    if not path.exists():
+        raise ConfigError(f"{folder} holds no tournament, there is no {PLAN_FILE}")
+    plan = read_plain_yaml(path)
+    has_fields = plan.keys() == {field.name for field in fields(TournamentPlan)}
+    if not (has_fields and all(isinstance(plan[key], dict) for key in ("game", "players"))):
+        raise ConfigError(f"{path} is not what a tournament writes there")
+    return plan
+
+
+def check_folder_matches(plan: TournamentPlan, folder: Path) -> None:
+    """Raise `ConfigError` if a folder holds another tournament, or anything else."""
+    with error_prefix("out"):
+        has_plan = (folder / PLAN_FILE).exists()
+        if not has_plan and folder.is_dir() and list_complete_names(folder):
+            raise ConfigError(
+                f"{folder} is no tournament's, there is no {PLAN_FILE}; give a new folder"
+            )
+        saved_plan = read_plan(folder) if has_plan else asdict(plan)
+    if (names := saved_plan["players"]).keys() != plan.players.keys():
+        raise ConfigError(
+            f"players: the tournament in {folder} is of {', '.join(names)}; give these or a new"
+            " folder"
+        )
+    if key := find_difference(asdict(plan), saved_plan):
+        raise ConfigError(f"{key}: the tournament in {folder} has another; give a new folder")
+
+
+class Tournament:
+    """The tables of a tournament and their files.
+
+    Raises:
+        ConfigError: if the game, the device or the line-ups are invalid.
+    """
+
+    def __init__(self, plan: TournamentPlan, folder: Path, device: str) -> None:
+        self.plan, self.folder = plan, folder
+        self.device = prepare_device(device, 1, plan.seed)
+        self.game: Game = build_instance_of(Game, plan.game, "game")
+        self.names = list(plan.players)
+        self.seat_orders = create_line_ups(
+            self.game, len(self.names), plan.table_kind, plan.rounds, plan.seed
+        )
+        # Files hold integers: a mean over the rotations of a deal times this number, which is a
+        # multiple of every number of seats.
+        self.payoff_scale = int(np.lcm.reduce(self.game.definitions["seats"].astype(np.int64)))
+        self.load_player = cache(self._load_player)
+
+    def _load_player(self, name: str) -> Player:
+        bot_config = self.plan.players[name]
+        if bot_config is None:
+            return load_player(name, self.game, self.device)
+        return load_bot(name, bot_config, self.game, self.device)
+
+    def get_path(self, table: int) -> Path:
+        """Return the path of the file of a finished table."""
+        return self.folder / TABLES_FOLDER / f"{table:06}.json"
+
+    def list_missing_tables(self) -> list[int]:
+        """Return the indices of the tables that are not finished."""
+        return [
+            table for table in range(len(self.seat_orders)) if not self.get_path(table).exists()
+        ]
+
+    def list_names(self, table: int) -> list[str]:
+        """Return the names of the players around a table."""
+        return [self.names[player] for player in self.seat_orders[table]]
+
+    def play_table(self, table: int) -> None:
+        """Play a table, with the same deals as all others, and save what the players won."""
+        names, seat_order = self.list_names(table), self.seat_orders[table]
+        players = [self.load_player(name) for name in names]
+        blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
+        columns = [seat_order.index(player) for player in list_scored_players(seat_order)]
+        winnings = np.rint(blocks[:, columns].T * self.payoff_scale).astype(np.int64)
+        data = {"players": names, "payoff_scale": self.payoff_scale, "winnings": winnings.tolist()}
+        write_text_atomically(self.get_path(table), json.dumps(data) + "\n")
+
+    def read_table(self, table: int) -> np.ndarray:
+        """Read what the scored players of a finished table won, in chips a hand, [scored, deals].
+
+        Raises:
+            ConfigError: if its file does not hold the results of this table.
+        """
+        shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
+        try:
+            # In the file a number takes at most 22 characters, and all else less than a mebibyte.
+            data = read_json(self.get_path(table), MIB + 22 * shape[0] * shape[1])
+            winnings = np.array(data["winnings"], float) / self.payoff_scale
+            expected = self.list_names(table), self.payoff_scale
+            if (data["players"], data["payoff_scale"]) != expected:
+                raise ValueError
+            return winnings.reshape(shape)
+        except (ValueError, LookupError, TypeError):
+            raise ConfigError(
+                f"{self.get_path(table)} is damaged; delete it to play it again"
+            ) from None
+
+
+@contextmanager
+def open_folder(tournament: Tournament) -> Iterator[None]:
+    """Create the folder of a tournament and lock it against other processes.
+
+    Raises:
+        ConfigError: if another process plays the tournament, or the folder holds anything else.
+    """
+    folder = tournament.folder
+    with ExitStack() as stack:
+        with error_prefix("out"):
+            check_is_folder(folder / TABLES_FOLDER)
+            create_writable_folder(folder)
+            stack.enter_context(exclusive_lock(folder, "playing it"))
+            check_no_special_files(folder)
+            remove_partial_files(folder)
+        # Another process may have started a tournament there a moment ago.
+        check_folder_matches(tournament.plan, folder)
+        if not (folder / PLAN_FILE).exists():
+            text = yaml.safe_dump(asdict(tournament.plan), sort_keys=False, allow_unicode=True)
+            write_text_atomically(folder / PLAN_FILE, text)
+        (folder / TABLES_FOLDER).mkdir(exist_ok=True)
+        yield

@@ -1,0 +1,128 @@
+"""Provenance of a run: command, software and machine, for its manifest.
+
+A session is one process of a run, either the first one or one that resumed it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from poker_rl.config.plugins import list_plugins
+
+if TYPE_CHECKING:
+    import torch
+
+RECORDED_PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
+
+
+def describe_session(device: torch.device) -> dict[str, Any]:
+    """Return the command, the software and the machine of this process."""
+    gpu = None
+    if device.type == "cuda":
+        import torch
+
+        gpu = torch.cuda.get_device_name(device)
+    return {
+        "command": shlex.join(sys.argv),
+        "versions": {"python": platform.python_version()} | _collect_versions(),
+        "commit": _get_commit(),
+        "device": str(device),
+        "gpu": gpu,
+        "cpu": _get_cpu_name(),
+        "cores": os.cpu_count(),
+        "start": format_current_time(),
+    }
+
+
+def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
+    """Return the manifest of a new run."""
+    return {
+        **describe_session(device),
+        "seed": seed,
+        "end": None,
+        "status": "running",  # later finished, interrupted or failed, unless the run is killed
+        "checkpoint": None,  # counters at the last checkpoint
+        "measurements": {},  # unit and kind of each metric, by tag
+        "resumed": [],  # sessions that resumed the run
+    }
+
+
+def describe_changes(
+    manifest: Mapping[str, Any],
+    old_config: Mapping[str, Any],
+    session: Mapping[str, Any],
+    config: Mapping[str, Any],
+) -> list[str]:
+    """Return the changes since the last session of a run, such as `torch 2.12.0, now 2.13.0`.
+
+    Args:
+        manifest: manifest of the run, with its earlier sessions.
+        old_config: settings of the last session.
+        session: this session, as `describe_session` returns it.
+        config: settings of this session.
+    """
+
+    def collect_facts(session: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+        facts = {name: session.get(name) for name in ("commit", "device", "gpu", "cpu")}
+        versions = session.get("versions")
+        facts |= versions if isinstance(versions, dict) else {}
+        return facts | {name: config.get(name) for name in ("threads", "precision")}
+
+    old_facts = collect_facts([manifest, *manifest["resumed"]][-1], old_config)
+    facts = collect_facts(session, config)
+    return [
+        f"{name} {old_facts.get(name)}, now {facts.get(name)}"
+        for name in old_facts | facts
+        if old_facts.get(name) != facts.get(name)
+    ]
+
+
+def format_current_time() -> str:
+    """Return the present time in ISO 8601, to the second, with its offset from UTC."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def get_peak_memory_mib() -> int:
+    """Return the largest amount of main memory that this process has used, in MiB."""
+    bytes_per_unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * bytes_per_unit >> 20
+
+
+def _collect_versions() -> dict[str, str]:
+    versions = {}
+    for package in RECORDED_PACKAGES:
+        with suppress(PackageNotFoundError):  # in a checkout that was not installed
+            versions[package] = version(package)
+    return versions | {plugin.distribution: plugin.version for plugin in list_plugins()}
+
+
+def _get_commit() -> str | None:
+    """Return the Git commit of the sources, with "-dirty" if edited; None outside a checkout."""
+    checkout = Path(__file__).resolve().parents[2]
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.check_output(
+            command, cwd=checkout, stderr=subprocess.DEVNULL, text=True
+        ).strip()
+    return None
+
+
+def _get_cpu_name() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,240 @@
+"""Run folder: settings, manifest, metrics and results of a run.
+
+outputs/<game>/<algo>/<name, or overrides and time>/
+    config.yaml         the resolved settings
+    manifest.json       command, versions, commit, device, start, end, status
+    metrics.jsonl       a row for each evaluation: counters and `tag: value`
+    events.out.*        the metrics for TensorBoard
+    state.pt, players/  checkpoint and snapshots, see `checkpoint`
+    evaluations/        results of `poker-rl evaluate`; report.html is from `poker-rl report`
+    workers/            checkpoints of further processes of a distributed run
+    opponents/          copies of the players of other runs that play in this one
+    figures/*.png       drawn at the end, unless figures=false
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from poker_rl.config.untrusted_files import (
+    MIB,
+    open_regular_file,
+    read_checked_yaml_text,
+    read_json,
+)
+from poker_rl.config.validation import ConfigError, error_prefix
+from poker_rl.storage.disk import (
+    atomic_replacement,
+    check_is_folder,
+    check_no_special_files,
+    list_complete_names,
+)
+
+CONFIG_FILE = "config.yaml"
+MANIFEST_FILE = "manifest.json"
+METRICS_FILE = "metrics.jsonl"
+FIGURES_FOLDER = "figures"
+MAX_LABEL_CHARACTERS = 80  # length of the part of a folder's name that comes before the time
+# Root settings that say where a run is, not what it does.
+LOCATION_SETTINGS = {"outputs", "name", "resume"}
+# Enough for 100,000 rows of 2.5 KB; parsed rows take many times as much memory.
+MAX_METRICS_BYTES = 256 * MIB
+MAX_ROW_BYTES = 1 << 18
+# Names that a run creates in its folder before it writes the manifest, besides incomplete files.
+FILES_BEFORE_MANIFEST = {METRICS_FILE, CONFIG_FILE, "opponents"}
+
+
+def create_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
+    """Return the overrides as the beginning of a folder's name: `entropy_coef.start-0.5_seed-1`.
+
+    The label is one word for shells and for Hydra, which takes no `=` or comma in a value such as
+    `resume=FOLDER`. Game and algorithm, which are folders above, and `omitted_keys` are left out.
+    """
+    words = []
+    for override in overrides:
+        key, _, value = override.lstrip("+~").partition("=")
+        if key not in ("game", "algo") and key.partition(".")[0] not in omitted_keys:
+            file_name = value.strip("[]{}'\"").rpartition("/")[2]  # if it is a path
+            word = f"{key.removeprefix('algo.')}-{file_name}"
+            words.append(re.sub(r"[^A-Za-z0-9._-]+", "-", word).strip("-"))
+    return "_".join(words)[:MAX_LABEL_CHARACTERS]
+
+
+class RunExistsError(ConfigError):
+    """Error raised if an existing run has the name of a new one."""
+
+    def __init__(self, folder: Path) -> None:
+        hint = f"give another name, or resume it with resume={folder}"
+        super().__init__(f"name: {folder} is there already; {hint}")
+        self.folder = folder
+
+
+def create_run_folder(
+    outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
+) -> Path:
+    """Create the folder outputs/game/algo/name; without a name, label and time name it.
+
+    The folder of a run that was killed before it wrote its manifest is used again.
+
+    Raises:
+        RunExistsError: if another run has the name.
+        ConfigError: if a file has the path of a folder.
+    """
+    parent = outputs / game / algo
+    with error_prefix("outputs"):
+        check_is_folder(parent)
+    parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        folder = parent / (name or f"{label}_{datetime.now():%Y-%m-%d_%H-%M-%S.%f}".lstrip("_"))
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            if name is None:
+                continue  # another run began in this microsecond
+            if not folder.is_dir() or list_complete_names(folder) - FILES_BEFORE_MANIFEST:
+                raise RunExistsError(folder) from None
+            check_no_special_files(folder)
+        return folder
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Replace a text file; at any moment it is the old one or the new one.
+
+    Characters that are not UTF-8, as in some file names, are written as escapes.
+    """
+    with atomic_replacement(path) as new_path:
+        new_path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def copy_files(folder: Path, source_by_path: Mapping[str, Path]) -> None:
+    """Copy each source file to its relative path in a run folder."""
+    for relative_path, source in source_by_path.items():
+        path = folder / relative_path
+        path.parent.mkdir(exist_ok=True)
+        with atomic_replacement(path) as new_path:
+            shutil.copyfile(source, new_path)
+
+
+def write_config(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write the settings of a run."""
+    text = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+    write_text_atomically(folder / CONFIG_FILE, text)
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest of a run."""
+    write_text_atomically(folder / MANIFEST_FILE, json.dumps(manifest, indent=2) + "\n")
+
+
+def read_run_folder(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return settings and manifest of a run folder; raise ConfigError if it is not a run folder."""
+    prefix = f"{folder} is no run folder: {CONFIG_FILE} or {MANIFEST_FILE}"
+    try:
+        config = yaml.safe_load(read_checked_yaml_text(folder / CONFIG_FILE))
+        manifest = read_json(folder / MANIFEST_FILE)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"{prefix} can't be read") from error
+    if not (
+        isinstance(config, dict)
+        and isinstance(manifest, dict)
+        and isinstance(manifest.get("checkpoint", 0), dict | None)
+        and isinstance(manifest.get("status"), str)
+        and isinstance(manifest.get("resumed"), list)
+        and all(isinstance(session, dict) for session in manifest["resumed"])
+    ):
+        raise ConfigError(f"{prefix} holds something else")
+    return config, manifest
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run folder; an empty one if it is missing or damaged."""
+    try:
+        manifest = read_json(folder / MANIFEST_FILE)
+    except (OSError, ValueError, ConfigError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def read_last_metrics_row(folder: Path) -> dict[str, float]:
+    """Return the last complete row of a run's metrics; an empty one if there is none.
+
+    Only the end of the file is read, because the file may be long and still growing.
+    """
+    try:
+        with open_regular_file(folder / METRICS_FILE, MAX_METRICS_BYTES) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_ROW_BYTES))
+            *rows, _ = file.read().split(b"\n")
+        return parse_metrics_row(rows[-1])
+    except (OSError, ValueError, IndexError, ConfigError):
+        return {}
+
+
+def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[str, float]]:
+    """Return the complete rows of a file metrics.jsonl.
+
+    Args:
+        path: the file.
+        byte_count: size of the file at a checkpoint, to read only older rows; None for all rows.
+    """
+    try:
+        with open_regular_file(path, MAX_METRICS_BYTES) as file:
+            text = file.read()[:byte_count]
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    if byte_count is not None and not (0 < byte_count == len(text) and text.endswith(b"\n")):
+        raise ConfigError(f"{path} is shorter than at the checkpoint: rows are gone")
+    rows = []
+    for line_number, line in enumerate(text[: text.rfind(b"\n") + 1].splitlines(), 1):
+        try:
+            rows.append(parse_metrics_row(line))
+        except ValueError:
+            problem = f"line {line_number} is not a row of numbers"
+            raise ConfigError(f"{path} is damaged: {problem}") from None
+    return rows
+
+
+def parse_metrics_row(line: bytes) -> dict[str, float]:
+    """Return a row of metrics.jsonl; raise ValueError unless it maps tags to numbers."""
+    try:
+        row = json.loads(line)
+    except RecursionError:
+        row = None
+    if not (isinstance(row, dict) and all(map(is_number, row.values()))):
+        raise ValueError("not a row of numbers")
+    return row
+
+
+def is_number(value: object) -> bool:
+    """Return True for an int or a float."""
+    return isinstance(value, int | float)
+
+
+def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
+    """Return the settings by which TensorBoard compares runs, with dotted keys.
+
+    They are the root settings and the settings of the algorithm and the network.
+    """
+    hparams: dict[str, str | float] = {"net": "none", "experiment": "none"} | config["names"]
+
+    def add_value(key: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, nested_value in value.items():
+                if name != "_target_":
+                    add_value(f"{key}.{name}", nested_value)
+        else:
+            hparams[key] = value if isinstance(value, int | float | str) else json.dumps(value)
+
+    for key, value in config.items():
+        is_root_setting = not isinstance(value, dict) and key not in {*LOCATION_SETTINGS, "figures"}
+        if key in ("algo", "net") or is_root_setting:
+            add_value(key, value)
+    return hparams

@@ -1,0 +1,216 @@
+"""Trials of a study: each consists of runs with the same settings, one for each seed."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from optuna import TrialPruned
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.trial import Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+
+from poker_rl.config.compose import compose_config, initialize_hydra
+from poker_rl.config.root_config import RootConfig
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage.checkpoint import STATE_FILE
+from poker_rl.storage.disk import print_line
+from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows, read_run_folder
+from poker_rl.sweeps.search_space import SearchSpace, format_override, suggest_settings
+from poker_rl.sweeps.tune_config import TuneConfig
+from poker_rl.training.loggers import Logger, Row
+from poker_rl.training.run_outcome import RunOutcome
+from poker_rl.training.signals import RunInterruptedError
+from poker_rl.training.train import train
+
+DATABASE = "study.db"
+
+
+class TrialStoppedError(Exception):
+    """Error raised if a signal or a failure of the machine, not the settings, ended a run."""
+
+    def __init__(self, outcome: RunOutcome) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
+
+
+@dataclass
+class Trials:
+    """Objective function of the study: the mean of a metric over the seeds.
+
+    The runs of a trial train one after another. While they train, the trial reports to Optuna the
+    mean of the metric over its finished runs and the present one, at the number of steps that they
+    have done in all. Optuna compares trials at the same number of steps.
+
+    Attributes:
+        folder: the folder of the study.
+        root: root settings of the runs.
+        option_dirs: the folders of the options.
+        number: number of the trial that started last.
+        is_lost: whether another process has put that trial back into the queue.
+    """
+
+    folder: Path
+    config: TuneConfig
+    search_space: SearchSpace
+    root: RootConfig
+    option_dirs: Sequence[Path]
+    number: int | None = None
+    is_lost: bool = False
+
+    def __call__(self, trial: Trial) -> float:
+        """Train the runs of a trial and return the mean of the metric.
+
+        Raises:
+            TrialPruned: if the trial ends early or diverges, or its settings are not allowed.
+            ConfigError: if its settings are not allowed and no trial has completed so far.
+            TrialStoppedError: if a signal or a failure of the machine ended a run.
+        """
+        self.number, self.is_lost = trial.number, False
+        settings = suggest_settings(self.search_space, trial)
+        overrides = [format_override(key, value) for key, value in settings.items()]
+        print_line(f"trial {trial.number}: {' '.join(overrides)}")
+        values: list[float] = []
+        try:
+            for seed in self.config.seeds:
+                values.append(self.train_seed(trial, overrides, seed, values))
+                with self.write_database():
+                    trial.report(fmean(values), len(values) * self.root.budget)
+                if len(values) < len(self.config.seeds) and trial.should_prune():
+                    raise TrialPruned(f"after the run of seed {seed}")
+        except TrialPruned as error:
+            print_line(f"trial {trial.number}: ended early, {error}")
+            raise
+        print_line(f"trial {trial.number}: {self.config.metric} {fmean(values):.4g}")
+        return fmean(values)
+
+    def train_seed(
+        self, trial: Trial, overrides: Sequence[str], seed: int, earlier_values: Sequence[float]
+    ) -> float:
+        """Train or resume the run of a seed, and return the metric at its end.
+
+        Args:
+            overrides: the suggested settings, as overrides.
+            earlier_values: the metric at the end of each finished run of the trial.
+        """
+        name = f"trial-{trial.number}_seed-{seed}"
+        location = [f"seed={seed}", f"outputs={quote(self.folder)}", f"name={name}"]
+        words = [*self.config.train_overrides, *overrides, *location]
+        if (old_run := trial.user_attrs.get(f"run of seed {seed}")) is not None:  # a second try
+            run = self.folder / old_run
+            if (run / STATE_FILE).exists():
+                if read_run_folder(run)[1]["status"] == "finished":
+                    return self.get_metric(read_metrics_rows(run / METRICS_FILE)[-1])
+                words = [f"resume={quote(run)}"]
+
+        logger = TrialLogger(self, trial, seed, earlier_values)
+        try:
+            with initialize_hydra(self.option_dirs):
+                composed = compose_config(words)
+        except ConfigError as error:  # such as a network for an algorithm without networks
+            outcome = RunOutcome(status="refused", message=str(error))
+        else:
+            outcome = train(composed, self.option_dirs, [logger])
+        if outcome.status == "finished":
+            return self.get_metric(outcome.metrics)
+        if logger.should_prune and outcome.exit_code <= 128:  # higher codes mean a signal
+            raise TrialPruned(f"within the run of seed {seed}")
+        if outcome.status in ("refused", "diverged"):
+            completed = trial.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+            if outcome.status == "refused" and not completed:
+                raise ConfigError(outcome.message)
+            raise TrialPruned(f"{outcome.status}: {outcome.message}")
+        raise TrialStoppedError(outcome)
+
+    @contextmanager
+    def write_database(self) -> Iterator[None]:
+        """Write to the study's database in this context.
+
+        Raises:
+            RunInterruptedError: if another process has put this trial back into the queue, because
+                this process has sent no heartbeat for too long.
+            OSError: if the database fails.
+        """
+        try:
+            with name_database_in_errors(self.folder):
+                yield
+        except UpdateFinishedTrialError:
+            self.is_lost = True
+            raise RunInterruptedError(0, "trial was put back into the queue") from None
+
+    def get_metric(self, row: Mapping[str, float]) -> float:
+        """Return the metric from a row: the value of a tag, or a measure of the headline player.
+
+        The headline player is the one whose measurements come first in the row.
+
+        Raises:
+            ConfigError: if the row has no such metric.
+        """
+        metric = self.config.metric
+        if metric in row:
+            return row[metric]
+        headline = next((tag.split("/")[1] for tag in row if tag.startswith("eval/")), "")
+        if (tag := f"eval/{headline}/{metric}") not in row:
+            recorded = ", ".join(tag for tag in row if not tag.startswith("time/"))
+            raise ConfigError(f"metric: a run records no {metric}; it records {recorded}")
+        return row[tag]
+
+
+@dataclass
+class TrialLogger(Logger):
+    """Logger that reports rows to Optuna and interrupts a run that should be pruned.
+
+    Args:
+        earlier_values: the metric at the end of each finished run of the trial.
+    """
+
+    trials: Trials
+    trial: Trial
+    seed: int
+    earlier_values: Sequence[float]
+    should_prune: bool = False
+
+    def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
+        """Record the run folder in the study."""
+        run = str(folder.relative_to(self.trials.folder))
+        with self.trials.write_database():
+            self.trial.set_user_attr(f"run of seed {self.seed}", run)
+
+    def log(self, row: Row, step: int) -> None:
+        """Report the metric; raise RunInterruptedError if the trial should be pruned."""
+        root = self.trials.root
+        done = row.counters[root.budget_unit]
+        if done == 0:  # some metrics exist only after the first step
+            return
+        value = self.trials.get_metric({**row.counters, **row.values})
+        if done < root.budget:
+            # Rows of two runs may differ by one step of learning, so the step is rounded down.
+            steps = done // root.evaluate_every * root.evaluate_every
+            with self.trials.write_database():
+                mean = fmean([*self.earlier_values, value])
+                self.trial.report(mean, len(self.earlier_values) * root.budget + steps)
+                self.should_prune = self.trial.should_prune()
+            if self.should_prune:
+                raise RunInterruptedError(0, "ended early")
+
+
+def quote(path: Path) -> str:
+    """Return a path as the quoted value of an override."""
+    return "'" + str(path).replace("'", r"\'") + "'"
+
+
+@contextmanager
+def name_database_in_errors(folder: Path) -> Iterator[None]:
+    """Convert errors of the study's database to an OSError that names its file."""
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        reason = getattr(cause, "orig", None) or cause or error
+        message = f"the study's database fails: {reason}"
+        raise OSError(errno.EIO, message, str(folder / DATABASE)) from None

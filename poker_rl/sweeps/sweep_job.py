@@ -1,0 +1,172 @@
+"""One job of a sweep: find its run, skip it if finished, resume it if interrupted.
+
+The name of a run contains its overrides and a digest of all its settings. So every sweep with equal
+settings finds the same run, however they are written. After an option file was edited, the same
+overrides give other settings and therefore another run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from poker_rl.config.compose import ComposedConfig, compose_config, resolve_run_path
+from poker_rl.config.option_files import normalize_numbers, read_plain_yaml, to_plain_dict
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.validation import ConfigError
+from poker_rl.players.player_loader import parse_bot_name
+from poker_rl.storage.disk import print_line
+from poker_rl.storage.run_folder import (
+    LOCATION_SETTINGS,
+    create_label,
+    read_manifest,
+    read_run_folder,
+)
+from poker_rl.sweeps.sweep_signals import handle_job_signals, read_stop_signal
+from poker_rl.sweeps.sweep_summary import read_jobs, save_outcome
+from poker_rl.training.loggers import Logger
+from poker_rl.training.opponents import list_opponents, list_user_bots
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS, find_difference
+from poker_rl.training.run_outcome import RunOutcome
+from poker_rl.training.signals import forward_signal
+from poker_rl.training.train import format_command, train
+
+MAX_NAME = 60  # maximal number of characters in a run's name
+COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")  # must be equal in the same run
+
+
+def run_job(
+    cwd: Path, sweep: Path, stop_folder: Path, option_dirs: list[Path], number: int
+) -> None:
+    """Run one job, perhaps in another process, and save its outcome in the sweep's folder.
+
+    Args:
+        cwd: the working folder of the sweep, to which relative paths refer.
+        stop_folder: the folder of the stop signal; it may be missing on other machines.
+        number: index of the job, from 0.
+    """
+    os.chdir(cwd)
+    with handle_job_signals(stop_folder):
+        if read_stop_signal(stop_folder) is not None:
+            return  # the sweep stops; parallel jobs are still saving their work
+        jobs = read_jobs(sweep)
+        print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
+        try:
+            request, is_finished = find_run(compose_config(jobs[number]), option_dirs)
+        except ConfigError as error:
+            outcome = RunOutcome(status="refused", exit_code=2, message=str(error))
+        else:
+            if is_finished:
+                outcome = RunOutcome(status="finished", folder=str(request.config["resume"]))
+            else:
+                choose_gpu(request, number)
+                logger = JobLogger(sweep, number)
+                outcome = train(request, option_dirs, [logger])
+                outcome = replace(outcome, folder=outcome.folder or logger.folder)
+        save_outcome(sweep, number, outcome)
+        if outcome.status == "interrupted":
+            forward_signal(outcome.exit_code - 128)
+
+
+@dataclass
+class JobLogger(Logger):
+    """Logger that saves the run folder of a job as soon as the run has started."""
+
+    sweep: Path
+    number: int
+    folder: str = ""
+
+    def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
+        """Save the run folder."""
+        self.folder = str(folder)
+        save_outcome(self.sweep, self.number, RunOutcome(status="running", folder=self.folder))
+
+
+def find_run(request: ComposedConfig, option_dirs: Sequence[Path]) -> tuple[ComposedConfig, bool]:
+    """Return the request, changed to resume an existing run, and whether that run is finished.
+
+    Raises:
+        ConfigError: if a reference `${…}` in the path of the run can't be resolved.
+    """
+    name = request.config["name"]
+    if request.config["resume"] is not None:
+        return request, False
+    if name is None:
+        request = add_digest_name(request, option_dirs)
+    _, _, folder = resolve_run_path(request)
+    manifest = read_manifest(folder)
+    # A name that the user chose has no digest, so the command and the settings are compared.
+    if not manifest or (name and not is_same_run(request, option_dirs, folder, manifest)):
+        return request, False
+    resume = {"resume": str(folder)}
+    resumed = replace(request, config=request.config | resume, overrides=[f"resume={folder}"])
+    return resumed, manifest.get("status") == "finished"
+
+
+def is_same_run(
+    request: ComposedConfig, option_dirs: Sequence[Path], folder: Path, manifest: Mapping[str, Any]
+) -> bool:
+    """Return whether the run in a folder was started by the same command with the same settings."""
+    if manifest.get("command") != format_command(request, option_dirs):
+        return False
+    old, _ = read_run_folder(folder)
+    new = resolve_horizons(to_plain_dict(request.config) | {"budget": old.get("budget")})
+    return all(find_difference(new.get(key), old.get(key)) is None for key in COMPARED_KEYS)
+
+
+def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
+    """Return the request with a run name made of its overrides and a digest of all settings.
+
+    Raises:
+        ConfigError: if a bot's file does not exist.
+    """
+    settings = to_plain_dict(request.config)
+    content = normalize_numbers(
+        {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}
+    )
+    if bots := read_user_bots(settings, option_dirs):
+        content |= {"bots": bots}
+    digest = compute_digest(content)
+    label = create_label(request.overrides, CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS)
+    name = f"{label[: MAX_NAME - len(digest) - 1]}_{digest}".lstrip("_")
+    named = replace(request, config=request.config | {"name": name})
+    _, _, folder = resolve_run_path(named)
+    # A run with equal settings, written differently, has another label and the same digest.
+    existing = sorted(path for path in folder.parent.glob(f"*{digest}") if read_manifest(path))
+    if folder in existing or not existing:
+        return named
+    return replace(request, config=request.config | {"name": existing[0].name})
+
+
+def compute_digest(value: object) -> str:
+    """Return a digest of plain values, eight hexadecimal digits."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def read_user_bots(settings: dict[str, Any], option_dirs: Sequence[Path]) -> dict[str, Any]:
+    """Return the settings of a run's opponents that are defined in the user's own YAML files.
+
+    Raises:
+        ConfigError: if a file does not exist.
+    """
+    user_bots = list_user_bots(option_dirs)
+    opponents = list_opponents(settings)
+    files = {
+        spec: user_bots.get(name, name) for spec in opponents if (name := parse_bot_name(spec))
+    }
+    return {
+        spec: read_plain_yaml(Path(file)) for spec, file in files.items() if file.endswith(".yaml")
+    }
+
+
+def choose_gpu(request: ComposedConfig, number: int) -> None:
+    """Distribute jobs over the visible GPUs: job n computes on GPU n modulo their count."""
+    if request.config["device"] != "cpu" and torch.cuda.device_count() > 1:
+        torch.cuda.set_device(number % torch.cuda.device_count())  # the GPU that "cuda" names

@@ -1,0 +1,199 @@
+"""Outcomes of a sweep's jobs, which can be read from its folder at any time and on any machine.
+
+outputs/sweeps/<overrides and digest>/
+    jobs.json           the overrides of each job
+    000000.json ...     the run folder and the outcome of each job that has started
+outputs/sweeps/<overrides and digest>.csv
+                        the summary, written at the end of the sweep and by `poker-rl sweep`
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from poker_rl.config.error_hints import escape_control_characters
+from poker_rl.config.untrusted_files import read_json
+from poker_rl.config.validation import ConfigError
+from poker_rl.storage.disk import (
+    atomic_replacement,
+    check_no_special_files,
+    create_writable_folder,
+    print_line,
+)
+from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
+from poker_rl.training.run_outcome import RunOutcome
+
+JOBS_FILE = "jobs.json"
+NOT_RUN = RunOutcome(status="not run")
+RUNNING = "running or killed"
+
+
+def create_sweep(sweep: Path, jobs: Sequence[list[str]]) -> None:
+    """Create or reopen the folder of a sweep, and reset the outcome of unfinished jobs.
+
+    Raises:
+        ConfigError: if something that is not a folder has its path.
+    """
+    create_writable_folder(sweep)
+    check_no_special_files(sweep)
+    if not (sweep / JOBS_FILE).exists():
+        with atomic_replacement(sweep / JOBS_FILE) as part:
+            part.write_text(json.dumps(list(jobs)))
+    for number in range(len(jobs)):
+        outcome = read_outcome(sweep, number)
+        if outcome.status != NOT_RUN.status and read_job(sweep, number).status != "finished":
+            save_outcome(sweep, number, replace(NOT_RUN, folder=outcome.folder))
+
+
+def read_jobs(sweep: Path) -> list[list[str]]:
+    """Return the overrides of each job of a sweep.
+
+    Raises:
+        ConfigError: if this is not the folder of a sweep.
+    """
+    try:
+        jobs = read_json(sweep / JOBS_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        jobs = None
+    except ValueError:
+        raise ConfigError(f"{sweep / JOBS_FILE} is damaged: it lists no jobs") from None
+    if not isinstance(jobs, list):
+        raise ConfigError(
+            f"{sweep} is not the folder of a sweep; such a folder is outputs/sweeps/NAME"
+        )
+    return jobs
+
+
+def save_outcome(sweep: Path, number: int, outcome: RunOutcome) -> None:
+    """Save the present state of a job."""
+    # Machines may mount the file system at different paths, so the path is relative.
+    folder = os.path.relpath(outcome.folder, sweep) if outcome.folder else ""
+    with atomic_replacement(sweep / f"{number:06}.json") as part:
+        part.write_text(json.dumps(asdict(replace(outcome, folder=folder))))
+
+
+def read_outcome(sweep: Path, number: int) -> RunOutcome:
+    """Return the outcome that a job saved last; `NOT_RUN` if it saved none."""
+    path = sweep / f"{number:06}.json"
+    try:
+        outcome = RunOutcome(**read_json(path))
+    except FileNotFoundError:
+        return NOT_RUN
+    except (TypeError, ValueError):
+        raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
+    folder = os.path.normpath(sweep / outcome.folder) if outcome.folder else ""
+    return replace(outcome, folder=folder)
+
+
+def read_job(sweep: Path, number: int) -> RunOutcome:
+    """Return the outcome that a job saved last, updated by the manifest and metrics of its run."""
+    job = read_outcome(sweep, number)
+    if not job.folder:
+        return job
+    manifest, row = read_manifest(Path(job.folder)), read_last_metrics_row(Path(job.folder))
+    status = str(manifest.get("status", job.status))
+    if status == "finished":
+        job = replace(job, status=status, exit_code=0, message="")
+    elif job.status in ("running", "not run", "in use"):
+        job = replace(job, status=RUNNING if status == "running" else status)
+    counts = (row.get("decisions"), (manifest.get("checkpoint") or {}).get("decisions"))
+    if known := [int(count) for count in counts if count is not None]:
+        job = replace(job, decisions=max(known))
+    measurements = manifest.get("measurements") or {}
+    units = {tag: str(one["unit"]) for tag, one in measurements.items()}
+    return replace(job, metrics=row, units=units) if row else job
+
+
+def format_job_count(count: int) -> str:
+    """Return "1 job" or "5,000 jobs"."""
+    return "1 job" if count == 1 else f"{count:,} jobs"
+
+
+class Summary:
+    """Outcomes of all jobs of a sweep at the moment when the summary is created.
+
+    Raises:
+        ConfigError: if this is not the folder of a sweep.
+    """
+
+    def __init__(self, sweep: Path) -> None:
+        self.overrides = read_jobs(sweep)
+        self.jobs = [read_job(sweep, number) for number in range(len(self.overrides))]
+        name = os.path.basename(os.path.abspath(sweep))  # also right for `.`
+        self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
+
+    @property
+    def has_runs(self) -> bool:
+        """Return whether any job has started a run."""
+        return any(job.status not in ("refused", "not run") for job in self.jobs)
+
+    def write_csv(self) -> None:
+        """Write a row for each job: its overrides, status, run folder and last metrics."""
+        rows = [
+            dict(override.partition("=")[::2] for override in overrides)
+            | {"status": job.status, "message": job.message, "folder": job.folder}
+            | add_units(job)
+            for overrides, job in zip(self.overrides, self.jobs, strict=True)
+        ]
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)))
+        writer.writeheader()
+        writer.writerows(rows)
+        with atomic_replacement(self.path) as part:
+            part.write_text(text.getvalue())
+        print_line(f"summary: {self.path}")
+
+    def format_counts(self) -> str:
+        """Return the number of jobs by status: `3 jobs: 2 finished, 1 not run`."""
+        counts = Counter(job.status for job in self.jobs)
+        parts = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+        return f"{format_job_count(len(self.jobs))}: {parts}"
+
+    def format_table(self) -> str:
+        """Return a table with a line for each job: overrides that differ, status, measurements.
+
+        Of each player only the first measurement is shown. The headline player of a run is the one
+        whose measurements come first in its metrics.
+        """
+        shared = set.intersection(*map(set, self.overrides))
+        first: dict[str, str] = {}  # tag of each player's first measurement
+        for job in self.jobs:
+            for tag in job.metrics:
+                if tag.startswith("eval/"):
+                    first.setdefault(tag.split("/")[1], tag)
+        tags = sorted(first.values())
+        heads = [tag.removeprefix("eval/") for tag in tags]
+        rows = [["job", "decisions", "status", "headline", *heads, "folder"]]
+        for overrides, job in zip(self.overrides, self.jobs, strict=True):
+            cells = [(job.metrics.get(tag), job.units.get(tag, "")) for tag in tags]
+            rows.append(
+                [
+                    " ".join(override for override in overrides if override not in shared),
+                    "" if job.decisions is None else f"{job.decisions:,}",
+                    job.status,
+                    next((tag.split("/")[1] for tag in job.metrics if tag in tags), ""),
+                    *("" if value is None else f"{value:.4g} {unit}" for value, unit in cells),
+                    job.folder,
+                ]
+            )
+        rows = [list(map(escape_control_characters, row)) for row in rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def add_units(job: RunOutcome) -> dict[str, Any]:
+    """Return the metrics of a job, each measurement followed by its unit."""
+    cells: dict[str, Any] = {}
+    for tag, value in job.metrics.items():
+        cells[tag] = value
+        if tag in job.units:
+            cells[f"{tag}/unit"] = job.units[tag]
+    return cells

@@ -1,0 +1,48 @@
+"""Find the game and the player of a command, from a run folder or by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.training.run_config import read_config
+
+
+def resolve_game_and_player(
+    run: str | None,
+    checkpoint: int | None,
+    player: str | None,
+    game_config: Mapping[str, Any] | None,
+) -> tuple[Game, str]:
+    """Return the game, and the player as a text that `load_player` accepts.
+
+    Args:
+        run: a run folder.
+        checkpoint: number of decisions of one of the run's snapshots; None for the newest.
+        player: with `run`, one of its players, or None for its headline player; else any player.
+        game_config: config with the key `game`; None for the game of the run.
+
+    Raises:
+        ConfigError: if the game or the player is missing, or the game is given twice.
+    """
+    if run is not None:
+        if game_config is not None:
+            raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
+        config = read_config(Path(run), "run")
+        spec = run if checkpoint is None else f"{run}@{checkpoint}"
+        if player is not None:
+            spec += f":{player}"
+    else:
+        if game_config is None:
+            raise ConfigError("run: missing; give run=FOLDER, or game=NAME player=NAME")
+        if player is None:
+            raise ConfigError("player: missing; give player=NAME or player=FOLDER")
+        if checkpoint is not None:
+            raise ConfigError("checkpoint: is of a run; here it is player=FOLDER@DECISIONS")
+        config, spec = dict(game_config), player
+    game: Game = build_instance_of(Game, config["game"], "game")
+    return game, spec

@@ -1,0 +1,244 @@
+"""Record of a run: rows of metrics.jsonl, loggers, figures and the status in the manifest.
+
+Rows depend only on the run's work, except for `time/...`, so a resumed run repeats them to the bit.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from poker_rl.algos.algorithm import Progress
+from poker_rl.config.error_hints import escape_control_characters
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.result import Result, first_of_each, flatten
+from poker_rl.players.opponent_copies import OPPONENTS_FOLDER
+from poker_rl.storage.disk import check_reaches, naming_path
+from poker_rl.storage.provenance import format_current_time, get_peak_memory_mib
+from poker_rl.storage.run_folder import (
+    CONFIG_FILE,
+    FIGURES_FOLDER,
+    MANIFEST_FILE,
+    METRICS_FILE,
+    is_number,
+    read_metrics_rows,
+    write_manifest,
+)
+from poker_rl.storage.terminal_progress import create_progress_bar
+from poker_rl.training.loggers import Logger, Row
+from poker_rl.training.signals import RunInterruptedError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class RunInUseError(ConfigError):
+    """Error raised if another process is training the run of this folder."""
+
+
+class RunRecord:
+    """Record of a run, written by rank 0: rows, loggers' output, figures and manifest.
+
+    A row contains the means of what `learn` returned since the last row, and the measurements.
+
+    Args:
+        folder: the run folder.
+        config: the resolved settings of the run.
+        manifest: contents of manifest.json; this record updates its status.
+        loggers: get each row after it is on the disk.
+
+    Raises:
+        RunInUseError: if another process is writing to this folder.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        config: Mapping[str, Any],
+        manifest: dict[str, Any],
+        loggers: Sequence[Logger],
+    ) -> None:
+        self.folder, self.config, self.manifest, self.loggers = folder, config, manifest, loggers
+        self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
+        self.last_step = -1  # budget spent at the last row, in the budget's unit
+        self.last_row: dict[str, float] = {}
+        self.results: Sequence[Result] = ()  # in the last row that this process wrote
+        self.resumed_at: int | None = None  # decisions at the last row before the checkpoint
+        self.last_counters = asdict(Progress())  # counters at the last row
+        self.sums: dict[str, float] = {}
+        self.counts: dict[str, int] = {}
+        self.learning_s = 0.0  # seconds in `learn` since the last row
+        self.elapsed_s = 0.0  # seconds in earlier processes of this run
+        self.start_time = perf_counter()
+        self.bar: Any = None
+        self.has_learned = False  # whether `learn` has returned once in this process
+        self.opponent_files: list[Path] = []
+        self.path = folder / METRICS_FILE
+        self.file = self.path.open("ab")
+        try:
+            # The kernel releases the lock when the process ends, even if it is killed.
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.file.close()
+            raise RunInUseError(f"{folder} is in use: another process is training it") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close everything and write into the manifest how the run ended."""
+        # A broken pipe is no failure: the reader of the output has ended, as in `... | head`.
+        is_stop = isinstance(error, RunInterruptedError | KeyboardInterrupt | BrokenPipeError)
+        status = "finished" if error is None else "interrupted" if is_stop else "failed"
+        if error is None:
+            self.close(status)
+            return
+        if not is_stop:
+            self.manifest["error"] = f"{type(error).__name__}: {error}"
+        with suppress(OSError):  # what failed may fail again, and only the first error matters
+            self.close(status)
+
+    def start(self, step: int) -> None:
+        """Start the loggers and show the progress bar, with `step` units of the budget done."""
+        for logger in self.loggers:
+            logger.start(self.config, self.folder, self.resumed_at)
+        done = min(step, self.budget)
+        self.bar = create_progress_bar(self.budget, self.unit, initial=done, unit_scale=True)
+        self.opponent_files = list((self.folder / OPPONENTS_FOLDER).glob("*"))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the length of metrics.jsonl in bytes, and the sums and times for the next row."""
+        return {
+            "offset": self.file.tell(),
+            "last_step": self.last_step,
+            "last": dict(self.last_counters),
+            "sums": dict(self.sums),
+            "counts": dict(self.counts),
+            "learning_s": self.learning_s,
+            "elapsed_s": self.elapsed_s + perf_counter() - self.start_time,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Load the state of a checkpoint; later rows stay in the file until `truncate`.
+
+        Raises:
+            ConfigError: if rows from before the checkpoint are missing.
+        """
+        offset, sums, counts = state["offset"], state["sums"], state["counts"]
+        self.last_row = read_metrics_rows(self.path, offset)[-1]
+        numbers = [*sums.values(), *counts.values()]
+        if sums.keys() != counts.keys() or not all(map(is_number, numbers)):
+            raise ConfigError(f"{self.folder}: its checkpoint is damaged: the sums are no numbers")
+        self.file.seek(offset)
+        self.last_step, self.last_counters = state["last_step"], dict(state["last"])
+        self.resumed_at = self.last_counters["decisions"]
+        self.sums, self.counts = dict(sums), dict(counts)
+        self.learning_s, self.elapsed_s = state["learning_s"], state["elapsed_s"]
+
+    def truncate(self) -> None:
+        """Remove the rows that were written after the checkpoint, or all if there is none."""
+        if self.last_step < 0:
+            self.file.seek(0)
+        self.file.truncate()
+
+    def add(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
+        """Add the metrics and the duration of one call of `learn` to the next row."""
+        for tag, value in metrics.items():
+            self.sums[tag] = self.sums.get(tag, 0.0) + float(value)
+            self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.learning_s += seconds
+        if not self.has_learned:
+            self.bar.unpause()  # the first call compiles, and would distort the rate
+            self.has_learned = True
+        self.bar.update(min(step, self.budget) - self.bar.n)
+
+    def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:
+        """Write a row, pass it to the loggers and reset the sums."""
+        counters = asdict(progress)
+        means = {tag: total / self.counts[tag] for tag, total in self.sums.items()}
+        rates = {
+            f"time/{name}_per_second": (count - self.last_counters[name]) / self.learning_s
+            for name, count in counters.items()
+            if count > self.last_counters[name] and self.learning_s > 0
+        }
+        times = {
+            "time/elapsed_s": self.elapsed_s + perf_counter() - self.start_time,
+            "time/evaluation_s": evaluation_s,
+        }
+        values = {**means, **flatten(results), **rates, **times}
+        self.last_row = {**counters, **values}
+        with naming_path(self.path):
+            self.file.write(json.dumps(self.last_row, allow_nan=False).encode() + b"\n")
+            self.file.flush()
+        self.check_files()
+        self.last_step, self.last_counters = counters[self.unit], counters
+        self.sums, self.counts, self.learning_s = {}, {}, 0.0
+        self.results = results
+        measurements = {result.tag: result for result in results}
+        self.manifest["measurements"] = {
+            f"eval/{tag}": {"unit": m.unit, "kind": m.kind} for tag, m in measurements.items()
+        }
+        for logger in self.loggers:
+            logger.log(Row(counters, values, measurements), progress.decisions)
+        headlines = (f"{one.tag} {one.format_beside_tag()}" for one in first_of_each(results))
+        self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
+
+    def save_figures(self, figures: Mapping[str, Figure]) -> None:
+        """Save figures as PNG files and pass them to the loggers."""
+        from poker_rl.evaluation.plots.plotting import save_png
+
+        game, seed = self.config["names"]["game"], self.manifest["seed"]
+        for name, figure in figures.items():
+            path = self.folder / FIGURES_FOLDER / f"{name}.png"
+            path.parent.mkdir(exist_ok=True)
+            save_png(figure, path, f"run {self.folder}, {game}, seed {seed}")
+            for logger in self.loggers:
+                logger.figure(name, path, self.last_counters["decisions"])
+
+    def write_manifest(self, **changes: Any) -> None:
+        """Update these keys of the manifest and write it to its file."""
+        self.manifest |= changes
+        write_manifest(self.folder, self.manifest)
+
+    def sync(self) -> None:
+        """Flush all rows to the disk, because a checkpoint refers to them."""
+        with naming_path(self.path):
+            os.fsync(self.file.fileno())
+
+    def check_files(self) -> None:
+        """Check that the run's files still exist, since writing to a removed file does not fail.
+
+        Raises:
+            OSError: naming the file or the folder.
+        """
+        files = (self.folder / CONFIG_FILE, self.folder / MANIFEST_FILE)
+        for path in (self.folder, *files, *self.opponent_files):
+            path.stat()
+        check_reaches(self.file, self.path)
+
+    def close(self, status: str) -> None:
+        """Close all files, even if one of them fails, and write the manifest."""
+        memory = max(self.manifest.get("peak_memory_mib") or 0, get_peak_memory_mib())
+        try:
+            with naming_path(self.path), ExitStack() as stack:
+                stack.callback(self.file.close)
+                for logger in self.loggers:
+                    stack.callback(logger.close, status)
+                if self.bar is not None:
+                    with suppress(OSError):  # the terminal may be closed
+                        self.bar.close()
+        finally:
+            self.write_manifest(status=status, end=format_current_time(), peak_memory_mib=memory)

@@ -1,0 +1,129 @@
+"""A network learner and network inputs as a plug-in writes them, by public names alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from learner_contexts import cpu_context
+from resuming import check_resumes_to_the_bit
+from toy_games import kuhn
+
+from poker_rl.algos import NetworkLearner, build_algorithm
+from poker_rl.config import plugins
+from poker_rl.config.option_files import load_option
+from poker_rl.config.plugins import Plugin
+from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt
+from poker_rl.games import Game
+from poker_rl.learning import Agents, LearnerContext, NetworkAssignment, take_gradient_step
+from poker_rl.learning.advantages import compute_gae
+from poker_rl.nets import MLPConfig, masked_log_softmax
+from poker_rl.players import Player
+
+
+@dataclass(kw_only=True)
+class PolicyGradient(NetworkLearner, NetworkAssignment):
+    """Policy gradient without a baseline."""
+
+    hands: PositiveInt
+    lr: PositiveFloat
+
+    warm_start_parts: ClassVar = ("policy",)
+
+    def __post_init__(self, context: LearnerContext) -> None:
+        self.set_agents(Agents(context, self, tables_per_instance=self.hands, tables_key="hands"))
+        self._network = self.agents.build_network(context.game.action_count)
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.lr)
+
+    def run_iteration(self) -> dict[str, float]:
+        agents = self.agents
+        batch = agents.rollout.play_full_hands(
+            lambda rows: agents.sample_actions(self._network, rows)
+        )
+        chips = compute_gae(batch.reward, np.zeros_like(batch.reward), batch.next_row, 1, 1)
+        inputs, _ = agents.build_actor_critic_inputs(batch)
+        logits = inputs.forward_all(self._network, agents.to_tensor(batch.replica))
+        log_policy = masked_log_softmax(logits, agents.to_tensor(batch.mask))
+        log_prob = log_policy.gather(1, agents.to_tensor(batch.action)[:, None])[:, 0]
+        loss = -(log_prob * agents.to_tensor(chips)).sum() / self.hands
+        take_gradient_step(loss, self._optimizer)
+        self.count_progress(len(batch))
+        self.progress.updates += 1
+        return {"loss/policy": loss.item()}
+
+    def stateful_parts(self) -> Any:
+        return {"policy": self._network, "optimizer": self._optimizer}
+
+    def players(self) -> dict[str, Player]:
+        return self.agents.build_players(current=self._network)
+
+
+@dataclass(kw_only=True, frozen=True)
+class CardAndPot:
+    """The rank of the own card and the chips in the pot, in units of `chips`."""
+
+    chips: PositiveFloat
+
+    def encode(self, game: Game, records: np.ndarray) -> np.ndarray:
+        card = records["deck"][np.arange(len(records)), records["to_act"]]
+        pot = records["paid"].sum(1) / self.chips
+        return np.stack([card, pot], 1).astype(np.float32)
+
+
+@dataclass(kw_only=True, frozen=True)
+class WrongFeatures:
+    def encode(self, game: Game, records: np.ndarray) -> np.ndarray:
+        return np.zeros(len(records))
+
+
+@pytest.fixture(autouse=True)
+def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take this module for an installed plug-in."""
+    here = Plugin(__name__, "tests", "1.0", Path(__file__).parent)
+    monkeypatch.setattr(plugins, "_find_plugins", lambda: ([here], []))
+
+
+def config(**algo: Any) -> dict[str, Any]:
+    settings = {"hands": 200, "lr": 0.01, "network_sharing": "shared", "instances": 2}
+    return {
+        "algo": {"_target_": f"{__name__}.PolicyGradient", "seating": "fixed", **settings, **algo},
+        "net": load_option("net", "mlp_small")
+        | {"features": {"_target_": f"{__name__}.CardAndPot", "chips": 4}},
+    }
+
+
+def learner(**algo: Any) -> Any:
+    return build_algorithm(config(**algo), kuhn(), torch.device("cpu"), 0)
+
+
+def test_a_learner_with_its_own_features_learns_and_is_saved() -> None:
+    one = learner()
+    before = [weight.detach().clone() for weight in one._network.parameters()]
+    for _ in range(3):
+        assert np.isfinite(one.learn()["loss/policy"])
+    assert one.progress.hands == 3 * 2 * 200
+    assert one.progress.decisions > one.progress.hands
+    after = list(one._network.parameters())
+    moved = [(a != b).flatten(1).any(1) for a, b in zip(before, after, strict=True)]
+    assert torch.stack(moved).any(0).all()  # both instances
+    assert next(one._network.parameters()).shape[:2] == (2, 2)  # replicas, inputs
+    player = one.players()["current"]
+    again = type(player).from_dict(player.to_dict(), kuhn(), torch.device("cpu"))
+    assert player.to_dict()["net"]["features"]["chips"] == 4
+    assert again.net_config.features == CardAndPot(chips=4)
+
+
+@pytest.mark.parametrize("network_sharing", ["shared", "per_seat", "per_agent", "per_betting_node"])
+def test_it_resumes_to_the_bit(network_sharing: str) -> None:
+    check_resumes_to_the_bit(kuhn(), lambda: learner(network_sharing=network_sharing))
+
+
+def test_features_that_are_no_rows_are_refused() -> None:
+    net = MLPConfig(hidden_sizes=[4], activation="relu", init="torch", features=WrongFeatures())
+    sharing = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+    with pytest.raises(ConfigError, match=r"^net.features: WrongFeatures.encode returned float64"):
+        Agents(cpu_context(kuhn(), net), sharing, tables_per_instance=1)

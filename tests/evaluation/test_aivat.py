@@ -1,0 +1,249 @@
+"""Luck-adjusted results: the same on average, by enumeration, and narrower."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
+from random_games import play
+from tree_values import TreeValue, expected
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.matches.duplicate_match import compute_half_width
+from poker_rl.evaluation.variance_reduction.aivat import (
+    ALL_IN_COLUMN,
+    compute_aivat_terms,
+    compute_luck_adjusted_payoff,
+)
+from poker_rl.evaluation.variance_reduction.pot_equity import EquityValueFunction
+from poker_rl.games import load_game
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.hand_history import hand_history_from_record
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+
+
+def every_hand(game, players):
+    """Every way a hand can go: tables at its end [H], and its chance [H]."""
+    tables, chance = Tables(game, game.count_deals(), 0), np.full(game.count_deals(), 1.0)
+    tables.deal(decks=game.list_deals())
+    chance /= game.count_deals()
+    ends, chances = [], []
+    while len(tables.records):
+        over = tables.records["over"] != 0
+        ends.append(tables.records[over])
+        chances.append(chance[over])
+        live = tables.records[~over]
+        policy = np.zeros((len(live), game.action_count))
+        for seat, player in enumerate(players):
+            mine = live["to_act"] == seat
+            policy[mine] = player.action_probs(live[mine])
+        row, action = np.nonzero(policy)
+        chance = chance[~over][row] * policy[row, action]
+        tables = Tables(game, 0, 0)
+        tables.load_records(live[row])
+        tables.step(action)
+    return np.concatenate(ends), np.concatenate(chances)
+
+
+def random_value(game, seed):
+    tree = get_tree(game)
+    worth = np.random.default_rng(seed).normal(size=(len(tree.parent), game.seats))
+    return TreeValue(tree, worth)
+
+
+@pytest.mark.parametrize("value", ["random", "equity"])
+@pytest.mark.parametrize("unknown", [None, 0, 1], ids=["all known", "0 unknown", "1 unknown"])
+@pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
+def test_every_term_is_zero_on_average(game, unknown, value):
+    players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
+    ends, chance = every_hand(game, players)
+    worth = random_value(game, seed=3) if value == "random" else EquityValueFunction(game)
+    known = [None if seat == unknown else player for seat, player in enumerate(players)]
+    who = np.tile(np.arange(game.seats), (len(ends), 1))
+    for seat in range(game.seats):
+        luck = compute_aivat_terms(game, ends, np.full(len(ends), seat), known, who, worth)
+        assert np.abs(luck).max() > 0.1
+        np.testing.assert_allclose(np.tensordot(chance, luck, 1), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
+def test_with_the_exact_value_and_all_policies_nothing_is_left_to_luck(game):
+    players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
+    tree = get_tree(game)
+    policy = np.choose(tree.infoset_seat[:, None], [player.policies[0] for player in players])
+    ends, chance = every_hand(game, players)
+    tables = Tables(game, 0, 0)
+    tables.load_records(ends)
+    who = np.tile(np.arange(game.seats), (len(ends), 1))
+    value = TreeValue(tree, expected(tree, policy))
+    for seat in range(game.seats):
+        won = tables.payoffs()[:, seat]
+        luck = compute_aivat_terms(game, ends, np.full(len(ends), seat), players, who, value)
+        np.testing.assert_allclose(won + luck[:, :, 0].sum(1), chance @ won, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["leduc", "limit_holdem"])
+def test_a_person_has_the_same_result_and_a_narrower_interval(name):
+    # The person plays by a policy that `adjusted` is not told, against a bot that it knows.
+    game = LEDUC if name == "leduc" else HOLDEM
+    person, bot = loader(game)("uniform"), loader(game)("call")
+    tables, generator = Tables(game, 2000, 0), np.random.default_rng(0)
+    tables.deal()
+    seats = np.arange(2000) % 2  # of the person
+    rows = np.arange(2000)
+    while len(rows):
+        records = tables.records[rows]
+        mine = (records["to_act"] == seats[rows])[:, None]
+        chances = np.where(mine, person.action_probs(records), bot.action_probs(records))
+        tables.step(sample_from_probs(chances, generator.random(len(rows))), rows)
+        rows = rows[tables.records["over"][rows] == 0]
+    won = tables.payoffs()[np.arange(2000), seats]
+    who = np.where(np.arange(2) == seats[:, None], 0, 1)
+    luck = compute_aivat_terms(
+        game, tables.records, seats, [None, bot], who, EquityValueFunction(game)
+    )[:, :, 0].sum(1)
+    assert abs(luck.mean()) < 1.5 * compute_half_width(luck)  # three standard errors
+    assert compute_half_width(won + luck) < 0.75 * compute_half_width(won)
+    for i in range(40):  # and a hand at a time, as a session asks
+        record, seat = tables.records[i], int(seats[i])
+        hand = hand_history_from_record(
+            game, record, tuple(record["line"][: record["moves"]].tolist())
+        )
+        players = [None if place == seat else bot for place in range(2)]
+        assert compute_luck_adjusted_payoff(game, hand, seat, players) == pytest.approx(
+            won[i] + luck[i], abs=1e-9
+        )
+
+
+def test_equity_is_that_of_all_boards():
+    game = load_game("limit_holdem")
+    tables = Tables(game, 1, 7)
+    tables.deal()
+    tables.step(np.array([1]))
+    tables.step(np.array([1]))  # the flop
+    deck = tables.records["deck"][0]
+    left = [card for card in range(52) if card not in deck[:7]]
+    shares = []
+    for two in combinations(left, 2):
+        shown = Tables(game, 1, 0)
+        shown.deal(decks=np.array([[*deck[:7], *two]], np.int8))
+        for _ in range(8):
+            shown.step(np.array([1]))
+        shares.append(shown.payoffs()[0] / 4 + 0.5)  # both put two chips in
+    exactly = EquityValueFunction(game).compute_values(tables.records, np.array([3]))[:, :, 0]
+    np.testing.assert_allclose(exactly, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
+
+
+def test_luck_in_another_game_than_poker_is_refused():
+    game = load_game("big2")
+    with pytest.raises(
+        ConfigError, match="aivat knows how the cards of poker come, not those of big2"
+    ):
+        compute_aivat_terms(
+            game, np.empty(0, game.table_dtype), np.empty(0), [], np.empty((0, 4)), None
+        )
+
+
+def all_in(game, decks, actions):
+    """Tables of these decks after the actions, which end the hand."""
+    tables = Tables(game, len(decks), 0)
+    tables.deal(decks=decks)
+    for action in actions:
+        tables.step(np.full(len(decks), action))
+    assert tables.records["over"].all()
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("overrides", "actions"),
+    [
+        (["game.seats=2", "game.stacks=[60, 25]", "game.blinds=[2, 1]"
+          , "game.openers=[1, 0, 0, 0]"],
+         [1, 1, 60, 1]),
+        (["game.seats=3", "game.stacks=[10, 25, 41]", "game.blinds=[1, 2, 0]"
+          , "game.openers=[2, 0, 0, 0]"], [1, 1, 1, 10, 25, 1]),
+    ],
+    ids=["heads-up", "side pot"],
+)  # fmt: skip
+def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions):
+    game = load_game("nolimit_holdem_6p", *overrides)
+    first = 2 * game.seats
+    deck = np.random.default_rng(4).permutation(52)[: first + 5].astype(np.int8)
+    tables = all_in(game, deck[None], actions)
+    left = [card for card in range(52) if card not in deck[: first + 3]]
+    boards = np.array([[*deck[: first + 3], *two] for two in combinations(left, 2)], np.int8)
+    mean = all_in(game, boards, actions).payoffs().mean(0)
+    assert len(np.unique(mean)) == game.seats
+    who = np.arange(game.seats)[None]
+    for seat in range(game.seats):
+        luck = compute_aivat_terms(
+            game,
+            tables.records,
+            np.array([seat]),
+            [None] * game.seats,
+            who,
+            EquityValueFunction(game),
+        )
+        assert tables.payoffs()[0, seat] + luck[0, ALL_IN_COLUMN, 0] == pytest.approx(mean[seat])
+
+
+def test_an_all_in_of_two_streets_is_paid_by_all_boards():
+    """Js loses six chips to Ks on three boards of four, and wins them on Jh."""
+    game = load_game("nolimit_leduc")
+    decks = np.array([[0, 4, board] for board in (1, 2, 3, 5)], np.int8)
+    tables = all_in(game, decks, [6, 1])
+    assert tables.payoffs()[:, 0].tolist() == [6, -6, -6, -6]
+    who, seat = np.tile(np.arange(2), (4, 1)), np.zeros(4, np.int64)
+    luck = compute_aivat_terms(
+        game, tables.records, seat, [None] * 2, who, EquityValueFunction(game)
+    )
+    np.testing.assert_allclose(tables.payoffs()[:, 0] + luck[:, ALL_IN_COLUMN, 0], -3)
+
+
+def test_a_hand_is_worth_as_much_whatever_was_asked_before():
+    game = load_game("nolimit_holdem_20")
+    tables = Tables(game, 1, 3)
+    tables.deal()
+    while not tables.records["over"].all():
+        tables.step(tables.legal_mask().shape[1] - 1 - tables.legal_mask()[:, ::-1].argmax(1))
+    before = np.zeros(1, np.int64)
+    alone = EquityValueFunction(game, max_boards=200).compute_values(tables.records, before)
+    asked = EquityValueFunction(game, max_boards=200)
+    other = Tables(game, 20, 4)
+    other.deal()
+    asked.compute_values(other.records, np.zeros(20, np.int64))
+    np.testing.assert_array_equal(asked.compute_values(tables.records, before), alone)
+
+
+def test_drawn_boards_come_close_to_all_of_them():
+    game = load_game("nolimit_holdem")
+    tables = Tables(game, 1, 3)
+    tables.deal()
+    before = np.zeros(1, np.int64)
+    drawn = EquityValueFunction(game, max_boards=20_000).compute_values(tables.records, before)
+    exact = EquityValueFunction(game, max_boards=1_712_304).compute_values(
+        tables.records, before
+    )  # 48 choose 5
+    np.testing.assert_allclose(exact[:, :, 1].sum(1), 1)
+    assert 0 < np.abs(drawn - exact)[:, :, 1].max() < 4 * 0.5 / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("nolimit_short_deck_6p", ["game.stacks=6", "game.ante=[1,2,0,1,0,3]"]),
+        ("limit_holdem_3p", ["game.stacks=[5,9,30]", "game.ante=[0,2,1]"]),
+        ("limit_holdem_3p", ["game.ante=[0,2,1]"]),
+    ],
+)
+def test_with_the_whole_board_equity_is_what_the_hand_pays(name, overrides):
+    """Short-deck ranking, antes by seat and stacks are counted as the rules count them."""
+    game = load_game(name, *overrides)
+    tables, _ = play(game, 200, seed=4)
+    values = EquityValueFunction(game).compute_values(
+        tables.records, np.full(200, sum(game.board_cards))
+    )
+    assert (values[:, :, 0] == tables.payoffs()).all()

@@ -1,0 +1,175 @@
+"""Duplicate matches against exactly known values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from big2_tables import BIG2
+from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.matches import duplicate_match
+from poker_rl.evaluation.matches.duplicate_match import (
+    compute_exact_values,
+    compute_half_width,
+    get_result_unit,
+    play_deals,
+    play_match,
+)
+from poker_rl.games.game_tree import get_tree
+
+
+class Spy:
+    """Plays as another player and keeps the cards it was shown."""
+
+    instances = 1
+
+    def __init__(self, player):
+        self.player, self.decks = player, []
+
+    def action_probs(self, records):
+        self.decks.append(records["deck"].copy())
+        return self.player.action_probs(records)
+
+
+def exactly(game, *players):
+    tree = get_tree(game)
+    return compute_exact_values(
+        tree, [player.action_probs(tree.infoset_records) for player in players]
+    )
+
+
+def test_exact_values_of_bots():
+    kuhn, leduc = loader(KUHN), loader(LEDUC)
+    # Against one who always bets and calls the equilibrium at alpha 1/3 wins, holding J, Q, K,
+    # -4/3, -1/3, 2 as first player and -1, -2/3, 2 as second: 1/9 a hand in either seat.
+    assert exactly(KUHN, kuhn("equilibrium"), kuhn("raise")) == pytest.approx([1 / 9, -1 / 9])
+    # Whoever folds to every bet loses his ante.
+    assert exactly(LEDUC, leduc("raise"), leduc("fold")) == pytest.approx([1, -1])
+    assert exactly(KUHN, kuhn("raise"), kuhn("call")) == pytest.approx([0, 0])
+
+
+@pytest.mark.parametrize("game", [KUHN, LEDUC, KUHN_3P], ids=lambda game: game.name)
+def test_the_interval_holds_the_exact_value(game):
+    one, two = (Policies(game, random_policies(game, seed=seed)) for seed in (1, 2))
+    others = [two] * (game.seats - 1)
+    blocks = play_deals(game, [one, *others], 20_000, seed=0)[:, 0]
+    truth = exactly(game, one, *others)[0]
+    # Five half widths are ten standard errors: only a wrong mean is that far.
+    assert abs(blocks.mean() - truth) < 5 * compute_half_width(blocks)
+    assert compute_half_width(blocks) < 0.1
+
+
+def test_95_in_100_intervals_hold_the_exact_value():
+    one, two = (Policies(KUHN, random_policies(KUHN, seed=seed)) for seed in (1, 2))
+    truth = exactly(KUHN, one, two)[0]
+    runs = 400
+    held = 0
+    for seed in range(runs):
+        blocks = play_deals(KUHN, [one, two], 50, seed)[:, 0]
+        held += abs(blocks.mean() - truth) <= compute_half_width(blocks)
+    # Four standard deviations of a binomial count: sqrt(.95 * .05 / 400) = .0109.
+    assert held / runs == pytest.approx(0.95, abs=4 * 0.0109)
+
+
+@pytest.mark.parametrize("game", [LEDUC, KUHN_3P, HOLDEM], ids=lambda game: game.name)
+def test_a_block_sums_to_zero(game):
+    load = loader(game)
+    players = [load("uniform"), load("raise"), load("call")][: game.seats]
+    blocks = play_deals(game, players, 200, seed=3)
+    assert blocks.shape == (200, game.seats)
+    np.testing.assert_allclose(blocks.sum(1), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("game", [KUHN, KUHN_3P, HOLDEM], ids=lambda game: game.name)
+def test_equal_players_win_nothing_from_each_other(game):
+    player = loader(game)("raise")
+    np.testing.assert_allclose(play_deals(game, [player] * game.seats, 100, seed=0), 0, atol=1e-12)
+
+
+def test_everybody_has_every_seat():
+    # Whichever seat the one who always bets has, the other two lose their antes.
+    load = loader(KUHN_3P)
+    blocks = play_deals(KUHN_3P, [load("raise"), load("fold"), load("fold")], 50, seed=0)
+    np.testing.assert_allclose(blocks, np.tile([2, -1, -1], (50, 1)))
+
+
+def test_each_deal_of_four_is_played_in_each_of_the_seats():
+    seen = []
+    load = loader(BIG2)
+    players = [load("lowest"), *[load("uniform")] * 3]
+    blocks = play_deals(BIG2, players, 40, seed=0, observers=[lambda *hands: seen.append(hands)])
+    ((tables, rotation),) = seen
+    assert rotation.tolist() == [0, 1, 2, 3] * 40
+    decks = tables.records["deck"].reshape(40, 4, 52)
+    assert (decks == decks[:, :1]).all()
+    assert len(np.unique(decks[:, 0], axis=0)) == 40
+    won = tables.payoffs()[np.arange(160), rotation].reshape(40, 4)
+    np.testing.assert_allclose(blocks[:, 0], won.mean(1))
+    assert won.sum() > 0  # the player of these seats is the one that beats uniform play
+
+
+def test_folding_loses_750_mbb_a_hand():
+    load = loader(HOLDEM)
+    result = play_match(HOLDEM, load("fold"), load("raise"), "raise", 100, seed=0)
+    assert (result.value, result.half_width) == (pytest.approx(-750), 0)
+    assert (result.unit, result.kind) == ("mbb/hand", "against raise")
+
+
+def test_units():
+    assert get_result_unit(LEDUC) == (1, "ante/hand")
+    assert get_result_unit(HOLDEM) == (500, "mbb/hand")  # two chips are a big blind
+
+
+def test_cards_do_not_depend_on_the_players():
+    load = loader(LEDUC)
+    seen = []
+    for opponent in ("call", "uniform"):
+        spy = Spy(load("call"))
+        play_deals(LEDUC, [spy, load(opponent)], 100, seed=5)
+        seen.append(spy.decks[0])  # its first decisions, in the seat that opens
+    np.testing.assert_array_equal(*seen)
+    assert len(np.unique(seen[0][:, :3], axis=0)) > 50
+
+
+def test_the_seed_decides_everything():
+    load = loader(LEDUC)
+    players = [load("uniform"), load("call")]
+    first, again, other = (play_deals(LEDUC, players, 300, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_more_deals_than_tables(monkeypatch):
+    monkeypatch.setattr(duplicate_match, "MAX_TABLES", 64)
+    one, two = (Policies(LEDUC, random_policies(LEDUC, seed=seed)) for seed in (1, 2))
+    spy = Spy(one)
+    blocks = play_deals(LEDUC, [spy, two], 1000, seed=0)[:, 0]
+    assert len(blocks) == 1000
+    assert len(np.unique(np.concatenate(spy.decks)[:, :3], axis=0)) == 120
+    assert abs(blocks.mean() - exactly(LEDUC, one, two)[0]) < 2 * compute_half_width(blocks)
+
+
+def test_half_width_is_students():
+    # t(29) = 2.04523, ours 2.0418; the blocks' standard deviation is 1.
+    blocks = np.resize([1.0, -1.0], 30) * np.sqrt(29 / 30)
+    assert compute_half_width(blocks) == pytest.approx(2.04523 / np.sqrt(30), rel=2e-3)
+
+
+def test_too_few_deals_are_refused():
+    load = loader(KUHN)
+    with pytest.raises(ConfigError, match="deals: 29 are too few"):
+        play_match(KUHN, load("call"), load("call"), "call", 29, seed=0)
+
+
+def test_an_illegal_action_is_no_result():
+    class Folder:
+        instances = 1
+
+        def action_probs(self, records):
+            return np.tile([1.0, 0.0, 0.0], (len(records), 1))
+
+    with pytest.raises(
+        ConfigError, match="Folder gives fold the probability 1 where it is illegal"
+    ):
+        play_deals(KUHN, [Folder(), loader(KUHN)("call")], 50, seed=0)

@@ -1,0 +1,206 @@
+"""Results of evaluators against known constants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from big2_tables import BIG2
+from evaluations import (
+    HOLDEM,
+    KUHN,
+    KUHN_3P,
+    LEDUC,
+    Policies,
+    evaluation,
+    loader,
+    random_policies,
+)
+from toy_games import forgetful
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import nash_conv
+from poker_rl.evaluation.kuhn_bet_probs import (
+    compute_equilibrium_at_alpha,
+    compute_squared_distances,
+    extract_bet_probs,
+)
+from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.games.game_tree import get_tree
+from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs
+from poker_rl.storage.checkpoint import save_snapshot
+
+
+def measured(game, player, name="default", **settings):
+    results = evaluation(game, name, **settings).evaluate({"current": player})
+    return {result.measure: result.value for result in results}
+
+
+def by_tag(results):
+    return {result.tag: result for result in results}
+
+
+def test_uniform_play():
+    assert measured(KUHN, loader(KUHN)("uniform")) == pytest.approx(
+        {
+            "exploitability": 11 / 24,
+            "nash_conv": 11 / 12,
+            "value": 1 / 8,
+            "gain/seat_0": 0.375,
+            "gain/seat_1": 0.5416667,
+        }
+    )
+    assert measured(LEDUC, loader(LEDUC)("uniform")) == pytest.approx(
+        {
+            "exploitability": 4.7472222 / 2,
+            "nash_conv": 4.7472222,
+            "value": -0.078125,
+            "gain/seat_0": 2.165625,
+            "gain/seat_1": 2.5815972,
+        }
+    )
+
+
+def test_three_seats_have_three_values():
+    results = measured(KUHN_3P, loader(KUHN_3P)("uniform"))
+    assert results["exploitability"] == pytest.approx(2.0625 / 3)
+    values = [results[f"value/seat_{seat}"] for seat in range(3)]
+    assert values == pytest.approx([0.234375, -0.046875, -0.1875])
+    assert results["value"] == values[0]
+
+
+def test_every_number_says_what_it_is():
+    results = evaluation(LEDUC).evaluate({"current": loader(LEDUC)("uniform")})
+    told = {one.tag: (one.unit, one.kind, one.half_width, one.n) for one in results}
+    assert told["current/exploitability"] == ("ante/hand", "exact", None, None)
+    assert told["current/value"] == ("chips a hand", "exact", None, None)
+    # The progress bar and the end of a run show each player's first number.
+    assert results[0].tag == "current/exploitability"
+
+
+def test_instances_are_told_by_percentiles():
+    tree, policies = get_tree(KUHN), random_policies(KUHN, count=9)
+    results = measured(KUHN, Policies(KUHN, policies))
+    each = [nash_conv(tree, policy) for policy in policies]
+    assert results["nash_conv"] == pytest.approx(np.mean(each))
+    for percent in (10, 25, 50, 75, 90):
+        assert results[f"nash_conv/p{percent}"] == pytest.approx(np.percentile(each, percent))
+
+
+def test_matches_of_instances_have_intervals():
+    """Instances that play the same have the interval of one of them."""
+    one = evaluation(KUHN, max_tree_nodes=1, opponents=["uniform"], deals=100)
+    call = np.where(get_tree(KUHN).legal_mask[:, 1:2], [0.0, 1.0, 0.0], 0.0)
+    alone, several = (
+        one.evaluate({"current": Policies(KUHN, np.array([call] * count))}) for count in (1, 3)
+    )
+    half_width = alone[0].half_width
+    assert half_width > 0
+    assert len(several) > 1
+    assert {round(one.half_width, 9) for one in several} == {round(half_width, 9)}
+
+
+def test_a_large_game_has_no_invented_distance():
+    results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
+    names = ("uniform", "call", "raise")
+    assert [one.tag for one in results] == [f"current/against/{name}" for name in names]
+    assert [one.kind for one in results] == [f"against {name}" for name in names]
+    assert results[0].half_width > 0
+    assert {one.n for one in results} == {100}
+
+
+def test_the_tree_is_as_large_as_the_setting_allows():
+    assert "nash_conv" in measured(KUHN, loader(KUHN)("call"), max_tree_nodes=54)
+    assert "nash_conv" not in measured(KUHN, loader(KUHN)("call"), max_tree_nodes=53)
+
+
+def test_a_small_game_that_can_not_be_enumerated_is_measured_by_matches(monkeypatch):
+    game = forgetful(monkeypatch)
+    found = measured(game, loader(game)("call"), opponents=["uniform"], deals=30)
+    assert list(found) == ["against/uniform"]
+
+
+def test_evaluating_twice_gives_the_same():
+    one = evaluation(KUHN, max_tree_nodes=1, deals=100)
+    players = {"current": loader(KUHN)("uniform")}
+    assert one.evaluate(players) == one.evaluate(players)
+
+
+def test_others_have_every_seat_but_the_first():
+    own = measured(KUHN, loader(KUHN)("call"))
+    beside = measured(KUHN, loader(KUHN)("call"), other_seats_player="equilibrium")
+    # No first player wins more than the value of the game from an equilibrium.
+    assert beside["gain/seat_0"] == pytest.approx(-1 / 18 - beside["value"])
+    # What the best second player wins from the first is as it was.
+    best = [results["gain/seat_1"] - results["value"] for results in (own, beside)]
+    assert best[0] == pytest.approx(best[1])
+    told = evaluation(KUHN, other_seats_player="equilibrium").evaluate(
+        {"current": loader(KUHN)("call")}
+    )
+    assert {one.kind for one in told} == {"exact, beside equilibrium"}
+
+
+# The distance to optimal of Kuhn poker
+
+
+def test_distance_of_even_chances():
+    first, second = compute_squared_distances(np.full((4, 3), 0.5))
+    assert (first, second) == (pytest.approx(0.861, abs=5e-4), pytest.approx(1.056, abs=5e-4))
+    results = measured(KUHN, loader(KUHN)("uniform"), "k2")
+    assert results["distance_first"] == pytest.approx(31 / 36)
+    assert results["distance_second"] == pytest.approx(19 / 18)
+
+
+@pytest.mark.parametrize("alpha", [0, 0.1, 0.25, 1 / 3])
+def test_every_equilibrium_is_optimal(alpha):
+    assert compute_squared_distances(compute_equilibrium_bet_probs(alpha)) == pytest.approx((0, 0))
+    np.testing.assert_allclose(
+        compute_equilibrium_at_alpha(compute_equilibrium_bet_probs(alpha)),
+        compute_equilibrium_bet_probs(alpha),
+    )
+
+
+def test_bets_by_situation_and_card():
+    tree = get_tree(KUHN)
+    policy = loader(KUHN)("equilibrium").action_probs(tree.infoset_records)  # alpha 1/3
+    expected = [[1 / 3, 0, 1], [1 / 3, 0, 1], [0, 2 / 3, 1], [0, 1 / 3, 1]]
+    np.testing.assert_allclose(extract_bet_probs(tree, policy), expected)
+    np.testing.assert_allclose(extract_bet_probs(tree, np.stack([policy, policy])), [expected] * 2)
+
+
+def test_a_fixed_second_player_is_not_measured():
+    results = measured(KUHN, loader(KUHN)("uniform"), "k2", opponent="equilibrium")
+    assert results["distance_first"] == pytest.approx(31 / 36)
+    assert "distance_second" not in results
+
+
+def test_kuhn_alone():
+    with pytest.raises(ConfigError, match="for Kuhn poker, not for leduc"):
+        evaluation(LEDUC, "k2")
+    with pytest.raises(ConfigError, match="for Kuhn poker, not for limit_holdem"):
+        evaluation(HOLDEM, "k1")
+
+
+def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path):
+    raises, calls = loader(HOLDEM)("raise"), loader(HOLDEM)("call")
+    half = save_snapshot(
+        tmp_path, 400, {"game": HOLDEM.to_dict(), "players": {"current": calls.to_dict()}}
+    )
+    one = evaluation(HOLDEM, deals=200)
+    tag = "current/against/earlier_self"
+    found = by_tag(one.evaluate({"current": raises}, half))
+    assert found[tag].kind == "against itself at 400"
+    assert found[tag].value == found["current/against/call"].value
+    assert tag not in by_tag(one.evaluate({"current": raises}))
+
+
+def test_policies_that_are_not_numbers_are_refused():
+    broken = Policies(KUHN, random_policies(KUHN) * np.nan)
+    with pytest.raises(ConfigError, match="probabilities that are not numbers"):
+        evaluation().evaluate({"current": broken})
+    with pytest.raises(ConfigError, match="probabilities that are not numbers"):
+        play_match(KUHN, broken, broken, "itself", 100, 0)
+
+
+def test_an_opponent_named_twice_is_refused():
+    with pytest.raises(ConfigError, match="opponents: call is named twice; name each player once"):
+        evaluation(BIG2, opponents="[uniform,call,call]")

@@ -1,0 +1,127 @@
+"""Style counts: hands played by hand, and what the simplest bots must show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from evaluations import HOLDEM, KUHN, LEDUC, loader
+from random_games import game
+
+from poker_rl.evaluation.matches.match_results import measure_match
+from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
+from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.tables import Tables
+
+RING, DRAWN = game("limit_holdem_3p"), game("limit_holdem_2to9")
+ACTIONS = {"f": FOLD, "c": CALL, "r": RAISE}
+
+
+def count(definition, *hands, variants=0):
+    """The styles of hands, each the player's seat and the actions: `0 rf`."""
+    tables = Tables(definition, len(hands), seed=0)
+    tables.deal()
+    width = int(definition.definitions["dealt"][variants].max())
+    deck = tables.records["deck"][:, :width].copy()
+    tables.deal(decks=deck, variants=variants)
+    for row, hand in enumerate(hands):
+        for letter in hand.split()[1]:
+            tables.step(np.array([ACTIONS[letter]]), np.array([row]))
+    assert tables.records["over"].all()
+    before = tables.records.copy()
+    counted = StyleCounter(definition)
+    counted.add_hands(tables, np.array([int(hand.split()[0]) for hand in hands]))
+    assert (tables.records == before).all()
+    styles = counted.compute_styles("us", "them")
+    return {(style.player, style.seat_count, style.seat): style for style in styles}
+
+
+def numbers(style):
+    return (style.hands, style.vpip, style.pfr, style.aggression, style.showdown)
+
+
+@pytest.mark.parametrize(
+    ("hand", "button", "big_blind"),
+    [
+        ("1 f", (1, 0, 0, None, 0), (1, 0, 0, None, 0)),
+        # Completing the small blind is a call of one's own will, checking the big blind is not.
+        ("1 cccccccc", (1, 1, 0, 0, 1), (1, 0, 0, None, 1)),
+        ("1 rf", (1, 1, 1, None, 0), (1, 0, 0, None, 0)),
+        ("1 rc" + "cc" * 3, (1, 1, 1, None, 1), (1, 1, 0, 0, 1)),
+        ("1 crc" + "cc" * 3, (1, 1, 0, 0, 1), (1, 1, 1, None, 1)),
+        # Raises before the flop count once as PFR, and all of them as aggression.
+        ("1 rrrc" + "cc" * 3, (1, 1, 1, None, 1), (1, 1, 1, 1, 1)),
+        # A bet on the flop and a raise of it: no call of the button's, whose opponent folds.
+        ("1 cc" + "rrf", (1, 1, 0, 1, 0), (1, 0, 0, None, 0)),
+        ("1 cc" + "crc" + "cc" + "crc", (1, 1, 0, 2, 1), (1, 0, 0, 0, 1)),
+    ],
+)
+def test_one_hand(hand, button, big_blind):
+    styles = count(HOLDEM, hand)
+    assert (
+        numbers(styles["us", None, None]) == numbers(styles["us", None, 1]) == pytest.approx(button)
+    )
+    assert numbers(styles["them", None, None]) == pytest.approx(big_blind)
+    assert styles["them", None, 0].seat == 0
+    assert ("us", None, 0) not in styles  # no hand there
+
+
+def test_three_players_by_seat():
+    styles = count(
+        RING,
+        "0 rcc" + "ccc" * 3,  # the button raises, both blinds call, all show down
+        "0 fcc" + "rf",
+        "1 ff",
+        "2 rff",
+    )
+    assert numbers(styles["us", None, 0]) == (2, 1, 0, 0.5, 0.5)
+    assert numbers(styles["us", None, 1]) == (1, 0, 0, None, 0)
+    assert numbers(styles["us", None, 2]) == (1, 1, 1, None, 0)
+    assert numbers(styles["us", None, None]) == (4, 0.75, 0.25, 1, 0.25)
+    # The others hold the other two seats of each hand.
+    assert numbers(styles["them", None, 2]) == (3, 1 / 3, 1 / 3, None, 1 / 3)
+    assert styles["them", None, None].hands == 8
+
+
+def test_by_number_of_seats():
+    two, four = 0, 2  # records of the game with two seats and with four
+    styles = count(DRAWN, "1 rf", "1 ffrf", variants=np.array([two, four]))
+    assert numbers(styles["us", 2, None]) == numbers(styles["us", 2, 1]) == (1, 1, 1, None, 0)
+    assert numbers(styles["us", 4, 1]) == (1, 0, 0, None, 0)
+    assert numbers(styles["them", 4, 0]) == (1, 1, 1, None, 0)
+    assert numbers(styles["us", None, None]) == (2, 0.5, 0.5, None, 0)
+    assert ("us", 3, None) not in styles
+
+
+def test_bots_show_what_they_do():
+    load = loader(DRAWN)
+    calls, folds = (
+        measure_match(DRAWN, None, "raise", load("raise"), name, load(name), 200, 0, None).styles
+        for name in ("call", "fold")
+    )
+    both = {(style.player, style.seat_count, style.seat): style for style in calls}
+    total = both["raise", None, None]
+    # One hand of the player's for each rotation of each deal, n - 1 of the others'.
+    hands = {n: both["raise", n, None].hands for n in range(2, 10)}
+    assert total.hands == sum(hands.values())
+    assert both["call", None, None].hands == sum((n - 1) * count for n, count in hands.items())
+    for n, dealt in hands.items():
+        assert [both["raise", n, seat].hands for seat in range(n)] == [dealt // n] * n
+    assert (total.vpip, total.pfr, total.showdown) == (1, 1, 1)
+    assert total.aggression is None
+    others = both["call", None, None]
+    assert (others.vpip, others.pfr, others.aggression, others.showdown) == (1, 0, 0, 1)
+    assert folds[0].showdown == 0
+
+    rows = [row for style in (*calls, *folds) for row in style.list_results()]
+    values = {(row.player, row.kind, row.measure): row.value for row in rows}
+    assert values["raise", "against call", "vpip/seats_6/seat_5"] == 1
+    assert values["call", "against raise", "hands"] == others.hands
+    assert ("fold", "against raise", "aggression") not in values
+
+
+def test_only_holdem_has_a_flop():
+    assert [is_holdem(each) for each in (HOLDEM, RING, DRAWN, KUHN, LEDUC)] == [True] * 3 + [
+        False
+    ] * 2
+    raises, calls = (loader(LEDUC)(name) for name in ("raise", "call"))
+    assert not measure_match(LEDUC, None, "raise", raises, "call", calls, 100, 0, None).styles

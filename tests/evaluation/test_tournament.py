@@ -1,0 +1,153 @@
+"""Tournaments against exactly known values: who meets whom, the cross table, the ranking."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
+
+from poker_rl.evaluation.matches.duplicate_match import compute_exact_values, play_deals
+from poker_rl.evaluation.matches.tournament import (
+    compute_results,
+    create_line_ups,
+    list_scored_players,
+)
+from poker_rl.evaluation.plots.cross_table_figure import draw_cross_table
+from poker_rl.games.game_loader import load_game
+from poker_rl.games.game_tree import get_tree
+from poker_rl.reports.tournament_text import format_tournament
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=2, seed=0):
+    """The results of these players by name."""
+    orders = create_line_ups(game, len(players), table_kind, rounds, seed)
+    each, blocks = list(players.values()), []
+    for order in orders:
+        won = play_deals(game, [each[player] for player in order], deals, seed)
+        blocks.append(won[:, [order.index(player) for player in list_scored_players(order)]].T)
+    return compute_results(
+        game, list(players), orders, blocks, table_kind=table_kind, rounds=rounds, deals=deals
+    )
+
+
+def random_players(game):
+    return {name: Policies(game, random_policies(game, seed=i)) for i, name in enumerate(NAMES)}
+
+
+@pytest.mark.parametrize("game", [KUHN, LEDUC, KUHN_3P], ids=lambda game: game.name)
+def test_the_cross_table_holds_the_exact_values(game):
+    tree, players = get_tree(game), random_players(game)
+    policies = {name: player.policies[0] for name, player in players.items()}
+    found = tournament(game, players, deals=20_000)
+    assert len(found.pairs) == 12
+    for (row, column), one in found.pairs.items():
+        truth = compute_exact_values(tree, [policies[row]] + [policies[column]] * (game.seats - 1))[
+            0
+        ]
+        # Two half widths are four standard errors: only a wrong mean is that far.
+        assert abs(one.value - truth) < 2 * one.half_width
+        assert one.half_width < 0.1
+    for one in found.ranking:
+        truth = np.mean(
+            [found.pairs[one.player, other].value for other in NAMES if other != one.player]
+        )
+        assert one.value == pytest.approx(truth)
+
+
+def test_heads_up_what_one_wins_the_other_loses():
+    found = tournament(LEDUC, random_players(LEDUC), deals=200)
+    for (row, column), one in found.pairs.items():
+        assert one.value == pytest.approx(-found.pairs[column, row].value)
+    won = [one.value for one in found.ranking]
+    assert sum(won) == pytest.approx(0)
+    assert sum(one.value for one in found.ratings.values()) == pytest.approx(0)
+    assert len(won) == 4
+    assert won == sorted(won, reverse=True)
+
+
+def test_differences_are_of_the_same_deals():
+    load = loader(LEDUC)
+    # Of two players one wins what the other loses: they differ by twice that.
+    found = tournament(LEDUC, {n: load(n) for n in ("raise", "uniform")})
+    (gap,) = found.gaps.values()
+    assert gap.value == pytest.approx(2 * found.ranking[0].value)
+    assert gap.half_width == pytest.approx(2 * found.ranking[0].half_width)
+    # Two who play alike win the same in every deal: that they do not differ is certain.
+    players = {"raise": load("raise"), "again": load("raise"), "uniform": load("uniform")}
+    found = tournament(LEDUC, players)
+    gap = found.gaps[found.ranking[1].player]
+    assert (gap.value, gap.half_width) == (0, 0)
+    assert found.ranking[0].half_width > 0.01
+
+
+@pytest.mark.parametrize(("players", "tables"), [(6, 1), (7, 7), (8, 4), (9, 3), (18, 3)])
+def test_at_mixed_tables_all_sit_equally_often(players, tables):
+    game = load_game("limit_holdem_6p")
+    orders = create_line_ups(game, players, "mixed", rounds=5, seed=3)
+    assert len(orders) == 5 * tables
+    assert all(len(set(order)) == 6 for order in orders)
+    for start in range(0, len(orders), tables):  # in every round
+        seated = Counter(player for order in orders[start : start + tables] for player in order)
+        assert set(seated.values()) == {6 * tables // players}
+        assert len(seated) == players
+    assert len(set(orders)) > 4  # rounds differ
+    assert orders == create_line_ups(game, players, "mixed", rounds=5, seed=3)
+
+
+def test_a_mixed_table_of_known_results():
+    # Whoever folds to every bet loses the ante at every table with one who always bets.
+    load = loader(KUHN_3P)
+    players = {name: load(name) for name in ("raise", "call", "fold")}
+    found = tournament(KUHN_3P, players, table_kind="mixed", deals=500)
+    ranks = {one.player: one for one in found.ranking}
+    assert ranks["fold"].value == pytest.approx(-1)
+    assert sum(one.value for one in found.ranking) == pytest.approx(0, abs=1e-9)
+    at_all = [found.pairs["raise", other].value for other in ("call", "fold")]
+    assert at_all == [ranks["raise"].value] * 2  # there is only one table, of all three
+    assert not found.ratings
+    assert "at the tables where the column's sat too" in format_tournament(found)
+    assert not found.cycle
+
+
+def test_what_sitting_alone_is_worth_is_no_variance_that_ratings_leave():
+    """Each wins 1 alone against the rest, and `a` one more than the others: ratings say it all."""
+    orders = create_line_ups(KUHN_3P, 3, "one_against_rest", rounds=1, seed=0)
+    strength = {0: 1.0, 1: 0.0, 2: 0.0}
+    blocks = [
+        np.full((len(list_scored_players(order)), 30), 1 + strength[order[0]] - strength[order[1]])
+        for order in orders
+    ]
+    kind = {"table_kind": "one_against_rest", "rounds": 1, "deals": 30}
+    found = compute_results(KUHN_3P, ["a", "b", "c"], orders, blocks, **kind)
+    assert found.explained_variance == pytest.approx(1)
+
+
+def test_nothing_printed_is_wider_than_120_columns():
+    load = loader(HOLDEM)
+    long = "outputs/limit_holdem/ppo/entropy.start-0.5_seed-1_2026-11-21_04-45-20@300000:average"
+    names = ["uniform", "call", "raise", "tight", "chen", "sklansky", "rules", "fold"]
+    players = {name: load(name) for name in names} | {long: load("all_in")}
+    found = tournament(HOLDEM, players, deals=60)
+    lines = format_tournament(found).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert lines[-1] == f"[1] {long}"
+    for name in names:
+        assert any(line.split()[1:2] == [name] for line in lines)
+
+
+def test_the_figure_says_in_words_what_its_colors_say():
+    found = tournament(LEDUC, {name: loader(LEDUC)(name) for name in ("raise", "call", "fold")})
+    figure = draw_cross_table(found)
+    (ax,) = figure.axes
+    cells = {text.get_text() for text in ax.texts}
+    assert {"+1", "\N{MINUS SIGN}1", "0"} <= cells  # whoever folds to every bet loses the ante
+    assert len(ax.texts) == 6
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "1. raise",
+        "2. call",
+        "3. fold",
+    ]

@@ -1,0 +1,295 @@
+"""The enumerated tree: sizes from the literature, and the order that every pass relies on."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from toy_games import forgetful, kuhn, label, leduc
+
+from poker_rl.config.build import build
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.games import sequence_layout
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree_nodes import count_nodes, estimate_bytes
+
+SMALL = [kuhn(), kuhn(3), leduc()]
+
+
+def histories(tree: GameTree) -> tuple[int, int]:
+    """Decision and terminal histories, distinguished by actions and the cards dealt so far."""
+    seen: tuple[set[bytes], set[bytes]] = set(), set()
+    for deal in range(tree.deal_count):
+        tables = Tables(tree.game, 1, 0)
+        tables.deal(decks=tree.game.list_deals()[deal : deal + 1])
+        while len(tables.records):
+            for record in tables.records:
+                shown = tree.game.seats + sum(tree.game.board_cards[: record["street"] + 1])
+                key = (
+                    bytes(record["deck"][:shown]) + b"|" + bytes(record["line"][: record["moves"]])
+                )
+                seen[int(record["over"])].add(key)
+            live = np.flatnonzero(tables.records["over"] == 0)
+            row, action = np.nonzero(tables.legal_mask(live))
+            tables.load_records(tables.records[live[row]])
+            tables.step(action)
+    return len(seen[0]), len(seen[1])
+
+
+@pytest.mark.parametrize(
+    ("game", "decisions", "terminals", "infosets", "actions"),
+    [(kuhn(), 24, 30, 12, 24), (leduc(), 3_780, 5_520, 936, 2_184)],
+    ids=["kuhn", "leduc"],
+)
+def test_sizes(game, decisions, terminals, infosets, actions):
+    tree = GameTree(game)
+    assert histories(tree) == (decisions, terminals)
+    assert tree.sequence_form.leaf_edge.shape == (2, 2 * terminals)
+    assert (tree.infoset_count, tree.legal_mask.sum()) == (infosets, actions)
+
+
+@pytest.mark.parametrize(("seats", "infosets"), [(2, 12), (3, 48), (4, 160), (5, 480)])
+def test_kuhn_with_more_seats(seats, infosets):
+    tree = GameTree(kuhn(seats))
+    assert tree.infoset_count == infosets
+    assert tree.betting_node_count == infosets // (seats + 1)  # each line once for each own card
+    assert (np.diff(tree.first_infoset_of_seat) == np.bincount(tree.infoset_seat)).all()
+
+
+def test_rows_are_counted_before_building():
+    assert count_nodes(leduc(), 10**6) == len(get_tree(leduc()).parent) == 120 * 85
+    assert count_nodes(leduc(3), 10**7) == 1_881_600
+    with pytest.raises(ConfigError, match=r"limit_holdem has 9\.23e\+17 nodes; .* more than 4 GB"):
+        GameTree(build(load_option("game", "limit_holdem"), "game"))
+    with pytest.raises(ConfigError, match=r"kuhn has 54 nodes; .* more than 1e-05 GB of memory"):
+        GameTree(kuhn(), max_bytes=10**4)
+
+
+def test_information_sets_count_in_memory_too():
+    nodes = estimate_bytes(leduc(), 10**9)
+    records = 936 * (leduc().table_dtype.itemsize + 2 * leduc().action_count)
+    with pytest.raises(ConfigError, match=r"leduc has .* more than"):
+        GameTree(leduc(), max_bytes=nodes + records - 1)
+    GameTree(leduc(), max_bytes=nodes + records)
+
+
+def traced(work: Callable[[], object]) -> int:
+    """The most bytes that Python and NumPy held at a time."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_estimated_before_building():
+    """Measured: 1.03 of the estimate, with stacks of 6, 8 and 10."""
+    small, larger = (
+        build({**load_option("game", "nolimit_leduc"), "stacks": stacks}, "game")
+        for stacks in (3, 8)
+    )
+    GameTree(small)  # compiles the rules, which takes memory too
+    estimate = estimate_bytes(larger, 10**9)
+    assert 0.8 < traced(lambda: GameTree(larger)) / estimate < 1.2
+
+
+def test_memory_of_many_actions_is_estimated_before_building():
+    few_raises = {"ranks": "JQK", "suits": "s", "board_cards": [0], "openers": [0]}
+    few_raises |= {"stacks": 1500, "min_bet": 751}
+    wide = build({**load_option("game", "nolimit_leduc"), **few_raises}, "game")
+    GameTree(kuhn())  # compiles the rules, which takes memory too
+    tree = GameTree(wide)
+    estimate = estimate_bytes(wide, 10**9) + tree.infoset_count * (
+        wide.table_dtype.itemsize + 2 * wide.action_count
+    )
+    assert 2 * tree.legal_mask.size > 0.15 * estimate  # and as much again while a level is made
+    assert 0.4 < traced(lambda: GameTree(wide)) / estimate < 1
+
+
+def test_a_game_of_many_nodes_is_refused_before_it_takes_memory():
+    """It has 13.8 million nodes, fewer than the limit was (20 million), and would take 7.5 GB."""
+    definition = build({**load_option("game", "nolimit_leduc"), "stacks": 15}, "game")
+
+    def enumerated() -> None:
+        with pytest.raises(
+            ConfigError, match=r"game: nolimit_leduc has .* more than 4 GB of memory"
+        ):
+            GameTree(definition)
+
+    assert traced(enumerated) < 400e6
+
+
+def test_equal_games_share_a_tree():
+    assert get_tree(leduc()) is get_tree(leduc())
+    assert get_tree(leduc()) is not get_tree(kuhn())
+
+
+@pytest.mark.parametrize("game", SMALL, ids=label)
+def test_nodes_below_come_later(game):
+    tree = get_tree(game)
+    below = np.arange(tree.deal_count, len(tree.parent))
+    assert (tree.parent[: tree.deal_count] == -1).all()
+    assert (tree.parent[below] < below).all()
+    for depth in range(2, len(tree.level_starts) - 1):
+        level = slice(tree.level_starts[depth], tree.level_starts[depth + 1])
+        above = tree.parent[level]
+        assert (tree.level_starts[depth - 1] <= above).all()
+        assert (above < tree.level_starts[depth]).all()
+    assert (tree.infoset[tree.parent[below]] == tree.edge[below] // game.action_count).all()
+    assert tree.legal_mask.ravel()[tree.edge[below]].all()
+    counts = np.bincount(tree.parent[below], minlength=len(tree.parent))
+    for node in np.flatnonzero(counts):
+        assert (
+            tree.parent[tree.first_child[node] : tree.first_child[node] + counts[node]] == node
+        ).all()
+    assert (tree.first_child[counts == 0] == len(tree.parent)).all()
+
+
+@pytest.mark.parametrize("most", [0, 10**6], ids=["by hands", "a part a seat"])
+@pytest.mark.parametrize("game", SMALL, ids=label)
+def test_own_moves(game, most, monkeypatch):
+    """The sequences agree with a walk from each node up to its deal."""
+    monkeypatch.setattr(sequence_layout, "MIN_PARALLEL_LEAVES", most)
+    tree = GameTree(game)
+    previous, sequences = tree.sequence_form.previous_edge, tree.sequence_form
+    roots = tree.legal_mask.size + np.arange(game.seats)
+
+    def last(node: int) -> np.ndarray:
+        edges = roots.copy()
+        while tree.parent[node] >= 0:
+            seat = tree.seat[tree.parent[node]]
+            if edges[seat] == roots[seat]:
+                edges[seat] = tree.edge[node]
+            node = tree.parent[node]
+        return edges
+
+    assert (
+        np.repeat(np.arange(game.seats), np.diff(tree.first_infoset_of_seat)) == tree.infoset_seat
+    ).all()
+    won: dict[tuple[int, ...], np.ndarray] = {}
+    for node in range(len(tree.parent)):
+        edges, infoset = last(node), tree.infoset[node]
+        if infoset >= 0:
+            assert tree.infoset_seat[infoset] == tree.seat[node]
+            assert previous[infoset] == edges[tree.seat[node]]
+        else:
+            won[tuple(edges)] = won.get(tuple(edges), 0) + tree.node_payoffs[node] / tree.deal_count
+    edge_of = previous // game.action_count
+    assert ((edge_of < np.arange(tree.infoset_count)) | (previous >= tree.legal_mask.size)).all()
+
+    part = np.empty(tree.infoset_count, np.int64)
+    runs = zip(sequences.run_start, sequences.run_end, strict=True)
+    in_order = [np.arange(begin, end) for begin, end in runs]
+    for number, (first, last) in enumerate(pairwise(sequences.first_run_of_part)):
+        infosets = np.concatenate(in_order[first:last])
+        assert (np.diff(infosets) > 0).all()
+        part[infosets] = number
+    assert (np.sort(np.concatenate(in_order)) == np.arange(tree.infoset_count)).all()
+    hands = 1 if most else game.deck_size
+    assert sequences.first_part_of_seat.tolist() == [hands * seat for seat in range(game.seats + 1)]
+    below = previous < tree.legal_mask.size
+    assert (part[below] == part[edge_of[below]]).all()
+    deal = np.arange(len(tree.parent))
+    for node in range(tree.deal_count, len(tree.parent)):
+        deal[node] = deal[tree.parent[node]]
+    live = tree.seat >= 0
+    own = part[tree.infoset[live]]
+    assert (own == tree.part_of_deal[tree.seat[live], deal[live]]).all()
+
+    group = np.append(
+        part.repeat(game.action_count), sequences.first_part_of_seat[-1] + np.arange(game.seats)
+    )
+    found: dict[tuple[int, ...], np.ndarray] = {}
+    for number, (first, last) in enumerate(pairwise(sequences.first_leaf_of_group)):
+        for leaf in range(first, last):
+            edges = sequences.leaf_edge[:, leaf]
+            assert group[edges[0]] == number
+            seat = (
+                int(edges[0] - roots[0])
+                if edges[0] >= roots[0]
+                else tree.infoset_seat[edges[0] // game.action_count]
+            )
+            found.setdefault(tuple(np.roll(edges, seat)), np.zeros(game.seats))[seat] = (
+                sequences.leaf_payoff[leaf]
+            )
+    assert found.keys() == won.keys()
+    for edges, paid in found.items():
+        np.testing.assert_allclose(paid, won[edges], atol=1e-15)
+
+
+@pytest.mark.parametrize("game", SMALL, ids=label)
+def test_tables_find_their_information_set(game):
+    tree = get_tree(game)
+    tables = Tables(game, 500, 3)
+    tables.deal()
+    generator = np.random.default_rng(0)
+    where = [tree.infoset_records, tables.records.copy()]
+    for _ in range(2):
+        live = np.flatnonzero(tables.records["over"] == 0)
+        tables.step(
+            (tables.legal_mask(live) * generator.random((len(live), game.action_count))).argmax(1),
+            live,
+        )
+        where.append(tables.records[tables.records["over"] == 0])
+    assert (tree.lookup_infosets(tree.infoset_records) == np.arange(tree.infoset_count)).all()
+    for records in where:
+        infoset = tree.lookup_infosets(records)
+        found = Tables(game, 0, 0)
+        found.load_records(tree.infoset_records[infoset])
+        other = Tables(game, 0, 0)
+        other.load_records(records)
+        assert (found.infoset_keys() == other.infoset_keys()).all()
+        assert (found.legal_mask() == tree.legal_mask[infoset]).all()
+        assert (records["to_act"] == tree.infoset_seat[infoset]).all()
+        assert (tree.lookup_betting_nodes(records) == tree.betting_node[infoset]).all()
+    assert (
+        len(
+            {
+                (node, *record["line"])
+                for node, record in zip(tree.betting_node, tree.infoset_records, strict=True)
+            }
+        )
+        == tree.betting_node_count
+    )
+
+
+def test_a_table_of_another_game_has_no_information_set():
+    with pytest.raises(KeyError, match="not in this tree"):
+        get_tree(kuhn()).lookup_infosets(get_tree(kuhn(3)).infoset_records)
+
+
+def test_uniform_and_names():
+    tree = get_tree(leduc())
+    np.testing.assert_array_equal(tree.build_uniform_policy().sum(1), 1)
+    assert (tree.build_uniform_policy()[~tree.legal_mask] == 0).all()
+    assert len(set(tree.infoset_names)) == tree.infoset_count
+    assert set(get_tree(kuhn()).infoset_names) >= {"0 J", "1 K r", "0 Q cr"}
+
+
+def test_an_information_set_after_different_numbers_of_moves_is_refused(monkeypatch):
+    """It would be two, of which players that look theirs up find one."""
+    definition = forgetful(monkeypatch)
+    with pytest.raises(
+        ConfigError, match=r"^game: forgetful has an information set that is reached after"
+    ):
+        GameTree(definition)
+
+
+def test_a_game_with_other_lines_of_moves_with_other_cards_is_refused(monkeypatch):
+    """Code that uses the first deal's number of nodes would write beyond its arrays."""
+    legal = Tables.legal_mask
+
+    def once_less(self, which=None):
+        mask = legal(self, which)
+        mask[:1, 2] &= mask[:1].sum(1) == 1
+        return mask
+
+    monkeypatch.setattr(Tables, "legal_mask", once_less)
+    with pytest.raises(ConfigError, match=r"^game: kuhn has other lines of moves with other cards"):
+        GameTree(kuhn())

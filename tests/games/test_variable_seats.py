@@ -1,0 +1,174 @@
+"""Variable numbers of seats: equal to the games with each number, in one layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_games import game, play
+
+from poker_rl.config.build import build
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.matches.duplicate_match import play_deals as match
+from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.tables import Tables
+from poker_rl.games.tree_nodes import count_nodes
+from poker_rl.learning.rollout import PendingDecisions, Rollout
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player_loader import load_player
+
+DRAWN, NO_LIMIT = game("limit_holdem_2to9"), game("nolimit_holdem_2to9")
+SEATS = range(2, 10)
+NAMED = ["limit_holdem", "limit_holdem_3p", "limit_holdem_6p", "limit_holdem_9p"]
+NAMED += ["nolimit_holdem", "nolimit_holdem_6p"]
+
+
+def bot(name):
+    return load_player(name, DRAWN)
+
+
+def test_each_number_of_seats_is_as_likely():
+    tables = Tables(DRAWN, 80_000, seed=1)
+    for _ in range(2):
+        before = tables.gather_definitions()["seats"].copy()
+        tables.deal()
+        seats = tables.gather_definitions()["seats"]
+        counts = np.bincount(seats, minlength=10)[2:]
+        # Five standard deviations of a binomial count: sqrt(80,000 * 1/8 * 7/8) = 94.
+        assert (np.abs(counts - 10_000) < 5 * 94).all()
+    # The next number does not depend on the last.
+    pairs = np.bincount(before * 10 + seats, minlength=100)
+    assert (np.abs(pairs[pairs > 0] - 1250) < 5 * 35).all()
+    assert (pairs > 0).sum() == 64
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_with_its_seats_it_is_the_game_named_so(name):
+    named = game(name)
+    definition = (NO_LIMIT if "nolimit" in name else DRAWN).variant_games[named.seats - 2]
+    assert {**named.to_dict(), "name": ""} == {**definition.to_dict(), "name": ""}
+
+
+@pytest.mark.parametrize("seats", SEATS)
+@pytest.mark.parametrize("variable", [DRAWN, NO_LIMIT], ids=["limit", "no-limit"])
+def test_a_hand_is_of_the_game_with_its_seats(variable, seats):
+    """Move by move; what is seen is the same but for empty seats."""
+    definition = variable.variant_games[seats - 2]
+    fixed, moves = play(definition, 200, seed=seats)
+    drawn = Tables(variable, 200, seed=0)
+    decks = fixed.records["deck"][:, : definition.cards_dealt]
+    drawn.deal(decks=decks, variants=seats - 2)
+    alone = Tables(definition, 200, seed=0)
+    alone.deal(decks=decks)
+    for move in moves:
+        assert (drawn.records["to_act"][move.rows] == move.records["to_act"]).all()
+        assert (drawn.legal_mask(move.rows) == move.legal).all()
+        check_view(definition, alone.observe(move.rows), drawn.observe(move.rows))
+        hidden = drawn.reveal(move.rows)
+        width = definition.hidden_card_size
+        assert (hidden[:, :width] == alone.reveal(move.rows)).all()
+        assert not hidden[:, width:].any()
+        drawn.step(move.actions, move.rows)
+        alone.step(move.actions, move.rows)
+    won = drawn.payoffs()
+    assert (won[:, :seats] == fixed.payoffs()).all()
+    assert not won[:, seats:].any()
+
+
+def check_view(definition, own, drawn):
+    """[seats, 4 streets, raise counts, raise, call or fold], four planes of cards, then chips."""
+    seats, levels = definition.seats, int(definition.definitions["levels"][0])
+    kinds = 2 if seats == 2 else 3
+    actions, cards, chips = np.split(drawn, [9 * 4 * levels * 3, 9 * 4 * levels * 3 + 208], axis=1)
+    size = seats * 4 * levels * kinds
+    own_actions, own_cards, own_chips = np.split(own, [size, size + 208], axis=1)
+    assert (cards == own_cards).all()
+    actions = actions.reshape(len(own), 9, 4, levels, 3).copy()
+    empty = actions[:, seats:]
+    assert (empty[:, :, 0, 0, 2] == 1).all()
+    assert empty.sum() == empty[:, :, 0, 0, 2].size
+    seen = actions[:, :seats, ..., :kinds]
+    assert (seen == own_actions.reshape(*seen.shape)).all()
+    if own_chips.size:  # by seat, then of the pot
+        assert (chips[:, : 3 * seats] == own_chips[:, :-3]).all()
+        assert not chips[:, 3 * seats : -3].any()
+        assert (chips[:, -3:] == own_chips[:, -3:]).all()
+
+
+def test_observation_size():
+    assert DRAWN.observation_size == game("limit_holdem_9p").observation_size == 748
+
+
+def test_it_is_measured_by_matches_and_never_enumerated():
+    assert count_nodes(DRAWN, 10) > 10
+    with pytest.raises(
+        ConfigError, match=r"^game: limit_holdem_2to9 samples its definition .*not enumerated$"
+    ):
+        get_tree(DRAWN)
+    with pytest.raises(ConfigError, match="draws its seats"):
+        DRAWN.list_deals()
+
+
+def test_a_match_rotates_over_the_seats_of_the_deal():
+    # Whoever folds to every raise loses the blinds, three chips, once in each rotation.
+    players = [bot("fold"), *[bot("raise")] * 8]
+    blocks = match(DRAWN, players, 400, seed=1)
+    np.testing.assert_allclose(blocks.sum(1), 0, atol=1e-12)
+    seats = -3 / blocks[:, 0]
+    np.testing.assert_allclose(seats, np.round(seats))
+    assert set(np.round(seats)) == set(SEATS)
+    # Players without a seat win nothing.
+    assert not blocks[np.arange(9) >= np.round(seats)[:, None]].any()
+
+
+def test_equal_players_win_nothing_from_each_other():
+    np.testing.assert_allclose(match(DRAWN, [bot("raise")] * 9, 200, seed=2), 0, atol=1e-12)
+    measured = play_match(DRAWN, bot("uniform"), bot("uniform"), "uniform", 2000, seed=3)
+    assert abs(measured.value) < 2 * measured.half_width  # four standard errors
+
+
+def even(counts: np.ndarray) -> bool:
+    """Return whether counts are within five standard deviations of their mean."""
+    return bool((np.abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all())
+
+
+def uniformly(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
+    chances = rows.mask / rows.mask.sum(1, keepdims=True)
+    return sample_from_probs(chances, np.random.default_rng(0).random(len(chances))), np.zeros(
+        len(chances)
+    )
+
+
+def test_the_only_learner_is_always_dealt_in():
+    rollout = Rollout(DRAWN, 20_000, 0, opponent=bot("call"), seating="shuffled")
+    batch = rollout.play_full_hands(uniformly)
+    assert (batch.agent == 0).all()
+    assert (np.bincount(batch.table, minlength=20_000) > 0).all()  # nobody else ends a hand
+    seats, seat = rollout.tables.gather_definitions()["seats"], rollout.agent_of_seat.argmin(1)
+    assert (batch.seat == seat[batch.table]).all()
+    assert (np.sort(rollout.agent_of_seat, axis=1) == np.arange(9)).all()
+    for n in SEATS:
+        assert even(np.bincount(seat[seats == n], minlength=n))
+
+
+def test_learners_share_the_seats_of_a_deal():
+    rollout = Rollout(DRAWN, 20_000, 0, seating="shuffled")
+    batch = rollout.play_full_hands(uniformly)
+    seats = rollout.tables.gather_definitions()["seats"].astype(int)
+    assert (batch.seat < seats[batch.table]).all()
+    assert even(np.bincount(rollout.agent_of_seat[np.arange(9) < seats[:, None]]))
+
+
+@pytest.mark.parametrize("stacks", [4, 6, 20])
+def test_an_observation_has_one_layout_whatever_the_stacks(stacks):
+    """With few raises in a hand there is less to see, with any number of seats equally less."""
+    settings = load_option("game", "nolimit_holdem_2to9") | {"stacks": stacks}
+    drawn = build(settings, "game")
+    assert len(set(drawn.definitions["own_plane"])) == 1
+    tables = Tables(drawn, 64, seed=0)
+    tables.deal()
+    (plane,) = set(drawn.definitions["own_plane"])
+    own = tables.observe(np.arange(64))[:, plane : plane + 52]
+    assert (own.sum(1) == 2).all()
+    assert (own.max(1) == 1).all()

@@ -1,0 +1,17 @@
+"""Contexts of learners on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from poker_rl.games.game import Game
+from poker_rl.learning.agents import LearnerContext
+from poker_rl.nets.dense import NetConfig
+
+
+def cpu_context(game: Game, net: NetConfig, seed: int = 0, opponent: Any = None) -> LearnerContext:
+    return LearnerContext(
+        game=game, net=net, device=torch.device("cpu"), seed=seed, opponent=opponent
+    )

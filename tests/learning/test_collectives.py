@@ -1,0 +1,388 @@
+"""Several processes that learn together learn what one process with all of their play does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fork_server import SERVER
+from torch import distributed as dist
+
+from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.config.build import build
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.option_files import load_option
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.learning.buffers.hand_replay_buffer import TransitionBatch
+from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
+from poker_rl.learning.minibatches import iterate_minibatches
+from poker_rl.learning.rollout import NEXT_PENDING, concatenate_batches
+from poker_rl.training.run_checkpoints import Checkpoints, split_state
+
+CPU = torch.device("cpu")
+TEN = 10  # iterations, each of one step of an optimiser or more
+
+ONE_STEP = ["algo.gradient_steps=1", "algo.training_period=8"]
+
+
+def batches(replay: int, average: int) -> list[str]:
+    return [f"algo.batch_size={replay}", f"algo.average_policy.batch_size={average}"]
+
+
+def in_two(work: Callable[[int], Any], folder: Path) -> list[Any]:
+    """What the work returns in each of two processes that reach each other."""
+    run_all([partial(work_with_other, work, folder, rank) for rank in range(2)])
+    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
+
+
+def run_all(works: list[Callable[[], None]]) -> None:
+    """Do each work in a process of its own, all at once."""
+    processes = [SERVER.Process(target=work, daemon=True) for work in works]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+
+
+def work_with_other(work: Callable[[int], Any], folder: Path, rank: int) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    torch.save(work(rank), folder / f"{rank}.pt")
+    dist.destroy_process_group()
+
+
+def learner(
+    algo: str, rank: int, workers: int, *overrides: str, opponent: str | None = None
+) -> Any:
+    game = build(load_option("game", "leduc"), "game")
+    settings = resolve_horizons(
+        compose_plain_config([f"algo={algo}", "game=leduc", "budget=20000", *overrides])
+    )
+    bot = (
+        None if opponent is None else build(load_option("player", opponent), "opponent", game=game)
+    )
+    return build_algorithm(settings, game, CPU, 5, bot, workers, rank)
+
+
+def share_state(learner: Any) -> None:
+    """Give a learner the state of the first process's."""
+    config = {"names": {"game": "leduc", "algo": "x"}}
+    Checkpoints(Path(), config, learner.agents.game, learner).synchronize()
+
+
+def weights(learner: Any) -> dict[str, torch.Tensor]:
+    """All tensors that are the same in all processes."""
+    _, shared = split_state(learner.state_dict(), learner.per_process_parts)
+    found: dict[str, torch.Tensor] = {}
+
+    def gather(name: str, part: Any) -> None:
+        if isinstance(part, torch.Tensor):
+            found[name] = part.detach().clone()
+        elif isinstance(part, dict):
+            for key, inner in part.items():
+                gather(f"{name}.{key}", inner)
+
+    gather("", shared)
+    return found
+
+
+class BothMemories:
+    """The memories of two processes as one, whose batches are half of each."""
+
+    def __init__(self, *memories: Any) -> None:
+        self.memories, self.replicas = memories, memories[0].replicas
+
+    @property
+    def min_size(self) -> int:
+        return min(memory.min_size for memory in self.memories)
+
+    @property
+    def has_items(self) -> bool:
+        return any(memory.has_items for memory in self.memories)
+
+    @property
+    def fill_fraction(self) -> float:
+        return float(np.mean([memory.fill_fraction for memory in self.memories]))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def sample(self, count: int) -> dict[str, torch.Tensor]:
+        one, other = (memory.sample(count // 2) for memory in self.memories)
+        return {name: torch.cat([one[name], other[name]], 1) for name in one}
+
+    def sample_transitions(self, count: int) -> TransitionBatch:
+        one, other = (memory.sample_transitions(count // 2) for memory in self.memories)
+        parts = {f.name: [getattr(part, f.name) for part in (one, other)] for f in fields(one)}
+        return TransitionBatch(**{name: torch.cat(part, 1) for name, part in parts.items()})
+
+
+def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
+    """A learner in one process whose play is that of two, and whose batches are both of theirs."""
+    one = learner(algo, 0, 1, *overrides, *doubled)
+    halves = [learner(algo, rank, 2, *overrides) for rank in range(2)]
+    rollouts = [half.agents.rollout for half in halves]
+    played: list[Any] = []
+
+    def play(way: str, *arguments: Any) -> Any:
+        played.clear()
+        for half in halves:
+            half.progress = one.progress
+            for name in ("_actor", "_q_network", "_other_network", "_actor_ema", "_critic_ema"):
+                if hasattr(one, name):
+                    setattr(half, name, getattr(one, name))
+            half._epsilon, half._rollout_decisions = getattr(one, "_epsilon", None), 0
+            for gathered in ("_recorded_policies", "_moves_and_paid"):
+                getattr(half, gathered, []).clear()
+            played.append(getattr(half.agents.rollout, way)(half._choose_actions, *arguments))
+        one.agents.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
+        one._recorded_policies = [
+            policy for half in halves for policy in getattr(half, "_recorded_policies", [])
+        ]
+        one._rollout_decisions = sum(half._rollout_decisions for half in halves)
+        tables = len(rollouts[0].agent_of_seat)
+        return concatenate_batches([played[0], shifted(played[1], tables)])
+
+    def parts(rows: np.ndarray, copy: np.ndarray, count: int) -> Any:
+        """Whole batches, whose order is nothing; both generators draw theirs all the same."""
+        first = len(played[0])
+        if hasattr(one, "_traverser_of_table"):  # whose decisions alone are in the batch
+            first = int((played[0].agent == halves[0]._traverser_of_table[played[0].table]).sum())
+        here = int((rows < first).sum())
+        for half in halves:
+            half.agents.generator.permuted(np.arange(max(here, len(rows) - here))[None], axis=1)
+        return iterate_minibatches(rows, copy, 1, count, one.agents.generator, CPU)
+
+    one.agents.iterate_minibatches = parts
+    one.agents.rollout.play_steps = lambda act, steps: play("play_steps", steps)
+    one.agents.rollout.play_full_hands = lambda act, decks=None: play("play_full_hands")
+    if algo == "nfsp_ppo":
+        both = [half._averages.average_policy for half in halves]
+        one._averages.average_policy.buffer = BothMemories(*(average.buffer for average in both))
+
+        def add(batch: Any, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
+            first, here = len(played[0]), rows < len(played[0])
+            both[0].add(played[0], rows[here], policy[here], iteration)
+            both[1].add(played[1], rows[~here] - first, policy[~here], iteration)
+
+        one._averages.average_policy.add = add
+        one._select_learning_rows = lambda batch: np.concatenate(
+            [half._select_learning_rows(part) for half, part in zip(halves, played, strict=True)]
+        )
+    if hasattr(one, "_average_policy"):
+        one._average_policy.buffer = BothMemories(*(half._average_policy.buffer for half in halves))
+        for half in halves:
+            half._average_policy.module = one._average_policy.module
+    if hasattr(one, "_buffer"):
+        one._buffer = BothMemories(*(half._buffer for half in halves))
+        one._store_transitions = lambda batch: sum(
+            half._store_transitions(part) for half, part in zip(halves, played, strict=True)
+        )
+    for number, own in enumerate(getattr(one, "_learners", [])):
+        own.buffer = BothMemories(*(half._learners[number].buffer for half in halves))
+        one._store_transitions = lambda batch, own: [
+            half._store_transitions(part, [half._current_learner])
+            for half, part in zip(halves, played, strict=True)
+        ]
+    return one
+
+
+def shifted(batch: Any, tables: int) -> Any:
+    """A batch at tables that come after so many others."""
+    return SimpleNamespace(**vars(batch) | {"table": batch.table + tables})
+
+
+def learn_ten_times(
+    algo: str, overrides: list[str], rank: int
+) -> tuple[dict[str, int], dict[str, torch.Tensor], dict[str, float]]:
+    half = learner(algo, rank, 2, *overrides)
+    share_state(half)
+    told = [half.learn() for _ in range(TEN)][-1]
+    return vars(half.progress), weights(half), told
+
+
+@pytest.mark.parametrize(
+    ("algo", "overrides", "doubled"),
+    [
+        (
+            "ppo",
+            [
+                "algo.tables=16",
+                "algo.rollout_steps=6",
+                "algo.minibatches=1",
+                "algo.normalize_advantages=true",
+            ],
+            ["algo.tables=32"],
+        ),
+        (
+            "actor_critic",
+            ["algo.hands_per_iteration=32", "algo.minibatches=1"],
+            ["algo.hands_per_iteration=64"],
+        ),
+        (
+            "nfsp",
+            ["algo.tables=16", "algo.rollout_steps=8", "algo.learning_starts=32", *batches(16, 8)],
+            ["algo.tables=32", *batches(32, 16)],
+        ),
+        (
+            "dqn",
+            [
+                "algo.tables=16",
+                "algo.rollout_steps=8",
+                "algo.learning_starts=32",
+                "algo.batch_size=16",
+            ],
+            ["algo.tables=32", "algo.batch_size=32"],
+        ),
+        (
+            "nfsp_ppo",
+            [
+                "algo.tables=16",
+                "algo.rollout_steps=6",
+                "algo.minibatches=1",
+                "algo.average_policy.batch_size=8",
+            ],
+            ["algo.tables=32", "algo.average_policy.batch_size=16"],
+        ),
+        (
+            "apu",
+            [
+                "algo.variant=dual_apu_ctrl",
+                "algo.episodes_per_iteration=8",
+                "algo.batch_size=16",
+                *ONE_STEP,
+            ],
+            ["algo.episodes_per_iteration=16", "algo.batch_size=32"],
+        ),
+        (
+            "vine",
+            [
+                "algo.tables=16",
+                "algo.rollout_steps=6",
+                "algo.batch_size=16",
+                "algo.gradient_steps=1",
+            ],
+            ["algo.tables=32", "algo.batch_size=32"],
+        ),
+    ],
+)
+def test_two_processes_learn_what_one_does_with_both_halves(
+    algo: str, overrides: list[str], doubled: list[str], tmp_path: Path
+) -> None:
+    first, second = in_two(partial(learn_ten_times, algo, overrides), tmp_path)
+    assert first[0] == second[0]
+    assert all(torch.equal(tensor, second[1][name]) for name, tensor in first[1].items())
+    assert first[2] == second[2]
+    assert 0 < first[2]["time/communication"] < 1
+
+    every = {"nfsp": "algo.train_freq", "dqn": "algo.train_freq", "apu": "algo.training_period"}
+    if algo in every:  # twice the play for a step on twice the batch
+        settings = compose_plain_config([f"algo={algo}", "game=leduc", *overrides])["algo"]
+        name = every[algo]
+        doubled = [*doubled, f"{name}={2 * settings[name.removeprefix('algo.')]}"]
+    one = of_both_halves(algo, overrides, doubled)
+    start = weights(one)
+    told = [one.learn() for _ in range(TEN)][-1]
+    assert vars(one.progress) == first[0]
+    assert one.progress.updates >= TEN
+    now = weights(one)
+    assert max((now[name] - tensor).abs().max() for name, tensor in start.items()) > 1e-3
+    assert now.keys() == first[1].keys()
+    for name, tensor in now.items():
+        assert (tensor - first[1][name]).abs().max() < 1e-6, name
+    for tag in told:
+        if tag.startswith("loss/"):
+            assert told[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
+
+
+def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]:
+    copy = np.repeat([0, 1], sizes[rank])
+    generator = np.random.default_rng(rank)
+    parts = iterate_minibatches(np.arange(len(copy)), copy, 2, 3, generator, CPU)
+    return [(index.numpy(), weight.numpy()) for index, weight in parts]
+
+
+@pytest.mark.parametrize("sizes", [[[10, 4], [7, 9]], [[10, 4], [0, 0]]])
+def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(
+    sizes: list[list[int]], tmp_path: Path
+) -> None:
+    """With unequal numbers of rows of two copies, which do not divide by the number of parts."""
+    one, other = in_two(partial(rows_and_weights, sizes), tmp_path)
+    assert len(one) == len(other) == 3
+    seen: list[list[int]] = [[], []]
+    for both in zip(one, other, strict=True):
+        for k in range(2):
+            values, sums = [], []
+            for rank, (index, weight) in enumerate(both):
+                here = index[k][weight[k] > 0]
+                seen[rank] += here.tolist()
+                values += (100 * rank + here).tolist()
+                sums.append(((100 * rank + index[k]) * weight[k]).sum())
+            assert np.mean(sums) == pytest.approx(np.mean(values))
+    for rank, rows in enumerate(seen):
+        assert sorted(rows) == list(range(sum(sizes[rank])))
+
+
+def learn_from_little(
+    opponent: str | None, rank: int
+) -> tuple[list[tuple[int, int]], dict[str, torch.Tensor]]:
+    small = ["algo.tables=1", "algo.rollout_steps=1", "algo.minibatches=1", "algo.instances=2"]
+    beside = ["algo.normalize_advantages=true", "algo.seating=shuffled"]
+    half = learner("ppo", rank, 2, *small, *beside, opponent=opponent)
+    share_state(half)
+    seen = []
+    learns = half._select_learning_rows
+
+    def watched(batch: Any) -> Any:
+        seen.append((len(batch), int((batch.next_row != NEXT_PENDING).sum())))
+        return learns(batch)
+
+    half._select_learning_rows = watched
+    for _ in range(2 * TEN):
+        assert all(np.isfinite(value) for value in half.learn().values())
+    return seen, weights(half)
+
+
+@pytest.mark.parametrize("opponent", [None, "call"])
+def test_a_process_with_nothing_to_learn_from_keeps_step(
+    opponent: str | None, tmp_path: Path
+) -> None:
+    """At one table a step decides nothing that is complete, or is the opponent's."""
+    one, other = in_two(partial(learn_from_little, opponent), tmp_path)
+    rows = [[decided for _, decided in seen] for seen, _ in (one, other)]
+    assert any(bool(here) != bool(there) for here, there in zip(*rows, strict=True))
+    if opponent is not None:
+        assert min(size for size, _ in one[0]) == 0
+    assert all(torch.equal(tensor, other[1][name]) for name, tensor in one[1].items())
+
+
+def values(turn: int, rank: int) -> list[torch.Tensor]:
+    """Numbers of all kinds, in the first turn more float32 than fit at once: four parts."""
+    drawn = torch.Generator().manual_seed(10 * turn + rank)
+    whole = torch.randint(100, (2, 3), generator=drawn)
+    size = 3 * CHUNK_BYTES // 4 + 5 if turn == 0 else 7
+    return [torch.randn(size, generator=drawn), whole.t(), whole.double()[0, 0]]
+
+
+def gather_often(nearby: ShmAllReduce, workers: int, rank: int) -> None:
+    torch.set_num_threads(1)
+    nearby.join(rank, lambda: None)
+    for turn in range(20):
+        every = zip(*(values(turn, other) for other in range(workers)), strict=True)
+        for mine, all_of_them in zip(values(turn, rank), every, strict=True):
+            found = nearby.all_reduce(mine, lambda places: places.sum(0))
+            assert torch.equal(found, torch.stack(all_of_them).sum(0))
+
+
+def test_shared_memory_brings_numbers_of_all_kinds_together() -> None:
+    workers = 3
+    nearby = ShmAllReduce(workers, False, SERVER)  # more processes than cores: who waits sleeps
+    run_all([partial(gather_often, nearby, workers, rank) for rank in range(workers)])

@@ -1,0 +1,266 @@
+"""Memories: which items stay, how long, and that packing, copies and resuming keep them whole."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.learning.buffers.replay_buffer import (
+    CircularInsertion,
+    Column,
+    ExponentialReservoir,
+    FlooredReservoir,
+    InsertionRule,
+    ReplayBuffer,
+    UniformReservoir,
+)
+from poker_rl.learning.memory_budget import _measure_free_bytes, _read_cgroup_limits, check_memory
+from poker_rl.training.device import prepare_device
+from poker_rl.training.launch_workers import Worker
+
+CPU = torch.device("cpu")
+NUMBER = {"number": Column(torch.int64)}
+
+
+def numbered(
+    rule: InsertionRule, capacity: int, count: int, seed: int, parts: int = 1
+) -> np.ndarray:
+    """What stays of the numbers 0 to count - 1, offered in some parts."""
+    memory = ReplayBuffer("capacity", capacity, rule, NUMBER, CPU, seed)
+    for part in np.array_split(np.arange(count), parts):
+        memory.add(np.zeros(len(part), np.int64), number=part)
+    return memory.state_dict()["items"]["number"][0].numpy()
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7, 100])
+def test_a_circular_buffer_is_a_deque(parts: int) -> None:
+    """However the items come, one by one or more at once than it holds."""
+    kept = numbered(CircularInsertion(), 10, 43, 0, parts)
+    assert sorted(kept) == list(deque(range(43), 10))
+    assert list(kept) == [40, 41, 42, *range(33, 40)]  # each in the slot of its turn
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        CircularInsertion(),
+        UniformReservoir(),
+        FlooredReservoir(min_insertion_prob=0.3),
+        ExponentialReservoir(insertion_prob=1),
+    ],
+)
+def test_fills_slot_by_slot_first(rule: InsertionRule) -> None:
+    assert list(numbered(rule, 20, 20, 0, 3)) == list(range(20))
+
+
+@pytest.mark.parametrize(("parts", "runs"), [(1, 1000), (40, 200)])
+@pytest.mark.parametrize(
+    ("rule", "chances"),
+    [
+        (UniformReservoir(), lambda i: 10 / i),
+        (FlooredReservoir(min_insertion_prob=0.25), lambda i: np.maximum(10 / i, 0.25)),
+        (ExponentialReservoir(insertion_prob=0.3), lambda i: np.full(len(i), 0.3)),
+    ],
+)
+def test_inclusion_frequencies(rule: InsertionRule, chances: Any, parts: int, runs: int) -> None:
+    """Item i stays if it enters and no later one takes its slot, one by one or all at once."""
+    capacity, count = 10, 200
+    chance = chances(np.arange(1, count + 1))
+    chance[:capacity] = 1
+    survives = 1 - chance / capacity
+    survives[:capacity] = 1  # the first items all have slots of their own
+    expected = chance * np.append(np.cumprod(survives[::-1])[::-1][1:], 1)
+    assert expected.sum() == pytest.approx(capacity)
+    if isinstance(rule, UniformReservoir):
+        np.testing.assert_allclose(expected, capacity / count)
+    seen = np.zeros(count)
+    for seed in range(runs):
+        seen[numbered(rule, capacity, count, seed, parts)] += 1
+    frequency = seen / runs
+    blocks = (frequency - expected).reshape(-1, 10).mean(1)  # ten neighbours together
+    sd = np.sqrt((expected * (1 - expected)).reshape(-1, 10).sum(1) / runs) / 10
+    assert np.abs(blocks / sd).max() < 4.5
+
+
+def test_exponential_ages_are_geometric() -> None:
+    """At every new item a kept one is gone with chance p/k: mean age k/p (Osborne et al. 2014)."""
+    capacity, chance, count = 2000, 0.3, 400_000
+    kept = numbered(ExponentialReservoir(insertion_prob=chance), capacity, count, 0)
+    ages = count - 1 - kept
+    mean = capacity / chance
+    assert ages.mean() == pytest.approx(
+        mean, rel=4 / np.sqrt(capacity)
+    )  # sd of the mean: 1/sqrt(k)
+    for age in (0.1, 0.5, 1, 2, 3):  # the law itself, at several ages
+        share, expected = (ages >= age * mean).mean(), np.exp(-age)
+        assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / capacity)
+
+
+def test_a_floor_keeps_newer_items() -> None:
+    uniform, floored = (
+        numbered(r, 500, 20_000, 1)
+        for r in (UniformReservoir(), FlooredReservoir(min_insertion_prob=0.25))
+    )
+    assert uniform.mean() == pytest.approx(10_000, rel=0.12)
+    assert floored.mean() > 17_000
+
+
+def columns() -> dict[str, Column]:
+    return {
+        "observation": Column(torch.bool, 21),
+        "mask": Column(torch.bool, 3),
+        "policy": Column(torch.float32, 3),
+        "action": Column(torch.uint8),
+        "number": Column(torch.int64),
+    }
+
+
+def items(generator: np.random.Generator, first: int, count: int) -> dict[str, np.ndarray]:
+    return {
+        "observation": generator.integers(2, size=(count, 21)).astype(np.uint8),
+        "mask": generator.integers(2, size=(count, 3)).astype(bool),
+        "policy": generator.random((count, 3)).astype(np.float32),
+        "action": generator.integers(3, size=count),
+        "number": first + np.arange(count),
+    }
+
+
+def test_items_come_back_whole_and_from_their_own_copy() -> None:
+    generator = np.random.default_rng(0)
+    memory = ReplayBuffer("capacity", 50, CircularInsertion(), columns(), CPU, 0, replicas=3)
+    told = items(generator, 0, 120)
+    copy = generator.choice(3, size=120, p=[0.6, 0.3, 0.1])
+    for part in np.array_split(np.arange(120), 4):
+        memory.add(copy[part], **{name: values[part] for name, values in told.items()})
+    assert memory.items_added.tolist() == np.bincount(copy).tolist()
+    assert memory.min_size == np.bincount(copy)[2]
+    batch = memory.sample(400)
+    assert batch["observation"].shape == (3, 400, 21)
+    assert batch["action"].shape == (3, 400)
+    assert batch["observation"].dtype == batch["mask"].dtype == torch.bool
+    for k in range(3):
+        number = batch["number"][k].numpy()
+        newest = np.flatnonzero(copy == k)[-50:]
+        assert set(number) == set(newest)  # 400 draws of at most 50: each misses with 3e-4
+        for name, values in told.items():
+            np.testing.assert_array_equal(batch[name][k].numpy(), values[number])
+
+
+def test_draws_are_uniform_over_what_is_there() -> None:
+    memory = ReplayBuffer("capacity", 100, CircularInsertion(), NUMBER, CPU, 3)
+    memory.add(np.zeros(8, np.int64), number=np.arange(8))
+    counts = np.bincount(memory.sample(80_000)["number"].flatten().numpy(), minlength=8)
+    assert np.abs(counts - 10_000).max() < 4.5 * np.sqrt(80_000 / 8 * 7 / 8)
+
+
+@pytest.mark.parametrize(
+    "rule", [CircularInsertion(), UniformReservoir(), ExponentialReservoir(insertion_prob=0.3)]
+)
+def test_goes_on_to_the_bit(rule: InsertionRule) -> None:
+    generator = np.random.default_rng(0)
+    memories = [
+        ReplayBuffer("capacity", 40, rule, columns(), CPU, seed, replicas=2) for seed in (0, 9)
+    ]
+    copy = np.array([0, 1, 0, 0, 1] * 6)
+    memories[0].add(copy, **items(generator, 0, 30))
+    memories[0].sample(5)
+    file = io.BytesIO()
+    torch.save(memories[0].state_dict(), file)
+    file.seek(0)
+    memories[1].load_state_dict(torch.load(file, weights_only=True))
+    for turn in range(6):
+        more = items(generator, 30 * (turn + 1), 30)
+        batches = []
+        for memory in memories:
+            memory.add(copy, **more)
+            batches.append(memory.sample(16))
+        for name in columns():
+            assert torch.equal(batches[0][name], batches[1][name])
+
+
+def test_a_copy_without_items_gives_zeros() -> None:
+    memory = ReplayBuffer("capacity", 5, CircularInsertion(), columns(), CPU, 0, replicas=2)
+    memory.add(np.zeros(3, np.int64), **items(np.random.default_rng(0), 1, 3))
+    assert memory.min_size == 0
+    assert not memory.sample(4)["number"][1].any()
+
+
+def test_bits_are_packed() -> None:
+    """36 bytes an observation of heads-up limit hold'em, and no memory before it is used."""
+    column = {"observation": Column(torch.bool, 288)}
+    assert (
+        ReplayBuffer("capacity", 1000, CircularInsertion(), column, CPU, 0, replicas=2).nbytes
+        == 2 * 36_000
+    )
+
+
+def test_what_does_not_fit_is_refused_with_its_size() -> None:
+    column = {"observation": Column(torch.bool, 288)}
+    small = ReplayBuffer("replay", 10, CircularInsertion(), column, CPU, 0)
+    with pytest.raises(
+        ConfigError, match=r"^replay: .* 36 bytes .* 134,110.5 GiB.*; there are [\d.,]+"
+    ):
+        ReplayBuffer(
+            "replay",
+            2 * 10**12,
+            CircularInsertion(),
+            column,
+            CPU,
+            0,
+            replicas=2,
+            other_buffers=[small],
+        )
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux what is resident")
+def test_only_what_is_written_is_occupied() -> None:
+    """Two thirds of a GiB are asked for and next to nothing of it is taken."""
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    columns = {"observation": Column(torch.bool, 288), "number": Column(torch.int64)}
+    memory = ReplayBuffer("replay", 16 * 2**20, CircularInsertion(), columns, CPU, 0)
+    memory.add(np.zeros(2, np.int64), observation=np.ones((2, 288), bool), number=np.arange(2))
+    assert memory.nbytes > 700 * 2**20
+    assert resident() - before < 50 * 2**20
+
+
+def test_processes_of_one_machine_share_its_memory() -> None:
+    """What fits into a machine once does not fit into it twice."""
+    whole = _measure_free_bytes(CPU)
+    check_memory("replay: 1 item", 3 * whole // 5, CPU)
+    # Of three processes two are on this machine.
+    prepare_device("cpu", 1, 0, Worker(3, local_count=2))
+    with pytest.raises(ConfigError, match=r"for each of 2 processes$"):
+        check_memory("replay: 1 item", 3 * whole // 5, CPU)
+    prepare_device("cpu", 1, 0)
+    check_memory("replay: 1 item", 3 * whole // 5, CPU)
+
+
+@pytest.mark.parametrize(
+    ("group", "files", "limits"),
+    [
+        ("0::/job/step", {"job/memory.max": "3000", "job/step/memory.max": "max"}, [3000]),
+        ("4:cpu,memory:/job\n1:cpu:/", {"memory/job/memory.limit_in_bytes": "2000"}, [2000]),
+        ("0::/", {"job/memory.max": "3000"}, []),
+    ],
+)
+def test_a_job_may_have_less_memory_than_the_machine(
+    group: str, files: dict[str, str], limits: list[int], tmp_path: Path
+) -> None:
+    told = {"proc/self/cgroup": group} | {f"sys/fs/cgroup/{name}": files[name] for name in files}
+    for name, text in told.items():
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text + "\n")
+    assert list(_read_cgroup_limits(tmp_path)) == limits

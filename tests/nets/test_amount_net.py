@@ -1,0 +1,104 @@
+"""Densities over amounts: the mass of every interval, finite far from it, learnt to a point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from learner_contexts import cpu_context
+from scipy.stats import logistic
+
+from poker_rl.config.build import build
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.learning.agents import Agents, NetworkAssignment
+from poker_rl.nets.action_probs import masked_softmax
+from poker_rl.nets.amount_net import AmountHeads, AmountNetConfig
+from poker_rl.nets.dense import MLPConfig, NetDimensions, net_from_dict, net_to_dict
+from poker_rl.nets.replicas import clone_replicas
+
+ACTIONS, INPUTS = 41, 5
+
+
+def amounts(components=2, hidden=(8,)):
+    body = MLPConfig(
+        hidden_sizes=list(hidden), activation="tanh", init="torch", features="observation"
+    )
+    return AmountNetConfig(mixture_components=components, body=body)
+
+
+def network(copies=1, **settings):
+    return amounts(**settings).build_module(
+        NetDimensions(inputs=INPUTS, outputs=ACTIONS, replicas=copies),
+        torch.Generator().manual_seed(0),
+    )
+
+
+def test_a_raise_gets_the_mass_of_its_interval_on_the_scale_of_the_logarithm():
+    module = network().double()
+    module.body.dtype = torch.float64
+    x = torch.randn(1, 6, INPUTS, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    logits = module(x)[0].detach().numpy()
+    raw = module.body(x)[0].detach().numpy()
+    head, share, place, width = np.split(raw, [3, 5, 7], axis=1)
+    weight = np.exp(share) / np.exp(share).sum(1, keepdims=True)
+    edges = np.log(np.arange(2, ACTIONS + 1) - 0.5)
+    edges = (edges - edges[0]) / (edges[-1] - edges[0])
+    for row in range(6):
+        means, widths = [0.25, 0.75] + place[row], np.exp(width[row] - 2) + 1e-3
+        cdf = logistic.cdf((edges[:, None] - means) / widths) @ weight[row]
+        np.testing.assert_allclose(logits[row, :2], head[row, :2])
+        np.testing.assert_allclose(np.exp(logits[row, 2:] - head[row, 2]), np.diff(cdf), rtol=1e-4)
+
+
+def test_far_from_every_density_logits_and_gradients_are_finite():
+    module = network(copies=3)
+    with torch.no_grad():
+        last = module.body.layers[-1].bias
+        last[..., 5:7] = torch.tensor([40.0, -40.0])  # the means
+        last[..., 7:9] = -20.0  # the widths
+    out = module(torch.randn(3, 7, INPUTS))
+    assert out.shape == (3, 7, ACTIONS)
+    assert out.isfinite().all()
+    out.log_softmax(-1).sum().backward()
+    assert all(weight.grad.isfinite().all() for weight in module.parameters())
+
+
+def test_learns_an_amount_and_keeps_to_what_is_legal():
+    module = network()
+    x, legal = torch.ones(1, 1, INPUTS), torch.ones(1, 1, ACTIONS, dtype=torch.bool)
+    legal[..., 2:12] = False
+    optimiser = torch.optim.Adam(module.parameters(), lr=0.02)
+    for _ in range(300):
+        chance = masked_softmax(module(x), legal)[0, 0]
+        optimiser.zero_grad()
+        (-chance[17].log()).backward()
+        optimiser.step()
+    assert chance[17] > 0.9
+    assert not chance[2:12].any()
+
+
+def test_copies_are_apart():
+    module = network(copies=2)
+    x = torch.randn(2, 4, INPUTS)
+    torch.testing.assert_close(clone_replicas(module, slice(1, 2))(x[1:]), module(x)[1:])
+
+
+def test_values_have_no_density():
+    leduc = build(load_option("game", "nolimit_leduc"), "game")
+    seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+    agents = Agents(cpu_context(leduc, amounts()), seats, tables_per_instance=1)
+    assert isinstance(agents.build_network(leduc.action_count), AmountHeads)
+    assert not isinstance(agents.build_critic(leduc.action_count), AmountHeads)
+    with pytest.raises(ConfigError, match="net: has no values of actions"):
+        build(load_option("algo", "dqn"), "algo", context=cpu_context(leduc, amounts()), net=None)
+
+
+def test_a_snapshot_names_the_body_too():
+    net = amounts()
+    assert net_from_dict(net_to_dict(net)) == net
+
+
+def test_a_game_without_raises_is_refused():
+    with pytest.raises(ConfigError, match="raises, not a game of 2 actions"):
+        amounts().build_module(NetDimensions(inputs=INPUTS, outputs=2), torch.Generator())

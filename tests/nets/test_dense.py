@@ -1,0 +1,357 @@
+"""Copies of a network share nothing, whatever way their rows come."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import pytest
+import torch
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.nets.action_probs import (
+    masked_expectation,
+    masked_log_softmax,
+    masked_softmax,
+    regret_matching,
+)
+from poker_rl.nets.dense import (
+    MLPConfig,
+    NetDimensions,
+    NetworkPair,
+    ReplicatedLinear,
+    SigmoidPolicyConfig,
+    clip_gradients,
+)
+from poker_rl.nets.replicas import clone_replicas, count_replicas, forward_by_replica
+from poker_rl.nets.sparse_linear import MIN_INPUTS, find_nonzeros_if_sparse
+from poker_rl.nets.weight_ema import WeightEMA
+
+INPUTS, OUTPUTS = 11, 3
+
+
+def mlp(hidden=(16, 8), activation="relu", init="orthogonal"):
+    return MLPConfig(
+        hidden_sizes=list(hidden), activation=activation, init=init, features="observation"
+    )
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def network(copies, **settings):
+    return mlp(**settings).build_module(
+        NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=copies), seeded()
+    )
+
+
+@pytest.mark.parametrize("hidden", [(), (16, 8)])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_a_copy_is_an_ordinary_network(hidden, activation):
+    module = network(3, hidden=hidden, activation=activation)
+    x = torch.randn(3, 5, INPUTS, generator=seeded(1))
+    out = module(x)
+    assert out.shape == (3, 5, OUTPUTS)
+    act = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}[activation]
+    for k in range(3):
+        parts = []
+        for layer in module.layers:
+            plain = torch.nn.Linear(*layer.weight.shape[1:])
+            plain.weight.data, plain.bias.data = layer.weight[k].T, layer.bias[k, 0]
+            parts += [plain, act()]
+        torch.testing.assert_close(out[k], torch.nn.Sequential(*parts[:-1])(x[k]))
+
+
+def test_copies_start_apart_and_as_the_generator_says():
+    module, again = network(4), network(4)
+    for weight, same in zip(module.parameters(), again.parameters(), strict=True):
+        assert torch.equal(weight, same)
+    for layer in module.layers:
+        assert len(layer.weight.flatten(1).unique(dim=0)) == 4
+
+
+def test_orthogonal_weights():
+    module = mlp(hidden=(8,)).build_module(
+        NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=2, output_init_scale=0.01), seeded()
+    )
+    hidden, last = module.layers
+    for k in range(2):  # gain sqrt(2), then the scale of the last layer alone
+        torch.testing.assert_close(hidden.weight[k].T @ hidden.weight[k], 2 * torch.eye(8))
+        torch.testing.assert_close(last.weight[k].T @ last.weight[k], 1e-4 * torch.eye(OUTPUTS))
+    assert not hidden.bias.any()
+
+
+def test_torch_weights_have_pytorchs_bounds():
+    module = mlp(hidden=(256,), init="torch").build_module(
+        NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=2, output_init_scale=0.1), seeded()
+    )
+    hidden, last = module.layers
+    for tensor, bound in [
+        (hidden.weight, 1 / sqrt(INPUTS)),
+        (hidden.bias, 1 / sqrt(INPUTS)),
+        (last.weight, 0.1 / sqrt(256)),
+    ]:
+        assert 0.95 * bound < tensor.abs().max() <= bound
+
+
+def test_bits_are_taken_as_they_come():
+    module = network(2)
+    bits = torch.randint(0, 2, (2, 5, INPUTS), dtype=torch.uint8, generator=seeded())
+    assert torch.equal(module(bits), module(bits.float()))
+
+
+def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
+    module = SigmoidPolicyConfig(init_range=0.5).build_module(
+        NetDimensions(inputs=12, outputs=3, replicas=2), seeded()
+    )
+    weight = module.weight[..., 0]  # [2, 12]
+    assert weight.abs().max() <= 0.5
+    assert weight.unique().numel() == 24
+    logits = module(torch.eye(12).expand(2, 12, 12))
+    check_or_bet = masked_softmax(logits, torch.tensor([False, True, True]))
+    fold_or_call = masked_softmax(logits, torch.tensor([True, True, False]))
+    torch.testing.assert_close(check_or_bet[..., 2], weight.sigmoid())
+    torch.testing.assert_close(fold_or_call[..., 1], weight.sigmoid())
+    with pytest.raises(ConfigError, match="3 outputs"):
+        SigmoidPolicyConfig(init_range=0.5).build_module(
+            NetDimensions(inputs=12, outputs=1, replicas=2), seeded()
+        )
+
+
+ROUTES = {
+    "uneven": [2, 0, 0, 3, 2, 0, 3],  # copy 1 has no row
+    "even": [3, 2, 1, 0, 0, 1, 2, 3],
+    "one copy only": [1, 1, 1],
+    "blocks": None,
+}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_each_row_goes_through_its_own_copy(name):
+    route = ROUTES[name]
+    module = network(4)
+    copy = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3] if route is None else route)
+    x = torch.randn(len(copy), INPUTS, generator=seeded(1), requires_grad=True)
+    alone = torch.stack(
+        [
+            clone_replicas(module, slice(k, k + 1))(x[i : i + 1][None])[0, 0]
+            for i, k in enumerate(copy)
+        ]
+    )
+    out = forward_by_replica(module, x, None if route is None else copy)
+    torch.testing.assert_close(out, alone)
+
+    goal = torch.randn(len(copy), OUTPUTS, generator=seeded(2))
+    gradient = torch.autograd.grad((out * goal).sum(), [x, *module.parameters()])
+    torch.testing.assert_close(gradient[0], torch.autograd.grad((alone * goal).sum(), x)[0])
+    silent = [k for k in range(4) if k not in copy]
+    for part in gradient[1:]:
+        assert not part[silent].any()
+        assert part[copy.unique()].flatten(1).any(1).all()
+
+
+def test_one_copy_needs_no_route():
+    module = network(1)
+    x = torch.randn(6, INPUTS, generator=seeded(1))
+    assert torch.equal(forward_by_replica(module, x, None), module(x[None])[0])
+    assert torch.equal(
+        forward_by_replica(module, x, torch.zeros(6, dtype=torch.int64)), module(x[None])[0]
+    )
+
+
+def test_copies_learn_alone():
+    """Trained side by side or one by one, with clipping and Adam: the same weights."""
+    together = network(3)
+    alone = [clone_replicas(together, slice(k, k + 1)) for k in range(3)]
+    x = (
+        torch.randn(3, 20, INPUTS, generator=seeded(1))
+        * torch.tensor([1.0, 10, 0.1])[:, None, None]
+    )
+
+    def train(module, x):
+        optimiser = torch.optim.Adam(module.parameters(), 0.01)
+        for _ in range(10):
+            optimiser.zero_grad()
+            module(x).square().mean((1, 2)).sum().backward()
+            clip_gradients(module, 0.5)
+            optimiser.step()
+
+    train(together, x)
+    for k, module in enumerate(alone):
+        train(module, x[k : k + 1])
+        for whole, own in zip(together.parameters(), module.parameters(), strict=True):
+            torch.testing.assert_close(whole[k], own[0])
+
+
+def test_taken_copies_have_memory_of_their_own():
+    module = network(5)
+    part = clone_replicas(module, slice(1, 3))
+    assert count_replicas(part) == 2
+    before = part.layers[0].weight.clone()
+    assert torch.equal(before, module.layers[0].weight[1:3])
+    with torch.no_grad():
+        module.layers[0].weight.zero_()
+    assert torch.equal(part.layers[0].weight, before)
+
+
+def test_gradients_are_clipped_copy_by_copy():
+    module = network(3)
+    scale = torch.tensor([0.0, 1e-3, 1e3])
+    (forward_by_replica(module, torch.ones(3, INPUTS), None).sum(1) * scale).sum().backward()
+    before = [weight.grad.clone() for weight in module.parameters()]
+    norms = clip_gradients(module, 1.0)
+    after = [weight.grad for weight in module.parameters()]
+    for k in range(3):
+        flat = torch.cat([grad[k].flatten() for grad in before])
+        torch.testing.assert_close(norms[k], flat.norm())
+        clipped = torch.cat([grad[k].flatten() for grad in after])
+        torch.testing.assert_close(clipped, flat / max(1.0, flat.norm().item()))
+
+    plain = network(1)
+    (1e3 * plain(torch.ones(1, 4, INPUTS))).sum().backward()
+    twin = clone_replicas(plain, slice(0, 1))
+    for weight, same in zip(plain.parameters(), twin.parameters(), strict=True):
+        same.grad = weight.grad.clone()
+    norm = torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
+    torch.testing.assert_close(clip_gradients(twin, 0.5)[0], norm)
+    for weight, same in zip(plain.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(weight.grad, same.grad)
+
+
+def test_illegal_actions_have_no_chance_and_no_gradient():
+    logits = torch.tensor([[5.0, -2.0, 900.0], [-1e4, 0.5, 0.5]], requires_grad=True)
+    legal = torch.tensor([[True, True, False], [False, True, True]])
+    chances = masked_softmax(logits, legal)
+    assert torch.equal(chances == 0, ~legal)
+    torch.testing.assert_close(chances.sum(1), torch.ones(2))
+    torch.testing.assert_close(chances[1], torch.tensor([0, 0.5, 0.5]))
+
+    logs = masked_log_softmax(logits, legal)
+    torch.testing.assert_close(logs.exp(), chances)
+    entropy = -masked_expectation(logs.exp(), logs, legal)
+    torch.testing.assert_close(entropy[1], torch.tensor(2.0).log())
+    (gradient,) = torch.autograd.grad(1000 * entropy.sum(), logits)
+    assert gradient.isfinite().all()
+    assert not gradient[~legal].any()
+
+
+def test_weight_average():
+    module = network(2)
+    first = [weight.detach().clone() for weight in module.parameters()]
+    average = WeightEMA(module, 0.9)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.add_(1)
+    for _ in range(5):
+        average.update(module)
+    for start, weight in zip(first, average.module.parameters(), strict=True):
+        torch.testing.assert_close(weight, start + 1 - 0.9**5)
+        assert not weight.requires_grad
+    again = WeightEMA(module, 0.9)
+    again.load_state_dict(average.state_dict())
+    assert torch.equal(again.module.layers[0].weight, average.module.layers[0].weight)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told_to(copies):
+    generator = torch.Generator().manual_seed(0)
+    net = MLPConfig(hidden_sizes=[6, 5, 4], activation="tanh", init="torch", features="observation")
+    one, other = (
+        net.build_module(NetDimensions(inputs=7, outputs=3, replicas=copies), generator),
+        net.build_module(NetDimensions(inputs=7, outputs=1, replicas=copies), generator),
+    )
+    x = torch.rand(copies, 9, 7)
+    apart = NetworkPair(one, other, 0)
+    torch.testing.assert_close(apart(x), torch.cat([one(x), other(x)], -1))
+    weights = sum(weight.numel() for weight in apart.parameters())
+    both = NetworkPair(one, other, 2)
+    assert weights - sum(weight.numel() for weight in both.parameters()) == copies * (
+        7 * 6 + 6 + 6 * 5 + 5
+    )
+    torch.testing.assert_close(both(x), torch.cat([one(x), other(x)], -1))
+    both(x)[..., -1].sum().backward()
+    assert one.layers[1].weight.grad.any()
+    assert one.layers[2].weight.grad is None or not one.layers[2].weight.grad.any()
+
+
+def test_networks_share_no_more_layers_than_they_have():
+    generator = torch.Generator().manual_seed(0)
+    net = MLPConfig(hidden_sizes=[6], activation="tanh", init="torch", features="observation")
+    one, other = (
+        net.build_module(NetDimensions(inputs=7, outputs=3), generator),
+        net.build_module(NetDimensions(inputs=7, outputs=1), generator),
+    )
+    NetworkPair(one, other, 1)
+    with pytest.raises(ConfigError, match="shared_layers: 2 layers of networks with 1 hidden"):
+        NetworkPair(one, other, 2)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.bool, torch.float32])
+def test_sums_of_rows_are_the_products_with_inputs_that_are_mostly_zeros(copies, kind):
+    inputs = MIN_INPUTS + 3
+    layer = ReplicatedLinear(inputs, 37, copies, reads_observations=True, is_inner=False)
+    layer.initialize("torch", 1.0, 1.0, seeded())
+    x = (torch.rand(copies, 50, inputs, generator=seeded(1)) < 0.1).to(kind)
+    if kind == torch.float32:
+        x *= torch.randn(x.shape, generator=seeded(3))
+    x[0, 0], x[0, 1] = 0, 1
+    weights = torch.randn(copies, 50, 37, generator=seeded(2))
+
+    out = layer(x)
+    assert "SparseLinear" in out.grad_fn.name()
+    (out * weights).sum().backward()
+    for k in range(copies):
+        plain = torch.nn.Linear(inputs, 37)
+        plain.weight.data, plain.bias.data = layer.weight.data[k].T, layer.bias.data[k, 0]
+        dense = plain(x[k].float())
+        (dense * weights[k]).sum().backward()
+        torch.testing.assert_close(out[k], dense, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(layer.weight.grad[k].T, plain.weight.grad, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(layer.bias.grad[k, 0], plain.bias.grad)
+
+
+def test_where_products_are_better_rows_are_not_summed():
+    """Of few inputs, of many that are not 0, in another precision, on another device."""
+    bits = torch.zeros(1, 2, MIN_INPUTS, dtype=torch.uint8)
+    weight = torch.zeros(1, MIN_INPUTS, 4)
+    some = bits.float()
+    some[:, :, : MIN_INPUTS // 6] = 0.5
+    assert find_nonzeros_if_sparse(bits, weight) is not None
+    assert find_nonzeros_if_sparse(some, weight) is not None
+    assert find_nonzeros_if_sparse(torch.ones_like(bits), weight) is None
+    assert find_nonzeros_if_sparse(some.fill_(0.5), weight) is None
+    assert find_nonzeros_if_sparse(bits[..., 1:], weight[:, 1:]) is None
+    assert find_nonzeros_if_sparse(bits, weight.double()) is None
+    assert find_nonzeros_if_sparse(bits.double(), weight) is None
+    assert find_nonzeros_if_sparse(bits.float().requires_grad_(), weight) is None
+    assert find_nonzeros_if_sparse(bits.to("meta"), weight) is None
+    double = ReplicatedLinear(MIN_INPUTS, 4, 1, reads_observations=True, is_inner=False).double()
+    assert double(bits).dtype == torch.float64
+
+
+def test_rows_are_summed_of_observations_alone():
+    zeros = torch.zeros(1, 2, MIN_INPUTS)
+    names = [
+        type(
+            ReplicatedLinear(MIN_INPUTS, 4, 1, reads_observations=observes, is_inner=False)(
+                zeros
+            ).grad_fn
+        ).__name__
+        for observes in (True, False)
+    ]
+    assert ["SparseLinear" in name for name in names] == [True, False]
+
+
+def test_regrets_are_matched_among_legal_actions_and_the_largest_alone_without_a_positive_one():
+    regrets = torch.tensor([[3.0, -2.0, 1.0], [9.0, -2.0, -1.0], [0.0, -1.0, -3.0]])
+    legal = torch.tensor([[True, True, True], [False, True, True], [False, True, True]])
+    expected = [[0.75, 0, 0.25], [0, 0, 1], [0, 1, 0]]
+    assert regret_matching(regrets, legal).tolist() == expected
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_no_rows_have_no_outputs(copies):
+    none = torch.zeros(0, INPUTS)
+    for copy in (None, torch.zeros(0, dtype=torch.int64)):
+        assert forward_by_replica(network(copies), none, copy).shape == (0, OUTPUTS)

@@ -1,0 +1,167 @@
+"""Encoders of observations: known rows, as fine as information sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poker_rl.config.build import build
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.poker.suit_isomorphism import sort_suits
+from poker_rl.games.tables import Tables
+from poker_rl.nets.encoders import HISTORY_STEPS, ObservationEncoder, take_newest_steps
+
+
+def game_of(name):
+    return build(load_option("game", name), "game")
+
+
+def midway(game, count, seed=0):
+    """Tables after a random number of random moves, the last fold or call left out if it ended."""
+    generator = np.random.default_rng(seed)
+    tables = Tables(game, count, seed)
+    tables.deal()
+    left = generator.integers(12, size=count)
+    before = tables.records.copy()
+    for turn in range(12):
+        live = np.flatnonzero((tables.records["over"] == 0) & (left > turn))
+        before[live] = tables.records[live]
+        legal = tables.legal_mask(live)
+        tables.step((legal * generator.random(legal.shape)).argmax(1), live)
+    over = tables.records["over"] != 0
+    return np.where(over, before, tables.records)
+
+
+def test_a_hand_of_three_as_the_small_blind_sees_it():
+    game = game_of("limit_holdem_3p")
+    tables = Tables(game, 1, 0)
+    tables.deal(decks=np.arange(11, dtype=np.int8)[None])  # 2c 2d to the small blind
+    tables.step(np.array([2]))  # the button raises
+    features = ObservationEncoder(game, "history")
+    (row,) = features(tables.records)
+    assert features.history_shape == (HISTORY_STEPS, 11)
+    assert len(row) == features.size == HISTORY_STEPS * 11 + 4 * 52 + 3 * 3 + 3
+    most = 2 + 3 * 2 + 4 * 2 + 4 * 4 + 4 * 4  # the big blind, then raises street by street
+    seat, street, kind = np.eye(3), [1, 0, 0, 0], np.eye(3)  # of kinds: fold, call, raise
+    steps = row[: HISTORY_STEPS * 11].reshape(HISTORY_STEPS, 11)
+    for i, (who, what, chips) in enumerate([(0, 1, 1), (1, 2, 2), (2, 2, 4)]):
+        np.testing.assert_allclose(steps[i], [*seat[who], *street, *kind[what], chips / most])
+    assert not steps[3:].any()
+    cards, chips = np.split(row[HISTORY_STEPS * 11 :], [4 * 52])
+    assert np.flatnonzero(cards).tolist() == [0, 1]
+    of_seats = [1, most - 1, most, 2, most - 2, most, 4, most - 4, most]
+    np.testing.assert_allclose(chips * most, [*of_seats, 7, 4, 3], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["leduc", "limit_holdem", "limit_holdem_3p", "nolimit_leduc"])
+def test_rows_tell_apart_just_what_a_seat_can_tell_apart_but_for_the_names_of_suits(name):
+    game = game_of(name)
+    records = midway(game, 4_000)
+    tables = Tables(game, 0, 0)
+    tables.load_records(records.copy())
+    sort_suits(tables.gather_definitions(), tables.records)
+    keys = tables.infoset_keys()
+    rows = ObservationEncoder(game, "history")(records)
+    kinds = len(np.unique(keys))
+    assert kinds > 50
+    assert len(np.unique(rows, axis=0)) == kinds
+    both = np.c_[rows, np.unique(keys, return_inverse=True)[1]]
+    assert len(np.unique(both, axis=0)) == kinds
+
+
+@pytest.mark.parametrize("name", ["limit_holdem_6p", "limit_holdem_2to9", "nolimit_holdem"])
+def test_no_row_depends_on_cards_that_are_hidden(name):
+    game = game_of(name)
+    records = midway(game, 300)
+    features = ObservationEncoder(game, "history")
+    rows = features(records)
+    shuffled = records.copy()
+    generator = np.random.default_rng(1)
+    tables = Tables(game, 0, 0)
+    tables.load_records(records)
+    played = tables.gather_definitions()
+    for record, definition in zip(shuffled, played, strict=True):
+        seats, shown = int(definition["seats"]), int(definition["shown"][record["street"]])
+        seat, deck = int(record["to_act"]), record["deck"].copy()
+        known = [2 * seat, 2 * seat + 1, *range(2 * seats, 2 * seats + shown)]
+        hidden = np.setdiff1d(np.arange(52), known)
+        # what was not dealt is not in the record: any cards but the known ones do
+        unknown = np.setdiff1d(np.arange(52), deck[known])
+        deck[hidden] = generator.permutation(unknown)
+        record["deck"] = deck
+    assert (shuffled["deck"] != records["deck"]).any()
+    np.testing.assert_array_equal(features(shuffled), rows)
+
+
+@pytest.mark.parametrize("name", ["limit_holdem_6p", "nolimit_holdem"])
+def test_the_table_is_what_stands_behind_the_steps_of_a_history(name):
+    game = game_of(name)
+    records = midway(game, 100)
+    table, history = ObservationEncoder(game, "table"), ObservationEncoder(game, "history")
+    assert table.history_shape == (0, 0)
+    steps = history.history_shape[0] * history.history_shape[1]
+    assert table.size == history.size - steps
+    np.testing.assert_array_equal(table(records), history(records)[:, steps:])
+
+
+def test_a_network_that_reads_no_history_is_not_shown_the_steps():
+    net = load_option("net", "lstm")
+    assert build(net, "net").features == "history"
+    assert build({**net, "history_reader": "none"}, "net").features == "table"
+
+
+def test_of_a_long_history_the_newest_steps_are_kept():
+    lengths = np.array([3, HISTORY_STEPS, HISTORY_STEPS + 5])
+    longest = HISTORY_STEPS + 5
+    steps = np.arange(longest)[None, :, None] * (np.arange(longest) < lengths[:, None])[..., None]
+    kept = take_newest_steps(steps.astype(np.float32), lengths)[..., 0]
+    assert kept[0].tolist() == [0, 1, 2] + [0] * (HISTORY_STEPS - 3)
+    assert kept[1].tolist() == list(range(HISTORY_STEPS))
+    assert kept[2].tolist() == list(range(5, HISTORY_STEPS + 5))
+
+
+def test_a_game_without_betting_has_no_such_history():
+    with pytest.raises(ConfigError, match="net: history features need a game of betting, not big2"):
+        ObservationEncoder(game_of("big2"), "history")
+
+
+@pytest.mark.parametrize("name", ["kuhn", "limit_holdem_6p", "nolimit_holdem_20"])
+def test_no_tables_are_no_rows(name):
+    game = game_of(name)
+    features = ObservationEncoder(game, "history")
+    assert features(np.zeros(0, game.table_dtype)).shape == (0, features.size)
+
+
+def test_every_card_of_big_2_that_a_seat_has_seen():
+    """After the game's own features, who holds or has played each card, told from hands alone."""
+    game = game_of("big2")
+    generator = np.random.default_rng(3)
+    tables, features = Tables(game, 40, 3), ObservationEncoder(game, "every_card")
+    tables.deal()
+    assert (features.size, features.is_binary) == (412 + 5 * 52, True)
+    dealt = np.sort(tables.records["deck"].reshape(-1, 4, 13))
+    shown = 0
+    for _ in range(60):
+        live = np.flatnonzero(tables.records["over"] == 0)
+        records = tables.records[live]
+        rows = features(records)
+        np.testing.assert_array_equal(rows[:, :412], tables.observe(live))
+        for record, seen, hands in zip(records, rows[:, 412:], dealt[live], strict=True):
+            expected = np.zeros((5, 52), np.uint8)
+            for i in range(4):
+                seat = (record["to_act"] + i) % 4
+                kept = set(record["hand"][seat].tolist()) - {-1}
+                if i == 0:
+                    expected[0, list(kept)] = 1
+                expected[1 + i, list(set(hands[seat].tolist()) - kept)] = 1
+            np.testing.assert_array_equal(seen.reshape(5, 52), expected)
+            shown = max(shown, int(expected[1:].sum()))
+        legal = tables.legal_mask(live)
+        tables.step((legal * generator.random(legal.shape)).argmax(1), live)
+    assert shown > 35
+
+
+def test_only_big_2_has_cards_that_seats_play():
+    with pytest.raises(ConfigError, match=r"net.features: every_card needs game=big2, not leduc"):
+        ObservationEncoder(game_of("leduc"), "every_card")

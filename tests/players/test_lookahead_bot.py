@@ -1,0 +1,141 @@
+"""Lookahead: values of actions are mean payoffs, and hidden cards are not used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from big2_tables import BIG2
+from evaluations import LEDUC, Policies, loader
+from random_games import play
+from tree_values import expected
+
+from poker_rl.config.build import build
+from poker_rl.config.option_files import load_option
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import compute_seat_values
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.tables import tables_from_records
+from poker_rl.players.bots import lookahead_bot
+
+
+def looking(game=BIG2, policy="big2_ppo", **settings):  # more often undecided than big2_vine
+    player = {**load_option("player", "big2_lookahead"), "policy": policy, **settings}
+    return build(player, "player", game=game)
+
+
+class Valued(Policies):
+    """A player of a game that can be enumerated, with the exact values of its policy [I, A]."""
+
+    def __init__(self, game, policy):
+        super().__init__(game, policy[None])
+        tree = get_tree(game)
+        self.worth = expected(tree, policy)
+        live = np.flatnonzero(tree.infoset >= 0)
+        infoset = tree.infoset[live]
+        own = self.worth[live, tree.infoset_seat[infoset]]
+        self.value = np.bincount(infoset, own) / np.bincount(infoset)
+
+    def state_values(self, records):
+        return self.value[get_tree(self.game).lookup_infosets(records)]
+
+
+@pytest.fixture
+def uniform_leduc(monkeypatch):
+    """Uniform play of Leduc: hidden cards are equally likely, whatever was done before."""
+    tree = get_tree(LEDUC)
+    player = Valued(LEDUC, tree.legal_mask / tree.legal_mask.sum(1, keepdims=True))
+    monkeypatch.setattr(lookahead_bot, "load_player", lambda spec, game: player)
+    return player
+
+
+def test_each_action_is_worth_what_it_wins_on_average(uniform_leduc):
+    tree = get_tree(LEDUC)
+    child = np.arange(tree.deal_count, len(tree.parent))
+    edge = tree.edge[child]
+    won = uniform_leduc.worth[child, tree.infoset_seat[edge // LEDUC.action_count]]
+    number = np.bincount(edge, minlength=tree.legal_mask.size)
+    worth = np.bincount(edge, won, minlength=tree.legal_mask.size) / np.maximum(number, 1)
+    worth = worth.reshape(tree.legal_mask.shape)  # chips, at uniform chances of the hidden cards
+    assert LEDUC.unit_chips == 1
+    temperature = 4.0
+    goal = uniform_leduc.policies[0] * np.exp(worth / temperature)
+    goal /= goal.sum(1, keepdims=True)
+    player = looking(LEDUC, worlds=3000, temperature=temperature)
+    found = player.action_probs(tree.infoset_records)
+    np.testing.assert_allclose(found.sum(1), 1)
+    assert not found[~tree.legal_mask].any()
+    # A hand of Leduc wins 13 chips at most, about 5 as a rule.
+    off = np.log(found[tree.legal_mask] / goal[tree.legal_mask])
+    assert np.abs(off).max() < 5 * 5 / np.sqrt(3000) / temperature
+
+
+def test_it_wins_more_than_the_player_it_looks_ahead_for(uniform_leduc):
+    tree = get_tree(LEDUC)
+    (before,) = uniform_leduc.policies
+    after = looking(LEDUC, worlds=200, temperature=0.2).action_probs(tree.infoset_records)
+    for seat in range(2):
+        mixed = np.where((tree.infoset_seat == seat)[:, None], after, before)
+        assert (
+            compute_seat_values(tree, mixed)[seat] > compute_seat_values(tree, before)[seat] + 0.5
+        )
+
+
+def test_it_knows_no_hidden_card_and_gives_the_same_answer_in_any_order():
+    _, moves = play(BIG2, 12, seed=3)
+    records = np.concatenate([move.records for move in moves[::5]])
+    others = records.copy()
+    others["key"], others["draws"] = np.arange(len(others)), 7
+    others["deck"] = np.arange(52)
+    tables_from_records(BIG2, others).redeal()
+    assert (others["hand"] != records["hand"]).any((1, 2)).mean() > 0.9
+    before = records.tobytes()
+    player = looking(worlds=8)
+    found = player.action_probs(records)
+    assert records.tobytes() == before
+    # A network rounds otherwise where it is asked for other tables beside.
+    again = player.action_probs(others[::-1])[::-1]
+    np.testing.assert_allclose(again, found, atol=1e-4)
+    alone = [looking(worlds=8).action_probs(records[i : i + 1]) for i in range(10)]
+    np.testing.assert_allclose(np.concatenate(alone), found[:10], atol=1e-4)
+    changed = np.abs(looking(worlds=8, seed=1).action_probs(records) - found) > 0.01
+    assert 0.05 < changed.any(1).mean() < 0.9  # where there is nothing to choose nothing changes
+
+
+def test_unlikely_actions_stay_as_unlikely_beside_each_other():
+    _, moves = play(BIG2, 12, seed=4)
+    records = np.concatenate([move.records for move in moves[::5]])
+    policy = loader(BIG2)("big2_ppo").action_probs(records)
+    found = looking(worlds=8, min_action_prob=0.1).action_probs(records)
+    tried = (policy >= 0.1).sum(1) > 1
+    assert 0.05 < tried.mean() < 0.5
+    assert (found[~tried] == policy[~tried]).all()
+    np.testing.assert_allclose(found.sum(1), 1)
+    assert (found[tried][policy[tried] < 0.1] == 0).all()
+    assert (looking(worlds=8, min_action_prob=1.0).action_probs(records) == policy).all()
+    all_tried = looking(worlds=2, min_action_prob=0.0).action_probs(records[::5])
+    assert not all_tried[policy[::5] == 0].any()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("policy", "lowest", r"^player\.policy: lowest has no values to look ahead by; docs/"),
+        ("policy", "nobody", r"^player\.policy: no player is called nobody"),
+        ("policy", "big2_lookahead", r"^player\.policy: big2_lookahead looks ahead itself$"),
+        ("temperature", float("inf"), r"^player\.temperature: Infinity is not in \(0, 1e\+09\]$"),
+        ("worlds", 0, r"^player\.worlds: 0 is not in \[1, 10000\]$"),
+        ("temperature", 0, r"^player\.temperature: 0\.0 is not in \(0, 1e\+09\]$"),
+        ("min_action_prob", 2, r"^player\.min_action_prob: 2\.0 is not in \[0, 1\]$"),
+    ],
+)
+def test_settings(setting, value, message):
+    with pytest.raises(ConfigError, match=message):
+        looking(**{setting: value})
+
+
+def test_one_that_looks_ahead_by_itself_is_refused(tmp_path):
+    file = tmp_path / "mine.yaml"
+    settings = {**load_option("player", "big2_lookahead"), "policy": str(file)}
+    file.write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
+    with pytest.raises(ConfigError, match=r"mine\.yaml looks ahead itself$"):
+        loader(BIG2)(str(file))

@@ -1,0 +1,84 @@
+"""Trained players of the package: small, complete, and as good as their YAML says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from big2_tables import BIG2
+from evaluations import HOLDEM, LEDUC, loader
+
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
+from poker_rl.config.option_listing import read_first_comment
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact.exploitability import exploitability
+from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.tables import Tables
+from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER
+from poker_rl.storage.checkpoint import load_snapshot
+
+FILES = sorted(PRETRAINED_FOLDER.glob("*.pt"))
+
+
+def test_together_they_are_small() -> None:
+    assert len(FILES) >= 3
+    assert sum(file.stat().st_size for file in FILES) < 8e6
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_each_is_one_player_in_16_bits_and_says_where_it_is_from(file: Path) -> None:
+    tree = load_snapshot(file)
+    (state,) = tree["players"].values()
+    assert {weight.dtype for weight in state["weights"].values()} == {torch.float16}
+    assert set(tree["origin"]) == {"command", "experiment", "seed", "decisions", "commit", "date"}
+    assert (SHIPPED_OPTION_DIR / "experiment" / f"{tree['origin']['experiment']}.yaml").is_file()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_list_says_how_good_each_is_and_how_that_was_measured(file: Path) -> None:
+    assert load_option("player", file.stem)["file"] == file.name
+    said = read_first_comment(SHIPPED_OPTION_DIR / "player" / f"{file.stem}.yaml")
+    assert load_snapshot(file)["origin"]["experiment"] in said
+    assert re.search(r"exact|[+-][\d,.]+ ± [\d,.]+ .*from .* [\d,]+ deals", said), said
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_each_plays_its_own_game_and_no_other(file: Path) -> None:
+    name = load_snapshot(file)["game"]["name"]
+    other = HOLDEM if name == "leduc" else LEDUC
+    with pytest.raises(ConfigError, match=f"is of {name}, not of this {other.name}"):
+        loader(other)(file.stem)
+
+
+def test_the_one_of_leduc_is_as_close_to_equilibrium_as_it_says() -> None:
+    tree = get_tree(LEDUC)
+    policy = loader(LEDUC)("leduc_ac").action_probs(tree.infoset_records)
+    distance = exploitability(tree, policy) / LEDUC.unit_chips
+    assert f"exploitability {distance:.4f}" in read_first_comment(
+        SHIPPED_OPTION_DIR / "player" / "leduc_ac.yaml"
+    )
+
+
+def test_the_one_of_limit_holdem_beats_one_who_always_calls_and_values_its_hands() -> None:
+    """Of 500 deals the interval is some 140 thousandths of a big blind on either side of 350."""
+    load = loader(HOLDEM)
+    player = load("lhe_ppo")
+    won = play_match(HOLDEM, player, load("call"), "call", 500, 0)
+    assert won.value - (won.half_width or 0) > 0
+    tables = Tables(HOLDEM, 100, 0)
+    tables.deal()
+    worth = player.state_values(tables.records)
+    assert worth is not None
+    assert worth.shape == (100,)
+    strength = loader(HOLDEM)("tight").action_probs(tables.records)[:, 2]
+    assert np.corrcoef(worth, strength)[0, 1] > 0.5  # strong hands are worth more
+
+
+def test_the_one_of_big2_beats_players_who_choose_at_random_by_ten_points() -> None:
+    load = loader(BIG2)
+    won = play_match(BIG2, load("big2_vine"), load("uniform"), "uniform", 100, 0)
+    assert won.value - (won.half_width or 0) > 10

@@ -1,0 +1,197 @@
+"""`poker-rl report`: a page that needs no other file and runs nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import yaml
+from commands import TRAIN, code, runs
+from written import row, run_folder
+
+from poker_rl.config.build import build
+from poker_rl.config.option_files import load_option
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.games.tables import Tables
+from poker_rl.players.player_loader import load_player
+from poker_rl.reports.html_elements import Markup, create_element, embed_figure
+from poker_rl.reports.sample_hands import play_sample_hands
+from poker_rl.storage.run_folder import read_run_folder
+
+FIGURES = PlayerEvaluator.build_figures  # before the fixture `here` takes them away
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+class Parts(HTMLParser):
+    """The elements of a page; fails where they are not nested."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self.feed(page)
+        assert self.opened == []
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.attributes += attrs
+        if tag not in ("meta",):
+            self.opened.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.names.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.opened.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def test_what_is_no_markup_is_escaped():
+    inner = create_element("b", "1 < 2", Markup("<i>x</i>"), class_='"')
+    assert inner == '<b class="&quot;">1 &lt; 2<i>x</i></b>'
+    assert create_element("p", inner, "<") == f"<p>{inner}&lt;</p>"
+
+
+def test_figures_share_no_names():
+    figure, ax = plt.subplots()
+    ax.plot([0, 1], color="#333333")
+    ax.set_title("<script>$")
+    one, other = embed_figure(figure, "a<b", 1), embed_figure(figure, "a", 2, keep_colors=True)
+    names = [set(re.findall(r'\bid="([^"]+)"', text)) for text in (one, other)]
+    assert names[0]
+    assert not names[0] & names[1]
+    wanted = re.findall(r'(?:url\(#|href="#)([^")]+)', one)
+    assert wanted
+    assert set(wanted) <= names[0]
+    assert "#333333" not in one, "letters and lines follow the colors of the page"
+    assert "#333333" in other
+    assert "<script" not in one
+    Parts(one)
+
+
+def test_a_run_as_a_page(capsys, monkeypatch):
+    monkeypatch.setattr(PlayerEvaluator, "build_figures", FIGURES)
+    strange = "outputs/<script>alert(1)</script>&"
+    assert code(*TRAIN, "figures=false", "seed=3") == 0
+    (folder,) = runs()
+    moved = Path(strange)
+    moved.parent.mkdir(exist_ok=True)
+    moved.parent.joinpath("<script>alert(1)<").mkdir()
+    folder.rename(moved)
+    assert code("evaluate", f"run={moved}", "against=[call]", "deals=30") == 0
+    capsys.readouterr()
+    assert code("report", str(moved), "hands=2") == 0
+    assert capsys.readouterr().out == f"written: {moved}/report.html\n"
+    page = (moved / "report.html").read_text()
+    parts = Parts(page)
+    assert not {"script", "link", "iframe", "object"} & set(parts.names)
+    places = [value for name, value in parts.attributes if name in ("href", "src", "xlink:href")]
+    assert all(value.startswith(("#", "data:image/")) for value in places)
+    assert not [name for name, _ in parts.attributes if name.startswith("on")]
+    assert parts.names.count("svg") == 3, "the curve, and the policies of average and current"
+    assert strange in parts.text
+    for told in (
+        "average exploitability",  # a figure
+        "against/call",  # of the evaluation
+        "probability of a bet or a call",  # of the policy, its letters being letters
+        "Hands of average with itself",
+        "budget 10 1000",  # a setting and its default
+        "numba",  # of the versions
+    ):
+        assert told in parts.text
+    marked = re.findall(r'<tr class="marked"><td>([\w.]+)</td><td>', page)
+    assert {"seed", "budget", "evaluation.deals"} <= set(marked)
+    assert "threads" not in marked
+
+
+def test_a_second_report_of_a_run_replaces_the_first(refused):
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    for words in ([], [], ["out=other.html"]):
+        assert code("report", str(folder), "hands=0", *words) == 0
+    assert "other.html is there already" in refused("report", str(folder), "out=other.html")
+
+
+def test_several_runs_begin_with_their_comparison(refused):
+    for seed in (0, 1):
+        assert code(*TRAIN, f"seed={seed}") == 0
+    assert refused("report", "outputs").startswith("out: missing; of 2 runs, name the page")
+    assert code("report", "outputs", "hands=0", "out=a.html") == 0
+    parts = Parts(Path("a.html").read_text())
+    assert "Side by side" in parts.text
+    assert parts.names.count("section") == 2
+    assert "with itself" not in parts.text
+    anchors = {value for name, value in parts.attributes if name == "id"}
+    assert {"run-1", "run-2"} <= anchors
+
+
+def test_a_run_that_was_stopped_before_anything_was_kept():
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    cfg, manifest = read_run_folder(folder)
+    empty = run_folder("r/a", [], manifest={**manifest, "status": "running"}, **cfg)
+    assert code("report", str(empty)) == 0
+    assert "running or killed" in (empty / "report.html").read_text()
+
+
+def test_defaults_of_options_that_are_gone_are_not_told():
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    cfg = yaml.safe_load((folder / "config.yaml").read_text())
+    cfg["names"]["algo"] = "gone"
+    (folder / "config.yaml").write_text(yaml.safe_dump(cfg))
+    assert code("report", str(folder), "hands=0") == 0
+    assert (
+        "defaults of its game and algorithm are not known" in (folder / "report.html").read_text()
+    )
+
+
+def test_bad_input_is_a_line(refused, capsys):
+    assert code(*TRAIN) == 0
+    (folder,) = runs()
+    run_folder("r/a", [row(0, 1)])
+    for words, told in (
+        (["r/a", "out=a.txt"], "out: a.txt is no page; give FILE.html"),
+        (["r/a", "hands=101"], "hands: 101 is not in "),
+        (["r/a"], "r/a: game: "),
+        (["nowhere"], "nowhere: no run folder is called or matches this"),
+    ):
+        assert refused("report", *words).startswith(told)
+    (folder / "evaluations").mkdir()
+    (folder / "evaluations" / "x.json").write_text(json.dumps({"results": [{}]}))
+    assert "x.json is no evaluation that can be read" in refused("report", str(folder), "hands=0")
+    assert not list(Path().rglob("*.html"))
+
+
+@pytest.mark.parametrize("name", ["big2", "leduc", "nolimit_holdem"])
+def test_a_hand_tells_all_that_is_known_at_each_move(name: str) -> None:
+    game = build(load_option("game", name), "game")
+    ((heads, *moves), won), *_ = play_sample_hands(
+        game, load_player("uniform", game), hand_count=1, seed=3
+    )
+    tables = Tables(game, 1, 3)
+    tables.deal()
+    for move in moves:
+        assert len(move) == len(heads)
+        record = tables.records[0]
+        assert f"{move[0]} {move[1]}".strip() == game.infoset_name(record)
+        legal = np.flatnonzero(tables.legal_mask()[0])
+        (action,) = (a for a in legal if game.move_name(record, int(a)) == move[2])
+        tables.step(np.array([action]))
+    assert tables.records["over"][0]
+    assert won.startswith(f"Won, in {game.unit}s: seat 0 ")

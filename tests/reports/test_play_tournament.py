@@ -1,0 +1,180 @@
+"""Tournaments by the command line: kept table by table, gone on with, shared out over processes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import TRAIN, anew, code, runs
+
+from poker_rl.config.option_files import load_option
+from poker_rl.reports import tournament_folder
+from poker_rl.storage.disk import exclusive_lock
+
+pytestmark = pytest.mark.usefixtures("here")
+
+LEDUC = ["tournament", "game=leduc", "players=[uniform,call,raise]", "deals=50"]
+FAST = [*LEDUC, "figure=false"]
+
+
+def tables(folder: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(folder, "tables").iterdir()}
+
+
+def numbers(folder: str) -> str:
+    return Path(folder, "results.csv").read_text()
+
+
+def rows_of(folder: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(numbers(folder).splitlines()))
+
+
+def test_a_tournament_in_four_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code(*LEDUC) == 0
+    out = capsys.readouterr().out
+    (folder,) = Path("outputs/tournaments/leduc").iterdir()
+    assert f"poker-rl tournament resume={folder}" in out
+    assert "leduc: 3 players, every pair; the same 50 deals at every table" in out
+    told = [line.split() for line in out.splitlines()]
+    assert ["rank", "player", "won", "behind", "the", "one", "above", "Elo"] in told
+    report = json.loads((folder / "results.json").read_text())
+    won = {(one["player"], one["measure"]): one["value"] for one in report["results"]}
+    assert won["raise", "won/call"] == won["call", "won/raise"] == 0  # neither ever folds
+    assert won["raise", "won/uniform"] == -won["uniform", "won/raise"] > 0
+    rows = rows_of(str(folder))
+    assert len(rows) == 3 * 3 - 1 + 6  # won, behind and Elo of each, and the cross table
+    assert (folder / "cross_table.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(tables(str(folder))) == [f"00000{table}.json" for table in range(3)]
+
+
+def test_only_what_is_missing_is_played(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code(*FAST, "out=whole") == 0
+    played = []
+    play = tournament_folder.play_deals
+
+    def counting(*given: object) -> object:
+        if len(played) == 1:
+            raise KeyboardInterrupt
+        played.append(given)
+        return play(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tournament_folder, "play_deals", counting)
+    assert code(*FAST, "out=part") == 130
+    assert len(tables("part")) == 1
+    assert not Path("part/results.csv").exists()
+    monkeypatch.setattr(
+        tournament_folder, "play_deals", lambda *given: played.append(given) or play(*given)
+    )
+    capsys.readouterr()
+    assert code("tournament", "resume=part", "figure=false") == 0
+    assert "2 of 3 tables to play" in capsys.readouterr().out
+    assert len(played) == 3
+    assert (tables("part"), numbers("part")) == (tables("whole"), numbers("whole"))
+    assert code(*FAST, "out=part") == 0  # the same command again
+    assert len(played) == 3
+
+
+def test_results_do_not_depend_on_the_processes(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 5}))
+    kuhn = anew(FAST, "game=kuhn", "players=[uniform,call,mine.yaml]")
+    assert code(*kuhn, "out=one") == 0
+    monkeypatch.setattr("poker_rl.reports.play_tournament.count_cores", lambda: 1)
+    capfd.readouterr()
+    assert code(*kuhn, "out=two", "workers=2") == 0
+    warning = "poker-rl: workers: 2 are more than the cores that may be used, 1, and will be slower"
+    assert capfd.readouterr().err.startswith(warning)
+    assert (tables("one"), numbers("one")) == (tables("two"), numbers("two"))
+
+
+def test_what_changed_is_refused_by_name(refused: Callable[..., str]) -> None:
+    Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 5}))
+    own = anew(FAST, "players=[call,mine.yaml]", "out=there")
+    assert code(*own) == 0
+    before = tables("there")
+    changes = {"deals=60": "deals", "seed=1": "seed", "game.ante=2": "game.ante"}
+    changes |= {"rounds=3": "rounds"}
+    for change, key in changes.items():
+        message = refused(*anew(own, change))
+        assert message == f"{key}: the tournament in there has another; give a new folder"
+    message = refused(*anew(own, "players=[call,raise]"))
+    same = "give these or a new folder"
+    assert message == f"players: the tournament in there is of call, mine.yaml; {same}"
+    assert refused("tournament", "resume=there", "seed=0").startswith("seed: is that of the tour")
+    Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 6}))
+    assert refused(*own).startswith("players.mine.yaml.simulations: the")
+    assert code("tournament", "resume=there", "figure=false") == 0  # with the bot as it was
+    assert tables("there") == before
+
+    Path("results").mkdir()
+    Path("results/results.csv").write_text("of something else")
+    message = refused(*anew(own, "out=results"))
+    nothing = "results is no tournament's, there is no tournament.yaml"
+    assert message == f"out: {nothing}; give a new folder"
+    assert [path.name for path in Path("results").iterdir()] == ["results.csv"]
+
+    (table,) = Path("there/tables").iterdir()
+    table.write_text('{"players": ["call"]}')
+    assert code("tournament", "resume=there") == 2
+    Path("there/tournament.yaml").write_text("game: {}")
+    assert "tournament.yaml is not what a tournament writes" in refused(
+        "tournament", "resume=there"
+    )
+
+
+def test_one_process_at_a_time_plays_a_tournament(refused: Callable[..., str]) -> None:
+    assert code(*FAST, "out=there") == 0
+    before = tables("there")
+    with exclusive_lock(Path("there"), "playing it"):
+        in_use = "out: there is in use: another process is playing it"
+        assert refused("tournament", "resume=there", "figure=false") == in_use
+        assert refused(*FAST, "out=there") == in_use
+    assert code(*FAST, "out=there") == 0
+    assert tables("there") == before
+
+
+def test_a_tournament_whose_process_was_killed_while_it_began() -> None:
+    Path("there").mkdir()
+    Path("there/tournament.yaml.part").write_text("game: {")
+    assert code(*FAST, "out=there") == 0
+    assert len(tables("there")) == 3
+    assert not Path("there/tournament.yaml.part").exists()
+
+
+@pytest.mark.parametrize("option", [["--config-dir", "mine=own"], ["--config-dir=mine=own"]])
+def test_options_of_the_command_line_are_no_settings(option: list[str]) -> None:
+    Path("mine=own/player").mkdir(parents=True)
+    Path("mine=own/player/mine.yaml").write_text("_target_: x")
+    assert code(*FAST, "out=there") == 0
+    assert code("tournament", "resume=there", "figure=false", *option) == 0
+
+
+def test_a_run_takes_part(refused: Callable[..., str]) -> None:
+    assert code(*TRAIN, "game=kuhn") == 0
+    (run,) = runs()
+    own = anew(FAST, "game=kuhn", f"players=[call,{run},equilibrium]", "out=there")
+    assert code(*own) == 0
+    names = {row["player"] for row in rows_of("there")}
+    assert any(name.startswith(f"{run}@") and name.endswith(":average") for name in names)
+    (named,) = names - {"call", "equilibrium"}
+    message = refused(*anew(own, f"players=[{run},{named}]", "out=twice"))
+    assert message == f"players: {named} is named twice; name each player once"
+    message = refused(*anew(FAST, f"players=[call,{run}]", "out=other"))
+    assert message.startswith("players: ")
+    assert "is of kuhn, not of this leduc" in message
+    assert not Path("twice").exists()
+    assert not Path("other").exists()
+
+
+def test_the_most_frequent_actions_of_a_bot_take_part() -> None:
+    """Of equal chances the first action is taken: to fold, and `raise` always bets."""
+    assert code(*anew(FAST, "players=[raise,uniform:greedy]", "out=there")) == 0
+    report = json.loads(Path("there/results.json").read_text())
+    won = {(one["player"], one["measure"]): one["value"] for one in report["results"]}
+    assert won["raise", "won/uniform:greedy"] == pytest.approx(1)  # the ante, in every hand

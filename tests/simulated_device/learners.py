@@ -1,0 +1,149 @@
+"""Every learner trains, is measured, saves and goes on, where no tensor of the CPU is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+import torch
+from commands import anew, code
+from device_simulator import NAME, DeviceSimulator, simulate_device
+from tiny import rows
+
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR
+from poker_rl.learning import timing
+from poker_rl.training import train as train_module
+from poker_rl.training.trainer import Trainer
+
+# Settings that learners have in common, with which an iteration takes milliseconds.
+SMALL = {
+    "tables": 16,
+    "rollout_steps": 4,
+    "hands_per_iteration": 20,
+    "epochs": 1,
+    "minibatches": 2,
+    "episodes_per_iteration": 2,
+    "training_period": 2,
+    "agent_switch_period": 4,
+    "actor_copy_period": 4,
+    "gradient_steps": 1,
+    "batch_size": 8,
+    "replay_capacity": 500,
+    "learning_starts": 8,
+}
+TRAIN = [
+    "budget=200",
+    "budget_unit=decisions",
+    "evaluate_every=100",
+    "checkpoint_every=120",
+    "evaluation.deals=30",
+    "figures=false",
+]
+
+
+def small(algo: str) -> list[str] | None:
+    """What makes a learner with networks small; None of a solver, which has none."""
+    settings = compose_plain_config([f"algo={algo}"])
+    own = settings["algo"]
+    found = [f"algo.{key}={value}" for key, value in SMALL.items() if key in own]
+    return found if "net" in settings else None
+
+
+ALGOS = {
+    path.stem: small(path.stem) for path in sorted((SHIPPED_OPTION_DIR / "algo").glob("*.yaml"))
+}
+LEARNERS = {algo: found for algo, found in ALGOS.items() if found is not None}
+RUNS = [f"game=kuhn algo={algo}" for algo in LEARNERS] + [
+    "game=leduc algo=ppo algo.network_sharing=per_seat algo.instances=2"
+    " algo.critic_view=perfect_information",
+    "game=kuhn algo=mmd algo.network_sharing=per_betting_node",
+    "game=leduc algo=ppo algo.entropy_over=action_types opponent=leduc_ac",
+    "game=kuhn algo=actor_critic algo.enumerate_deals=true algo.hands_per_iteration=24"
+    " algo.instances=2",
+    "game=kuhn algo=dqn algo.optimizer=sgd algo.max_grad_norm=1",
+    "game=kuhn_3p algo=apu algo.variant=dual_apu algo.reward_type=published net=lstm",
+]
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[DeviceSimulator]:
+    """The device, which torch takes for a GPU that may be waited for."""
+    with simulate_device() as simulator:
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+        monkeypatch.setattr(torch.cuda, "synchronize", simulator.synchronize)
+        yield simulator
+
+
+def train(on: str, *settings: str) -> int:
+    """The exit code of a run on a device of this name."""
+
+    def on_it(*asked: Any) -> torch.device:
+        prepare("cpu", *asked[1:])
+        return torch.device(on)
+
+    prepare = train_module.prepare_device
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_module, "prepare_device", on_it)
+        return code("train", *settings)
+
+
+def broken_off(on: str, name: str, *settings: str) -> Path:
+    """The folder of a run whose machine fails at its end, after its last checkpoint."""
+
+    def fail(_: Trainer) -> None:
+        raise OSError("no power")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "finish", fail)
+        assert train(on, *settings, f"name={name}") == 1
+    (folder,) = Path("outputs").glob(f"*/*/{name}")
+    return folder
+
+
+def broken_off_and_resumed(on: str, name: str, *settings: str) -> list[dict[str, float]]:
+    """The rows of such a run, which goes on from its checkpoint."""
+    folder = broken_off(on, name, *settings)
+    assert train(on, f"resume={folder}") == 0
+    return rows(folder)
+
+
+@pytest.mark.parametrize("asked", RUNS)
+@pytest.mark.usefixtures("here")
+def test_a_run_learns_what_it_does_on_the_cpu(
+    asked: str, device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is lost on the way to the device and back, only rounding may differ."""
+    unread = set()
+
+    def waited() -> float:
+        unread.add(device.busy)
+        return perf_counter()
+
+    monkeypatch.setattr(timing, "perf_counter", waited)
+    (algo,) = [word.removeprefix("algo=") for word in asked.split() if word.startswith("algo=")]
+    settings = anew([*LEARNERS[algo], *TRAIN], *asked.split())
+    found = broken_off_and_resumed(NAME, "device", *settings)
+    assert unread == {False}  # a clock is read when the device has done its work
+    expected = broken_off_and_resumed("cpu", "cpu", *settings)
+    assert len(found) == len(expected) > 1
+    for one, other in zip(found, expected, strict=True):
+        assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize(("one", "other"), [("cpu", NAME), (NAME, "cpu")])
+@pytest.mark.parametrize("algo", LEARNERS)
+@pytest.mark.usefixtures("here", "device")
+def test_a_run_goes_on_on_another_device(
+    algo: str, one: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = broken_off(one, "moved", *LEARNERS[algo], *TRAIN, "game=kuhn", f"algo={algo}")
+    capsys.readouterr()
+    assert train(other, f"resume={folder}", f"device={'cuda' if other == NAME else other}") == 0
+    changed = f"not as it was: device {one}, now {other}. The results may differ in"
+    assert changed in capsys.readouterr().out
+    assert rows(folder)[-1]["decisions"] >= 200

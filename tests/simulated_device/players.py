@@ -1,0 +1,144 @@
+"""Every shape of networks and every player does on the device what it does on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from device_simulator import NAME, DeviceSimulator, SynchronizationError, simulate_device
+from random_games import play
+
+from poker_rl.algos.algorithm_loader import load_algorithm
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.games.game_loader import load_game
+from poker_rl.learning.gradient_steps import GradientStepper
+from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import load_player
+
+CPU = torch.device("cpu")
+# Small games first: what does not play one of them plays another one.
+GAMES = ("nolimit_leduc", "kuhn", "leduc", "limit_holdem", "limit_holdem_6p", "nolimit_holdem")
+# A learner that takes most shapes, and one without a critic for those that can't be one.
+SMALL = {
+    "ppo": ("algo.tables=8", "algo.rollout_steps=4", "algo.minibatches=2", "algo.epochs=1"),
+    "reinforce": ("algo.hands_per_iteration=8",),
+}
+
+
+@pytest.fixture(autouse=True)
+def device() -> Iterator[DeviceSimulator]:
+    with simulate_device() as simulator:
+        yield simulator
+
+
+def in_a_game(load: Callable[[Game], Any]) -> tuple[Game, Any]:
+    """The first game that is not refused, and what was loaded for it."""
+    for name in (*GAMES, "big2"):
+        try:
+            game = load_game(name)
+            return game, load(game)
+        except ConfigError:
+            pass
+    raise AssertionError("there is no game for it")
+
+
+def asked(player: Player, game: Game) -> list[np.ndarray]:
+    """What a player says of the decisions of two hands."""
+    _, moves = play(game, 2, seed=0)
+    tables = [move.records for move in moves]
+    told = [
+        [ask(records) for ask in (player.action_probs, player.state_values, player.action_values)]
+        for records in tables
+    ]
+    return [x for one in told for x in one if x is not None]
+
+
+def options(group: str) -> list[str]:
+    return sorted(path.stem for path in (SHIPPED_OPTION_DIR / group).glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", options("net"))
+def test_a_shape_of_networks(name: str) -> None:
+    """It learns, plays, is saved and read again; instances are routed to their copies."""
+
+    def learner(game: Game, algo: str, on: str = NAME) -> Any:
+        net = (f"net={name}", "algo.instances=2")
+        return load_algorithm(algo, game, *SMALL[algo], *net, device=torch.device(on))
+
+    def either(game: Game) -> tuple[str, Any]:
+        try:
+            return "ppo", learner(game, "ppo")
+        except ConfigError:
+            return "reinforce", learner(game, "reinforce")
+
+    game, (algo, here) = in_a_game(either)
+    there = learner(game, algo, "cpu")
+    for _ in range(2):
+        found, expected = (
+            {k: v for k, v in one.learn().items() if k != "time/outside_networks"}
+            for one in (here, there)
+        )
+        assert found == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    for who, player in here.players().items():
+        other = there.players()[who]
+        again = type(player).from_dict(player.to_dict(), game, torch.device(NAME))
+        for k in range(2):
+            theirs = asked(other.select_instance(k), game)
+            for copy in (player.select_instance(k), again.select_instance(k)):
+                for one, two in zip(asked(copy, game), theirs, strict=True):
+                    np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", options("player"))
+def test_a_player(name: str) -> None:
+    game, player = in_a_game(lambda game: load_player(name, game, torch.device(NAME)))
+    for spec, here in ((name, player), (f"{name}:greedy", None)):
+        here = here or load_player(spec, game, torch.device(NAME))
+        for one, other in zip(asked(here, game), asked(load_player(spec, game), game), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
+
+
+@pytest.fixture
+def recorded(device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step of a `Descent` is recorded, also one that a GPU is not asked to record."""
+    step = GradientStepper._step_eagerly
+
+    def recording(self: GradientStepper) -> None:
+        with device.recording():
+            step(self)
+
+    monkeypatch.setattr(GradientStepper, "_step_eagerly", recording)
+
+
+def learn(algo: str, net: str) -> Any:
+    """A learner with this net after some steps."""
+    small = (
+        "algo.tables=8",
+        "algo.batch_size=8",
+        "algo.learning_starts=8",
+        "algo.train_freq=8",
+        f"net={net}",
+    )
+    learner = load_algorithm(algo, load_game("kuhn"), *small, device=torch.device(NAME))
+    for _ in range(12):
+        learner.learn()
+    return learner
+
+
+@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
+@pytest.mark.usefixtures("recorded")
+def test_what_a_cuda_graph_holds_never_makes_the_cpu_wait(algo: str) -> None:
+    assert learn(algo, "mlp_relu").progress.updates > 0
+
+
+@pytest.mark.usefixtures("recorded")
+def test_an_lstm_would_and_is_not_recorded() -> None:
+    assert not ReplicatedLSTM.is_graphable
+    with pytest.raises(SynchronizationError):
+        learn("dqn", "lstm")
