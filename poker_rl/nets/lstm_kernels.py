@@ -29,7 +29,7 @@ class PrefixTree(NamedTuple):
     last_step: Tensor  # features of the last step of each prefix, [N, F]
     parent: np.ndarray  # index of each prefix's parent, [N]; -1 for prefixes of one step
     level_ends: np.ndarray  # number of prefixes of up to 1, 2, ... steps, [longest length]
-    prefix_of_sequence: Tensor  # index of the prefix that is the whole of each sequence, [B]
+    prefix_of_sequence: Tensor  # index of each sequence's longest prefix, the sequence itself, [B]
 
 
 def build_prefix_tree(x: Tensor) -> PrefixTree:

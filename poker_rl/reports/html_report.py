@@ -26,7 +26,7 @@ from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 
 STYLE_SHEET = Path(__file__).with_name("page.css")
-# With this policy browsers run no scripts and load nothing from elsewhere, whatever names hold.
+# With this policy browsers run no scripts and load nothing from elsewhere, even if a name has HTML.
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MAX_SAMPLE_HANDS = 100
 REPORT_FILE_NAME = "report.html"

@@ -127,7 +127,7 @@ class LocalBestResponse:
 
     @property
     def max_hands(self) -> int:
-        """The number of different hands that the cards of a whole board leave."""
+        """The number of different hands that can be dealt from the deck without a whole board."""
         remaining_cards = self.game.deck_size - sum(self.game.board_cards)
         return comb(remaining_cards, self.game.hole_cards)
 

@@ -24,7 +24,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
 
-MIN_DEALS = 30  # the mean of fewer blocks is too far from normal for an interval
+MIN_DEALS = 30  # the mean over fewer deals is too far from normal for an interval
 MAX_DEALS = 10_000_000  # a deal of nine seats takes 216 bytes
 DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
 MAX_TABLES = 16_384  # played at the same time; a table takes 0.8 kB

@@ -35,7 +35,7 @@ Curves = Mapping[str, np.ndarray]  # columns of a metrics.jsonl by tag, [rows] e
 def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
     """Read the columns of a metrics.jsonl by tag, [rows] float64, NaN where a row lacks the tag.
 
-    Their order is that of the newest row, in which the headline player comes first.
+    The tags are in the order of the newest row, in which the headline player comes first.
     """
     rows = read_metrics_rows(metrics_path)
     tags = dict.fromkeys(tag for row in reversed(rows) for tag in row)

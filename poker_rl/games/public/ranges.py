@@ -76,7 +76,7 @@ class Ranges:
 
 @jit
 def compute_strengths(hands, board, suit_count, short_deck, out):
-    """Write the strength of each hand with a board [n], [H]; see also `BLOCKED_STRENGTH`."""
+    """Write into `out` [H] each hand's strength on the board [n]; `BLOCKED_STRENGTH` if blocked."""
     hole_card_count = hands.shape[1]
     cards = np.zeros(MAX_DECK_SIZE, np.int8)
     for i in range(len(board)):

@@ -58,7 +58,7 @@ class TensorBoard:
         self._write_summary(summary, step)
 
     def figure(self, name: str, path: Path, step: int) -> None:
-        """Write the PNG file as an image."""
+        """Write the PNG file at `path` into the event file, as an image."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         self._open({})  # a resumed run may have figures without a further row
