@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.nets.numba_kernels import compile_kernels
+from poker_rl.nets.kernel_compilation import compile_kernels
 
 MIN_ACTIONS = 64  # with fewer actions the full layer is always used
 MIN_ACTIONS_PER_LEGAL = 8  # also with fewer actions per legal action, on average

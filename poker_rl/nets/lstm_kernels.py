@@ -18,7 +18,7 @@ from numba.extending import register_jitable
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.nets.numba_kernels import compile_kernels
+from poker_rl.nets.kernel_compilation import compile_kernels
 
 vectorized: Any = register_jitable(fastmath={"reassoc", "contract"})  # to call from kernels
 

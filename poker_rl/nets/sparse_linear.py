@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.nets.numba_kernels import compile_kernels
+from poker_rl.nets.kernel_compilation import compile_kernels
 
 MIN_INPUTS = 128  # with fewer inputs the dense product is faster
 MAX_DENSITY = 0.2  # largest share of nonzeros at which the sums are faster

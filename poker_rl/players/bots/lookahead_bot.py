@@ -108,13 +108,13 @@ class LookaheadBot(Bot):
             sample_uniform(tables.records, rows, uniform)
             return sample_from_probs(probs, uniform)
 
-        def estimate_values(rows: np.ndarray) -> np.ndarray:
+        def estimate_state_values(rows: np.ndarray) -> np.ndarray:
             state_values = self._player.state_values(tables.records.take(rows))
             assert state_values is not None  # checked in __post_init__
             return state_values
 
         successor_values = compute_successor_values(
-            tables, np.repeat(actions, self.worlds), choose_responses, estimate_values
+            tables, np.repeat(actions, self.worlds), choose_responses, estimate_state_values
         )
         mean_values: np.ndarray = successor_values.reshape(-1, self.worlds).mean(1)
         return mean_values / self._game.unit_chips

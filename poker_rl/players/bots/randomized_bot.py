@@ -17,7 +17,7 @@ from poker_rl.config.validation import Probability
 from poker_rl.games.game import Game
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot
 
-STRONG_BET_PROB = 0.5  # a hand is strong if the reference bot bets it at least as often
+MIN_REFERENCE_BET_PROB = 0.5  # a hand is strong if the reference bot bets it at least as often
 
 
 @dataclass(kw_only=True)
@@ -45,7 +45,7 @@ class RandomizedBot(HoldemBot):
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         """Return the probabilities of fold, call and bet at tables [B], as an array [B, 3]."""
         reference_probs = self.reference_bot.compute_choice_probs(records, legal_mask)
-        is_strong = reference_probs[:, BET] >= STRONG_BET_PROB
+        is_strong = reference_probs[:, BET] >= MIN_REFERENCE_BET_PROB
         choice_probs: np.ndarray = self._choice_probs[is_strong.astype(np.int64)]
         return choice_probs
 
