@@ -722,6 +722,7 @@ MISTAKES = [
     ("train .", ".: can't be read", "a run folder is given as run=., or resume=. to train on"),
     ("evaluate run", "run: can't be read", "write key=value"),
     ("evaluate --config-dir no game=kuhn", "--config-dir: no is not a folder", ""),
+    ("list game --config-dir a --config-dir b", "--config-dir: given twice; give it once", ""),
     ("train algo.lr.end=1 ++algo.lr.end=0", "algo.lr.end: given twice", "give it once"),
     ("tournament game=kuhn game=leduc players=[call,raise]", "game: given twice", ""),
     (f"train seed={'[' * 500}{']' * 500}", f"seed={'[' * 55}…: ", ""),

@@ -13,13 +13,29 @@ from poker_rl.storage.disk import print_error
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
 
 
+class StoreOnce(argparse.Action):
+    """Option that may be given once."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value; a second one is an error."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option_string}: given twice; give it once")
+        setattr(namespace, self.dest, values)
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """Parser for --help, --config-dir and positional words, with one-line error messages."""
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
         self.add_argument("-h", "--help", action="store_true")
-        self.add_argument("--config-dir")
+        self.add_argument("--config-dir", action=StoreOnce)
         self.add_argument(words_name, nargs="*")
 
     def error(self, message: str) -> NoReturn:

@@ -12,15 +12,19 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import pickle
 import sys
 import tempfile
-from functools import cache
+import zlib
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import dispatcher
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.serialize import dumps
 
 from poker_rl.config.plugins import iterate_plugin_sources
 
@@ -39,26 +43,34 @@ def use_cache() -> None:
     """
     dispatcher.FunctionCache = RepairingCache
     sources = [*sorted(RULES_FOLDER.rglob("*.py")), *iterate_plugin_sources()]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    RepairingCache.digest = hashlib.sha256(
+        b"".join(path.read_bytes() for path in sources)
+    ).hexdigest()[:16]
     try:
         if CACHE_VARIABLE != "NUMBA_CACHE_DIR":
             cache_home = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache")
-            config.CACHE_DIR = str(cache_home / "poker-rl" / digest)
+            config.CACHE_DIR = str(cache_home / "poker-rl" / RepairingCache.digest)
         os.makedirs(config.CACHE_DIR, exist_ok=True)
         with tempfile.TemporaryFile(dir=config.CACHE_DIR, buffering=0) as file:
             file.write(bytes(PROBE_BYTES))
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
-        reason = f"{config.CACHE_DIR}: {error.strerror}" if isinstance(error, OSError) else error
-        config.CACHE_DIR = str(create_temporary_folder() / digest)
-        if multiprocessing.parent_process() is None:
-            print(
-                f"poker-rl: compiled rules can't be kept: {str(reason).rstrip('.')}; they are kept"
-                f" in {config.CACHE_DIR} for now. Set {CACHE_VARIABLE} to a folder that can be"
-                " written",
-                file=sys.stderr,
-            )
+        use_temporary_folder(error)
 
 
+def use_temporary_folder(error: Exception) -> None:
+    """Let numba keep compiled code in a temporary folder, and print why and what to set."""
+    reason = f"{config.CACHE_DIR}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    previous_folder = config.CACHE_DIR
+    config.CACHE_DIR = str(create_temporary_folder() / RepairingCache.digest)
+    if previous_folder != config.CACHE_DIR and multiprocessing.parent_process() is None:
+        print(
+            f"poker-rl: compiled rules can't be kept: {reason.rstrip('.')}; they are kept in"
+            f" {config.CACHE_DIR} for now. Set {CACHE_VARIABLE} to a folder that can be written",
+            file=sys.stderr,
+        )
+
+
+@cache
 def create_temporary_folder() -> Path:
     """Return a folder for compiled code that is below the temporary folder and owned by this user.
 
@@ -71,21 +83,66 @@ def create_temporary_folder() -> Path:
     return folder
 
 
+class ChecksummedCode(CompileResultCacheImpl):
+    """Compiled code with a checksum: machine code with a wrong byte would end the process."""
+
+    def reduce(self, data: Any) -> tuple[int, bytes]:
+        """Return the checksum and the bytes of compiled code."""
+        code = dumps(super().reduce(data))
+        return zlib.crc32(code), code
+
+    def rebuild(self, target_context: Any, reduced_data: tuple[int, bytes]) -> Any:
+        """Return the compiled code of these bytes.
+
+        Raises:
+            ValueError: if they do not have the checksum.
+        """
+        checksum, code = reduced_data
+        if zlib.crc32(code) != checksum:
+            raise ValueError("the checksum is wrong")
+        return super().rebuild(target_context, pickle.loads(code))
+
+
 class RepairingCache(FunctionCache):
-    """Cache of a function's compiled code that replaces damaged files."""
+    """Cache of a function's compiled code that replaces damaged files.
+
+    It moves to a temporary folder if its own can't be written, as on a full disk.
+    """
+
+    _impl_class = ChecksummedCode
+    digest = ""  # of the sources: the name of the cache folder
+
+    def __init__(self, py_func: Any) -> None:
+        try:
+            super().__init__(py_func)
+        except RuntimeError as error:  # numba has found no folder that can be written
+            use_temporary_folder(error)
+            super().__init__(py_func)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code for a signature; None if it is missing or damaged."""
+        """Return the compiled code for a signature, None if it is missing or damaged."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # unpickling damaged bytes may raise any exception
-            self.flush()
+        except Exception:  # unpickling damaged bytes may raise any
+            self._write(self.flush)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save the compiled code for a signature, and let an OSError name the folder."""
+        """Keep the compiled code for a signature.
+
+        Raises:
+            OSError: naming the folder, if the temporary folder can't be written either.
+        """
+        self._write(partial(super().save_overload, sig, data))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write, to the temporary folder if necessary."""
         try:
-            super().save_overload(sig, data)
+            write()
         except OSError as error:
-            error.filename = self.cache_path
-            raise
+            error.filename = folder = self.cache_path
+            use_temporary_folder(error)
+            super().__init__(self._py_func)
+            if self.cache_path == folder:
+                raise
+            self._write(write)

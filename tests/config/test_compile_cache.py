@@ -17,6 +17,15 @@ HASH = (
     "print(hash_bytes(np.zeros(3, np.uint8), np.uint64(1)))\n"
 )
 NO_HOME = "import os\nos.path.expanduser = lambda path: path\n"
+FULL = (
+    "from numba.core.caching import IndexDataCacheFile\n"
+    "save = IndexDataCacheFile.save\n"
+    "def fail(self, key, data):\n"
+    "    if '.cache' in self._cache_path:\n"
+    "        raise OSError(28, 'No space left on device')\n"
+    "    save(self, key, data)\n"
+    "IndexDataCacheFile.save = fail\n"
+)
 
 
 def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
@@ -41,6 +50,7 @@ def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
     [
         ("/dev/null", "", "/dev/null/.cache/poker-rl/"),
         ("home", NO_HOME, "Could not determine home directory; "),
+        ("home", FULL, "home/.cache/poker-rl/"),
     ],
 )
 @pytest.mark.usefixtures("here")
@@ -51,6 +61,7 @@ def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> N
     (line,) = err.splitlines()
     assert line.startswith("poker-rl: compiled rules can't be kept: ")
     assert why in line
+    assert ("No space left on device" in line) == (before == FULL)
     assert line.endswith("Set XDG_CACHE_HOME to a folder that can be written")
     assert list(Path("temporary").rglob("hashing.hash_bytes-*.nbc"))
 
@@ -61,7 +72,9 @@ def test_a_damaged_file_is_compiled_again() -> None:
     (index,) = Path(".cache").rglob("hashing.hash_bytes-*.nbi")
     (code,) = Path(".cache").rglob("hashing.hash_bytes-*.nbc")
     whole = code.read_bytes()
-    damages = [(index, b"?"), (index, b""), (code, whole[:1000])]
+    machine_code = whole.index(b"\x7fELF") + 100
+    wrong_byte = whole[:machine_code] + b"\xff" + whole[machine_code + 1 :]
+    damages = [(index, b"?"), (index, b""), (code, whole[:1000]), (code, wrong_byte)]
     for path, damage in damages:
         path.write_bytes(damage)
         assert hash_bytes(Path.cwd()) == expected

@@ -84,7 +84,7 @@ def describe_exact_cost(game: Game, player: Player) -> str:
     # No query is done if nobody acts on the last street.
     minutes = seconds / max(queries_done, 1) * query_count / 60
     time_text = f"{ceil(minutes)} min" if minutes > 1 else f"{ceil(60 * minutes)} s"
-    suits_text = "merged" if player.is_suit_invariant else "told apart"
+    suits_text = "merged" if player.is_suit_invariant else "distinguished"
     return (
         f"exact: {query_count:,} hands at public states, suits {suits_text}; about {time_text}"
         f" and {tree.estimate_bytes() / 1e6:,.0f} MB of memory besides the player's own"

@@ -15,8 +15,8 @@ add up to a full one (rules 43 and 47 of the Poker Tournament Directors Associat
 With `short_bets_reopen` the first bet of a street and the first raise over the blinds count as full
 whatever their size, as in PokerKit.
 
-In limit games a raise adds the street's raise size; only an all-in may add less. Even then it
-counts as a raise: towards the cap, and the next raise adds the full size to it. A player who has
+In limit games a raise adds the street's raise size; only an all-in may add less. Such an all-in
+counts towards the cap, and the next raise adds the full size to it. A player who has
 acted may raise again only when facing half a bet or more (TDA rule 47).
 """
 

@@ -222,7 +222,7 @@ class ReplayBuffer:
 
     @property
     def has_items(self) -> bool:
-        """Whether any replica has an item, in any process of the run."""
+        """Return whether any replica in any process of the run has an item."""
         self._has_items = (
             self._has_items or collectives.max_over_processes(int(self.items_added.max())) > 0
         )
