@@ -194,14 +194,13 @@ class DQN(NetworkLearner):
 
     def _compute_loss(self) -> Tensor:
         batch = self._buffer.sample(self.batch_size)
-        with self.agents.timer.time_networks():
-            with torch.no_grad():
-                values = self._target_network(batch["next"])  # [K, B, A]
-                max_values = torch.where(batch["legal"], values, -torch.inf).amax(2)
-                not_done = batch["legal"].any(2)  # no action is legal where the hand ended
-                td_target = batch["reward"] + self.gamma * torch.where(not_done, max_values, 0.0)
-            q = self._q_network(batch["observation"]).gather(2, batch["action"].long()[..., None])
-            return mse_loss(q[..., 0], td_target, reduction="sum") / self.batch_size
+        with torch.no_grad():
+            values = self._target_network(batch["next"])  # [K, B, A]
+            max_values = torch.where(batch["legal"], values, -torch.inf).amax(2)
+            not_done = batch["legal"].any(2)  # no action is legal where the hand ended
+            td_target = batch["reward"] + self.gamma * torch.where(not_done, max_values, 0.0)
+        q = self._q_network(batch["observation"]).gather(2, batch["action"].long()[..., None])
+        return mse_loss(q[..., 0], td_target, reduction="sum") / self.batch_size
 
     def _compute_metrics(self) -> dict[str, float]:
         losses = {"loss/q": self._stepper.pop_mean_loss()} if self._stepper.losses_summed else {}

@@ -158,7 +158,7 @@ class Agents:
             include_forced_moves=include_forced_moves,
         )
         self._init_generator = torch.Generator().manual_seed(int(streams[1]))
-        self.device, self.timer = context.device, LearnerTimer()
+        self.device, self.timer = context.device, LearnerTimer(context.device)
         self.game, self._net_config = game, net
         self._tables_per_instance, self._instances = tables_per_instance, instances
         self._network_sharing = assignment.network_sharing

@@ -12,34 +12,48 @@ _communication_seconds = 0.0  # spent in collectives since this process began
 
 
 class LearnerTimer:
-    """Stopwatch of the time since `start` and of the part of it spent in `time_networks`."""
+    """Stopwatch of the time since `start` and of the part of it spent in `time_networks`.
 
-    def __init__(self) -> None:
+    On a GPU the part is measured by events in the GPU's queue, so that the CPU need not wait.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._uses_events = device.type == "cuda"
         self.start()
 
     def start(self) -> None:
         """Start measuring from zero."""
-        self._start, self._network_seconds = _synchronized_seconds(), 0.0
+        self._start, self._network_seconds = perf_counter(), 0.0
+        self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
         self._communication_at_start = _communication_seconds
 
     @contextmanager
     def time_networks(self) -> Iterator[None]:
         """Count the time in this context as network time: forward, loss, backward or optimizer."""
-        before, communication_before = _synchronized_seconds(), _communication_seconds
+        if self._uses_events:
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            begin.record()
+            yield
+            end.record()
+            self._events.append((begin, end))
+            return
+        before, communication_before = perf_counter(), _communication_seconds
         yield
-        self._network_seconds += (
-            _synchronized_seconds() - before - (_communication_seconds - communication_before)
-        )
+        communication = _communication_seconds - communication_before
+        self._network_seconds += perf_counter() - before - communication
 
     def fraction_outside_networks(self) -> float:
         """Return the share of the time since `start` outside networks, in [0, 1]."""
-        return 1 - self._network_seconds / (_synchronized_seconds() - self._start)
+        if self._uses_events:
+            torch.cuda.synchronize()
+            milliseconds = sum(begin.elapsed_time(end) for begin, end in self._events)
+            self._network_seconds = milliseconds / 1000
+        return max(0.0, 1 - self._network_seconds / (perf_counter() - self._start))
 
     def fraction_communicating(self) -> float:
         """Return the share of the time since `start` in communication, in [0, 1]."""
-        return (_communication_seconds - self._communication_at_start) / (
-            _synchronized_seconds() - self._start
-        )
+        seconds = _communication_seconds - self._communication_at_start
+        return seconds / (perf_counter() - self._start)
 
 
 @contextmanager
@@ -52,11 +66,7 @@ def time_communication() -> Iterator[None]:
 
 
 def _synchronized_seconds() -> float:
-    """Return the time in seconds, after waiting for the GPU to finish its queue.
-
-    There is no wait while a CUDA graph is recorded, since CUDA forbids it.
-    """
-    is_cuda_used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    if is_cuda_used and not torch.cuda.is_current_stream_capturing():
+    """Return the time in seconds, after waiting for the GPU to finish its queue."""
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
     return perf_counter()

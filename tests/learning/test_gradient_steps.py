@@ -20,7 +20,7 @@ def test_a_state_of_a_gpu_is_taken_up_as_one_of_this_device() -> None:
         None,
         lambda: module(torch.ones(1, 2)).sum(),
         torch.Generator(),
-        LearnerTimer(),
+        LearnerTimer(torch.device("cpu")),
     )
     descent.step()
     state = descent.state_dict()
@@ -40,7 +40,7 @@ def test_the_mean_loss_is_that_of_a_copy_and_a_step() -> None:
         None,
         lambda: module(torch.zeros(1, 1)).sum() * 0 + next(losses),
         torch.Generator(),
-        LearnerTimer(),
+        LearnerTimer(torch.device("cpu")),
     )
     for _ in range(3):
         descent.step()

@@ -16,7 +16,7 @@ from poker_rl.config.option_files import SHIPPED_OPTION_DIR
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
-from poker_rl.learning.gradient_steps import GradientStepper
+from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.nets.lstm import ReplicatedLSTM
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
@@ -106,14 +106,13 @@ def test_a_player(name: str) -> None:
 
 @pytest.fixture
 def recorded(device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step of a `Descent` is recorded, also one that a GPU is not asked to record."""
-    step = GradientStepper._step_eagerly
+    """Every captured step is recorded, also one that a GPU is not asked to record."""
 
-    def recording(self: GradientStepper) -> None:
+    def recording(self: CapturedStep) -> None:
         with device.recording():
-            step(self)
+            self._function()
 
-    monkeypatch.setattr(GradientStepper, "_step_eagerly", recording)
+    monkeypatch.setattr(CapturedStep, "__call__", recording)
 
 
 def learn(algo: str, net: str) -> Any:

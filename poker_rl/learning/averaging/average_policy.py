@@ -95,7 +95,6 @@ class AveragePolicy:
             other_buffers=other_buffers,
         )
         self.buffer.check_batch_memory("average_policy.batch_size", settings.batch_size)
-        self._timer = agents.timer
         self._stepper = GradientStepper(
             self.module,
             settings.optimizer,
@@ -151,14 +150,13 @@ class AveragePolicy:
 
     def _compute_loss(self) -> Tensor:
         batch = self.buffer.sample(self.settings.batch_size)
-        with self._timer.time_networks():
-            logits = self.module(batch["observation"])  # [K, B, A]
-            cross_entropy = -(batch["policy"] * masked_log_softmax(logits, batch["mask"])).sum(2)
-            if self.settings.iteration_weight_power:
-                newest = collectives.all_reduce_max(batch["iteration"].max())
-                weight = (batch["iteration"] / newest) ** self.settings.iteration_weight_power
-                cross_entropy = weight * cross_entropy
-            return cross_entropy.mean(1).sum()
+        logits = self.module(batch["observation"])  # [K, B, A]
+        cross_entropy = -(batch["policy"] * masked_log_softmax(logits, batch["mask"])).sum(2)
+        if self.settings.iteration_weight_power:
+            newest = collectives.all_reduce_max(batch["iteration"].max())
+            weight = (batch["iteration"] / newest) ** self.settings.iteration_weight_power
+            cross_entropy = weight * cross_entropy
+        return cross_entropy.mean(1).sum()
 
     def state_dict(self) -> dict[str, Any]:
         """Return weights, optimizer and reservoirs."""

@@ -1,0 +1,76 @@
+"""Steps of fixed work, which a GPU replays as CUDA graphs.
+
+On a GPU the time of small networks is mostly that of kernel launches. A CUDA graph launches all
+kernels of a step at once. So the step must be the same work on the same memory in every call: it
+reads and writes tensors that keep their addresses, and the CPU never waits for a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+
+from poker_rl.learning.distributed import collectives
+
+WARMUP_CALLS = 3  # eager calls before recording, since libraries allocate on first use
+
+
+def is_capturable(*modules: nn.Module) -> bool:
+    """Return whether the work of these networks is fixed, as no part has `is_graphable = False`."""
+    return all(getattr(part, "is_graphable", True) for root in modules for part in root.modules())
+
+
+class CapturedStep:
+    """Function without arguments that a GPU records at its fourth call and replays from then on.
+
+    On a CPU, and if several processes train together, every call runs the function itself.
+
+    Args:
+        function: the step; it reads and writes tensors that keep their addresses.
+        device: device of these tensors.
+        generators: random generators of the device that the function uses.
+        is_capturable: False: the work depends on the data, so every call runs the function.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[], None],
+        device: torch.device,
+        generators: Sequence[torch.Generator] = (),
+        *,
+        is_capturable: bool = True,
+    ) -> None:
+        self._function, self._generators = function, generators
+        self._uses_graph = device.type == "cuda" and is_capturable
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the recording, because tensors that the function uses were replaced."""
+        self._warmup_calls = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        """Do the step on the current stream."""
+        if not self._uses_graph or collectives.get_world_size() > 1:
+            self._function()
+        elif self._warmup_calls < WARMUP_CALLS:
+            self._warmup_calls += 1
+            stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                self._function()
+            torch.cuda.current_stream().wait_stream(stream)
+        else:
+            if self._graph is None:
+                self._record()
+            assert self._graph is not None
+            self._graph.replay()
+
+    def _record(self) -> None:
+        self._graph = torch.cuda.CUDAGraph()
+        for generator in self._generators:
+            self._graph.register_generator_state(generator)
+        with torch.cuda.graph(self._graph):
+            self._function()
