@@ -40,6 +40,7 @@ from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
 from poker_rl.learning.averaging.average_policy import AveragePolicySettings
 from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
 from poker_rl.learning.averaging.policy_averages import PolicyAverages
+from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
@@ -190,10 +191,9 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_weight = kl_coef * self._unit_chips / self.reward_scale
         metric_sums, updates = torch.zeros(3, device=self.agents.device), 0
-        all_rows = np.arange(len(batch))
-        for rows, row_weight in self.agents.iterate_minibatches(
-            all_rows, batch.replica, self.minibatches
-        ):
+        size = int(np.bincount(batch.replica, minlength=self.agents.replicas).max())
+        size = collectives.max_over_processes(size)
+        for rows, row_weight in self.agents.iterate_minibatches(replica, self.minibatches, size):
             with self.agents.timer.time_networks():
                 values = critic_inputs.forward_rows(self._critic, rows)  # [K, B, A]
                 q = values.gather(2, actions[rows][..., None])[..., 0]

@@ -22,7 +22,6 @@ from poker_rl.algos.ppo import PPO
 from poker_rl.config.validation import ConfigError, Probability
 from poker_rl.learning.agents import LearnerContext
 from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
-from poker_rl.learning.rollout import RolloutBatch
 
 
 @dataclass(kw_only=True)
@@ -42,12 +41,12 @@ class NFSPWithPPO(PPO):
             )
         super().__post_init__(context)
         assert self._averages.average_policy is not None
-        self._other_network = self._averages.average_policy.module
-        self._best_response_seats = BestResponseSeats(
-            self.agents, make_eta_sampler(self.agents, self.eta)
+        self._step_rollout.let_others_play(
+            self._averages.average_policy.module,
+            BestResponseSeats(self.agents, make_eta_sampler(self.agents, self.eta)),
         )
 
-    def _average_policy_targets(self, batch: RolloutBatch, data: dict[str, Tensor]) -> np.ndarray:
+    def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the actions taken, one-hot [N, A], which the average policy learns."""
-        one_hot_actions: np.ndarray = batch.action[:, None] == np.arange(batch.mask.shape[1])
+        one_hot_actions: np.ndarray = action[:, None] == np.arange(self.agents.game.action_count)
         return one_hot_actions

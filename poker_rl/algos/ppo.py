@@ -27,11 +27,12 @@ the weights, an average-policy network and an opponent pool are options.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.schedules import ScheduleOverInstanceDecisions
@@ -44,21 +45,24 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.learning.advantages import estimate_advantages, normalize_advantages
+from poker_rl.learning.advantages import estimate_step_advantages, normalize_advantages
 from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
 from poker_rl.learning.averaging.average_policy import AveragePolicySettings
 from poker_rl.learning.averaging.policy_averages import PolicyAverages
 from poker_rl.learning.best_response_seats import BestResponseSeats
-from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.captured_step import CapturedStep, is_capturable
+from poker_rl.learning.distributed import collectives
+from poker_rl.learning.gradient_steps import take_gradient_step
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
-from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions, RolloutBatch
+from poker_rl.learning.step_rollout import StepRollout
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO
+MINIBATCH_MARGIN = 1.03  # size of minibatches on a GPU, which is fixed, over their mean
 METRIC_TAGS = (
     "loss/policy",
     "loss/value",
@@ -97,7 +101,13 @@ class PPO(NetworkLearner, NetworkAssignment):
     include_forced_moves: bool
 
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
-    per_process_parts: ClassVar = ("agents", "buffer", "best_response_seats", "opponent_pool")
+    per_process_parts: ClassVar = (
+        "agents",
+        "buffer",
+        "best_response_seats",
+        "opponent_pool",
+        "step_rollout",
+    )
     average_learns_actions: ClassVar[bool] = False  # the average policy learns probabilities
 
     def __post_init__(self, context: LearnerContext) -> None:
@@ -123,12 +133,24 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._actor = self.agents.build_network(context.game.action_count, self.output_init_scale)
         self._critic = self.agents.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, self.shared_layers)
+        device = context.device
+        self._schedule_values = {  # current values, in tensors that keep their addresses
+            name: torch.zeros((), device=device)
+            for name in ("lr", "clip_coef", "entropy_coef", "kl_old_coef")
+            if getattr(self, name) is not None
+        }
         self._optimizer = torch.optim.Adam(
-            self._actor_critic.parameters(), eps=ADAM_EPSILON, fused=True
+            self._actor_critic.parameters(),
+            lr=self._schedule_values["lr"],
+            eps=ADAM_EPSILON,
+            fused=True,
+            capturable=device.type == "cuda",
         )
         self._same_type = None
         if self.entropy_over == "action_types":
             self._same_type = build_same_type_matrix(context.game.action_types)
+            if self._same_type is not None:
+                self._same_type = self._same_type.to(device)
         self._averages = PolicyAverages(
             self.agents,
             self._actor,
@@ -137,52 +159,43 @@ class PPO(NetworkLearner, NetworkAssignment):
             output_init_scale=self.output_init_scale,
             learn_from_actions=self.average_learns_actions,
         )
-        self._best_response_seats: BestResponseSeats | None = None  # None: every seat learns
-        self._other_network: nn.Module = self._actor  # plays the seats that do not learn
+        self._step_rollout = StepRollout(self.agents, self.rollout_steps, self._actor)
+        self._set_up_captured_steps()
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             if context.opponent is not None:
                 raise ConfigError("opponent_pool.play_prob: needs self-play; with an opponent: 0")
             self._opponent_pool = OpponentPool(self.opponent_pool, self.agents, self._actor)
-            self._best_response_seats = BestResponseSeats(
-                self.agents, self._opponent_pool.sample_learning_seats
+            self._step_rollout.let_others_play(
+                self._opponent_pool.opponent_network,
+                BestResponseSeats(self.agents, self._opponent_pool.sample_learning_seats),
             )
-            self._other_network = self._opponent_pool.opponent_network
         self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table and learn from them for `epochs` epochs."""
         step = self.progress.decisions // self.instances
-        schedule_values = {
-            name: schedule.value(step)
-            for name in ("lr", "clip_coef", "entropy_coef", "kl_old_coef")
-            if (schedule := getattr(self, name)) is not None
-        }
+        schedule_values = {name: getattr(self, name).value(step) for name in self._schedule_values}
+        for name, value in schedule_values.items():
+            self._schedule_values[name].fill_(value)
         if self._opponent_pool is not None:
             self._opponent_pool.update(self.progress.iterations)
-        batch = self.agents.rollout.play_steps(self._choose_actions, self.rollout_steps)
-        actor_inputs, critic_inputs = self.agents.build_actor_critic_inputs(batch)
-        data = self._build_loss_data(batch, actor_inputs, critic_inputs)
-        complete_rows = np.flatnonzero(batch.next_row != NEXT_PENDING)
-        rows = complete_rows[self._select_learning_rows(batch)[complete_rows]]
-        set_learning_rates(self._optimizer, schedule_values["lr"])
-        metric_sums, updates = torch.zeros(len(METRIC_TAGS), device=self.agents.device), 0
+        self._step_rollout.play()
+        timer = self.agents.timer
+        if self.agents.device.type == "cpu":
+            self._compact_batch()
+        with timer.time_networks():
+            self._prepare_data()
+        self._metric_sums.zero_()
+        updates, is_used = 0, self._data["is_used"]
         for _ in range(self.epochs):
             for index, row_weight in self.agents.iterate_minibatches(
-                rows, batch.replica[rows], self.minibatches
+                self._data["replica"], self.minibatches, self._choose_size(), is_used
             ):
-                minibatch = {name: values[index] for name, values in data.items()}
-                legal = _get_legal_actions(minibatch)
-                with self.agents.timer.time_networks():
-                    if critic_inputs is actor_inputs:  # outputs [K, B, A + 1]
-                        outputs = actor_inputs.forward_rows(self._actor_critic, index, legal)
-                        logits, value = outputs[..., :-1], outputs[..., -1]
-                    else:
-                        logits = actor_inputs.forward_rows(self._actor, index, legal)
-                        value = critic_inputs.forward_rows(self._critic, index)[..., 0]
-                    metric_sums += self._update_networks(
-                        logits, value, minibatch, row_weight, schedule_values
-                    )
+                self._keep("index", index)
+                self._keep("row_weight", row_weight)
+                with timer.time_networks():
+                    self._update_networks()
                 updates += 1
         # EMA warm-up: the decay grows with iteration t so that early weights are forgotten.
         t = self._warm_start_iterations + self.progress.iterations
@@ -190,17 +203,21 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
-            policy = self._average_policy_targets(batch, data)[rows]
+            rows = is_used.nonzero()[:, 0]
+            batch = self._step_rollout.batch.to_rollout_batch(self._places[rows])
+            policy = self._average_policy_targets(rows, batch.action)
             metrics = average_policy.add_and_learn(
-                batch, rows, policy, self.progress.iterations + 1
+                batch, np.arange(len(rows)), policy, self.progress.iterations + 1
             )
 
         self.progress.updates += updates
-        self.count_progress(len(complete_rows))
-        target, error = data["target"][rows], (data["target"] - data["value"])[rows]
+        self.count_progress(self._step_rollout.decisions)
+        *means, explained_variance = torch.cat(
+            [self._metric_sums / updates, self._data["explained_variance"]]
+        ).tolist()
         return metrics | {
-            **dict(zip(METRIC_TAGS, (metric_sums / updates).tolist(), strict=True)),
-            "value/explained_variance": _compute_explained_variance(error, target),
+            **dict(zip(METRIC_TAGS, means, strict=True)),
+            "value/explained_variance": explained_variance,
             **{f"schedule/{name}": value for name, value in schedule_values.items()},
         }
 
@@ -211,90 +228,171 @@ class PPO(NetworkLearner, NetworkAssignment):
         )
         return self._averages.build_players(critic)
 
-    def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        if self._best_response_seats is None:
-            return self.agents.sample_actions(self._actor, rows)
-        is_learner = self._best_response_seats.record_rows(rows)
-        action = np.empty(len(is_learner), np.int64)
-        log_prob = np.empty(len(is_learner), np.float32)
-        for module, part in ((self._actor, is_learner), (self._other_network, ~is_learner)):
-            if part.any():
-                sample = self.agents.sample_actions(module, rows.select_rows(part))
-                action[part], log_prob[part] = sample
-        return action, log_prob
+    def _set_up_captured_steps(self) -> None:
+        """Set the inputs of networks, and the steps that a GPU replays."""
+        agents, batch = self.agents, self._step_rollout.batch
+        device, count = agents.device, batch.action.numel()
+        self._places = torch.arange(count, device=device)  # of the decisions used, [N]
+        self._actor_inputs = NetworkInputs.from_tensor(batch.observation.flatten(0, 1))
+        self._critic_inputs = self._actor_inputs
+        self._critic_rows: Tensor | None = None
+        if agents.hidden_card_size:
+            width = agents.input_size + agents.hidden_card_size
+            self._critic_rows = torch.zeros(count, width, dtype=agents.input_dtype, device=device)
+            self._critic_inputs = NetworkInputs.from_tensor(self._critic_rows)
+        self._data: dict[str, Tensor] = {}
+        self._metric_sums = torch.zeros(len(METRIC_TAGS), device=device)
+        self._minibatch_capacity = 0  # rows of all minibatches together, on a GPU
+        is_fixed = is_capturable(self._actor_critic)
+        self._prepare_data = CapturedStep(
+            self._compute_data, device, is_capturable=is_fixed and agents.replicas == 1
+        )
+        self._update_networks = CapturedStep(
+            self._take_gradient_step, device, is_capturable=is_fixed
+        )
 
-    def _select_learning_rows(self, batch: RolloutBatch) -> np.ndarray:
-        """Return which decisions actor and critic learn from, [N] bool."""
-        if self._best_response_seats is None:
-            return np.full(len(batch), True)
-        is_learner = self._best_response_seats.pop_recorded()
-        self._best_response_seats.restore_recorded(is_learner[batch.next_row == NEXT_PENDING])
-        return is_learner
+    def _compact_batch(self) -> None:
+        """Leave out the places without a decision, which saves work where no shape is fixed."""
+        batch = self._step_rollout.batch
+        self._places = batch.is_decision.flatten().nonzero()[:, 0]
+        observations = batch.observation.flatten(0, 1)[self._places]
+        self._actor_inputs = NetworkInputs(observations.numpy(), self.agents.device)
+        self._critic_inputs = self._actor_inputs
+        if self._critic_rows is not None:
+            hidden_cards = batch.hidden_cards.flatten(0, 1)[self._places]
+            critic_rows = torch.cat([observations, hidden_cards], 1)
+            self._critic_inputs = NetworkInputs(critic_rows.numpy(), self.agents.device)
 
-    def _average_policy_targets(self, batch: RolloutBatch, data: dict[str, Tensor]) -> np.ndarray:
-        """Return the target of the average-policy network for each row, [N, A]."""
-        policy = data["old"].exp()
-        if (legal := _get_legal_actions(data)) is not None:
-            policy = legal.scatter(policy, batch.mask.shape[1])
+    def _choose_size(self) -> int:
+        """Return the number of rows, padding included, that a replica has in all minibatches."""
+        if self.agents.has_equal_blocks:
+            size = int(self._step_rollout.learner_decisions.max())
+        else:
+            used_replicas = self._data["replica"][self._data["is_used"]]
+            size = int(used_replicas.bincount(minlength=self.agents.replicas).max())
+        size = collectives.max_over_processes(size)
+        if self.agents.device.type == "cpu":
+            return size
+        if size > self._minibatch_capacity:
+            per_minibatch = ceil(MINIBATCH_MARGIN * size / self.minibatches)
+            self._minibatch_capacity = per_minibatch * self.minibatches
+            self._data.pop("index", None)
+            self._data.pop("row_weight", None)
+            self._update_networks.reset()
+        return self._minibatch_capacity
+
+    def _keep(self, name: str, values: Tensor) -> None:
+        """Set a tensor of `_data`; on a GPU, it keeps its address."""
+        if name in self._data and values.device.type != "cpu":
+            self._data[name].copy_(values)
+        else:
+            self._data[name] = values
+
+    def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
+        """Return the target of the average-policy network for each row, [N, A].
+
+        Args:
+            rows: indices of rows of `_data`, [N].
+            action: the actions taken there, [N].
+        """
+        policy = self._data["old"][rows].exp()
+        if "legal" in self._data:
+            legal = LegalActions(self._data["legal"][rows], self._data["count"][rows])
+            policy = legal.scatter(policy, self.agents.game.action_count)
         return policy.cpu().numpy()
 
     @torch.no_grad()
-    def _build_loss_data(
-        self, batch: RolloutBatch, actor_inputs: NetworkInputs, critic_inputs: NetworkInputs
-    ) -> dict[str, Tensor]:
-        """Return the tensors by name that the loss needs of N decisions, [N] or [N, A] each.
+    def _compute_data(self) -> None:
+        """Set the tensors of `_data` that the loss needs of N decisions, [N] or [N, A] each.
 
         If few of the A actions are legal, [N, A] becomes [N, L] with a column per legal action, and
         `action` holds the column of the action taken.
         """
-        replica, mask = self.agents.to_tensor(batch.replica), self.agents.to_tensor(batch.mask)
+        batch, device = self._step_rollout.batch, self.agents.device
+        if device.type != "cpu" and self._critic_rows is not None:
+            self._critic_rows[:, : self.agents.input_size] = batch.observation.flatten(0, 1)
+            self._critic_rows[:, self.agents.input_size :] = batch.hidden_cards.flatten(0, 1)
+
+        def select(column: Tensor) -> Tensor:
+            flat = column.flatten(0, 1)
+            return flat[self._places] if device.type == "cpu" else flat
+
+        mask, action, replica = select(batch.mask), select(batch.action), select(batch.replica)
+        row_replica = replica if self.agents.replicas > 1 else None
         log_policies = {}
         if self._same_type is not None:  # uniform over types; without its normalizing constant
-            actions_of_same_type = mask.float() @ self._same_type.to(mask.device)
+            actions_of_same_type = mask.float() @ self._same_type
             log_policies["same_type"] = -actions_of_same_type.clamp(min=1).log()
         average_needs_policy = self.average_policy is not None and not self.average_learns_actions
-        with self.agents.timer.time_networks():
-            if self.kl_old_coef is not None or average_needs_policy:
-                logits = actor_inputs.forward_all(self._actor, replica)
-                log_policies["old"] = masked_log_softmax(logits, mask)
-            value = critic_inputs.forward_all(self._critic, replica)[:, 0]
-        advantage = estimate_advantages(
-            batch, value, self.gamma, self.gae_lambda, self.reward_scale
+        if self.kl_old_coef is not None or average_needs_policy:
+            logits = self._actor_inputs.forward_all(self._actor, row_replica)
+            log_policies["old"] = masked_log_softmax(logits, mask)
+        value = self._critic_inputs.forward_all(self._critic, row_replica)[:, 0]
+        place_values = value
+        if device.type == "cpu":
+            place_values = value.new_zeros(batch.action.numel()).index_copy_(0, self._places, value)
+        advantages, is_complete = estimate_step_advantages(
+            batch,
+            place_values.view_as(batch.action),
+            self.gamma,
+            self.gae_lambda,
+            self.reward_scale,
         )
-        action = self.agents.to_tensor(batch.action)
-        legal = list_legal_actions_if_few(batch.mask, self.agents.device)
+        advantage = select(advantages)
+        is_used = select(is_complete & batch.is_learner)
         columns = {"mask": mask, "action": action}
+        legal = None
+        if device.type == "cpu":
+            legal = list_legal_actions_if_few(mask.numpy(), device)
         if legal is not None:
             log_policies = {name: legal.gather(values) for name, values in log_policies.items()}
             columns = {"mask": legal.mask, "action": legal.to_column(action)}
             columns |= {"legal": legal.actions, "count": legal.counts}
-        return {
+        else:
+            self._data.pop("legal", None)
+        # These are views of the batch, which keeps its address.
+        self._data |= {**columns, "log_prob": select(batch.log_prob), "replica": replica}
+        computed = {
             **log_policies,
-            **columns,
-            "log_prob": self.agents.to_tensor(batch.log_prob),
             "value": value,
             "advantage": advantage,
             "target": advantage + value,
+            "is_used": is_used,
+            "explained_variance": _compute_explained_variance(advantage, value, is_used),
         }
+        for name, values in computed.items():
+            self._keep(name, values)
 
-    def _update_networks(
-        self,
-        logits: Tensor,
-        value: Tensor,
-        minibatch: dict[str, Tensor],
-        row_weight: Tensor,
-        schedule_values: dict[str, float],
-    ) -> Tensor:
-        """Take one gradient step; return the metrics of METRIC_TAGS, [5].
+    def _take_gradient_step(self) -> None:
+        """Take one gradient step on a minibatch [K, B] and add its metrics, of METRIC_TAGS."""
+        index, row_weight = self._data["index"], self._data["row_weight"]
+        columns = ("mask", "action", "log_prob", "advantage", "target", "value", "same_type", "old")
+        minibatch = {name: self._data[name][index] for name in columns if name in self._data}
+        legal = None
+        if "legal" in self._data:
+            legal = LegalActions(self._data["legal"][index], self._data["count"][index])
+        if self._critic_inputs is self._actor_inputs:  # outputs [K, B, A + 1]
+            outputs = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
+            logits, value = outputs[..., :-1], outputs[..., -1]
+        else:
+            logits = self._actor_inputs.forward_rows(self._actor, index, legal)
+            value = self._critic_inputs.forward_rows(self._critic, index)[..., 0]
+        loss, metrics = self._compute_loss(logits, value, minibatch, row_weight)
+        take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
+        self._metric_sums += metrics
+
+    def _compute_loss(
+        self, logits: Tensor, value: Tensor, minibatch: dict[str, Tensor], row_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the loss, and the metrics of METRIC_TAGS, [5].
 
         Args:
             logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
             value: output of the critic, [K, B].
-            minibatch: rows of the tensors of `_build_loss_data`, [K, B, ...] each.
+            minibatch: rows of the tensors of `_compute_data`, [K, B, ...] each.
             row_weight: weight of each row in its replica's mean, [K, B].
-            schedule_values: current values of the schedules.
         """
-        clip_coef = schedule_values["clip_coef"]
+        clip_coef = self._schedule_values["clip_coef"]
         log_policy = masked_log_softmax(logits, minibatch["mask"])  # [K, B, A]
         policy = masked_softmax(logits, minibatch["mask"])  # exp is slow where it underflows
         log_prob = log_policy.gather(2, minibatch["action"][..., None])[..., 0]  # [K, B]
@@ -309,11 +407,11 @@ class PPO(NetworkLearner, NetworkAssignment):
         entropy_bonus = entropy
         if "same_type" in minibatch:
             entropy_bonus = entropy + (policy * minibatch["same_type"]).sum(2)
-        actor_loss = -surrogate - schedule_values["entropy_coef"] * entropy_bonus
-        if "kl_old_coef" in schedule_values:
+        actor_loss = -surrogate - self._schedule_values["entropy_coef"] * entropy_bonus
+        if "kl_old_coef" in self._schedule_values:
             log_difference = log_policy - minibatch["old"]
             kl_old = masked_expectation(policy, log_difference, minibatch["mask"])
-            actor_loss = actor_loss + schedule_values["kl_old_coef"] * kl_old
+            actor_loss = actor_loss + self._schedule_values["kl_old_coef"] * kl_old
 
         value_loss = (value - minibatch["target"]).square()
         if self.clip_value_loss:
@@ -322,12 +420,11 @@ class PPO(NetworkLearner, NetworkAssignment):
             value_loss = torch.max(value_loss, (clipped_value - minibatch["target"]).square())
 
         loss = (row_weight * (actor_loss + self.value_coef / 2 * value_loss)).sum()
-        take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
         with torch.no_grad():
             kl = ratio - 1 - log_ratio  # estimate of KL(behavior policy, pi) from the action taken
             is_clipped = ((ratio - 1).abs() > clip_coef).float()
             metrics = torch.stack([-surrogate, value_loss / 2, entropy, kl, is_clipped])
-            return (metrics * row_weight).sum((1, 2)) / len(row_weight)
+            return loss, (metrics * row_weight).sum((1, 2)) / len(row_weight)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parts, and the iterations of runs that a warm start continues."""
@@ -336,6 +433,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`."""
         super().load_state_dict(state)
+        self._update_networks.reset()  # loading has replaced the moments of the optimizer
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
@@ -349,22 +447,22 @@ class PPO(NetworkLearner, NetworkAssignment):
         return {
             "networks": self._actor_critic,
             "optimizer": self._optimizer,
-            "best_response_seats": self._best_response_seats,
+            "best_response_seats": self._step_rollout.best_response_seats,
+            "step_rollout": self._step_rollout,
             "opponent_pool": self._opponent_pool,
             **self._averages.stateful_parts(),
         }
 
 
-def _get_legal_actions(rows: dict[str, Tensor]) -> LegalActions | None:
-    """Return the legal actions if only they have columns in rows of `_build_loss_data`, or None."""
-    return LegalActions(rows["legal"], rows["count"]) if "legal" in rows else None
+def _compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor) -> Tensor:
+    """Return the share of the targets' variance that the values explain, at the used rows, [1]."""
+    weight = is_used / is_used.sum().clamp(min=1)
 
+    def compute_variance(numbers: Tensor) -> Tensor:
+        return (weight * (numbers - (weight * numbers).sum()).square()).sum(0, keepdim=True)
 
-def _compute_explained_variance(error: Tensor, target: Tensor) -> float:
-    """Return the share of the targets' variance that the values explain; 0 for under 2 targets."""
-    if len(target) < 2:
-        return 0.0
-    return 1 - float(error.var() / target.var().clamp(min=1e-8))
+    target_variance = compute_variance(advantage + value)
+    return 1 - compute_variance(advantage) / target_variance.clamp(min=1e-8)
 
 
 def build_same_type_matrix(action_types: np.ndarray) -> Tensor | None:

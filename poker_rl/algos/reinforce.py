@@ -109,7 +109,8 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
         logits = self.agents.compute_logits(self._policy_network, rows)
         self._recorded_logits.append(logits)
-        return sample_from_logits(logits, rows.mask, self.agents.generator)
+        uniform = self.agents.generator.random(len(rows.mask), np.float32)
+        return sample_from_logits(logits, rows.mask, uniform)
 
     def _update_baselines(
         self, decay: float, baseline_index: np.ndarray, returns: np.ndarray

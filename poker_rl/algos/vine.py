@@ -259,7 +259,8 @@ class Vine(NetworkLearner):
             self._rollout_decisions += len(rows)
             legal = list_legal_actions(mask, agents.device)
             logits = compute_outputs(self._actor_ema.module, rows, legal)
-            column, _ = sample_from_logits(logits, legal.mask.cpu().numpy(), agents.generator)
+            uniform = agents.generator.random(len(rows), np.float32)
+            column, _ = sample_from_logits(logits, legal.mask.cpu().numpy(), uniform)
             return legal.to_action(column)
 
         def estimate_values(rows: np.ndarray) -> np.ndarray:

@@ -109,7 +109,8 @@ def step_autoreset_loop(
             definition = definitions[table.variant]
             shuffle_deck(table, definition.cards, definition.dealt)
             start(definition, table)
-        observe(definition, table, table.to_act, observations[i])
+        if observations.shape[1] > 0:
+            observe(definition, table, table.to_act, observations[i])
         legal(definition, table, legal_masks[i])
     return illegal_count
 

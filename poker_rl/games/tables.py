@@ -237,9 +237,9 @@ class Tables:
     ) -> None:
         """Play one action [B] at every table, and start a new hand at each table whose hand ends.
 
-        Writes into the given arrays: `observations` [B, W] and `legal_masks` [B, A] of the seats
-        now to act; `is_over` [B], 1 where a hand has just ended; and there the chips that each seat
-        won in that hand, `payoffs` [B, seats] int64.
+        Writes into the given arrays: `observations` [B, W], unless W is 0, and `legal_masks` [B, A]
+        of the seats now to act; `is_over` [B], 1 where a hand has just ended; and there the chips
+        that each seat won in that hand, `payoffs` [B, seats] int64.
         """
         parallel = len(actions) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         loop = compile_loop(step_autoreset_loop, self.game.rules, parallel)

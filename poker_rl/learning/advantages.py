@@ -13,6 +13,7 @@ from torch import Tensor
 from poker_rl.games.game import jit as compiled
 from poker_rl.learning.distributed.collectives import all_reduce_mean
 from poker_rl.learning.rollout import NEXT_PENDING, RolloutBatch
+from poker_rl.learning.step_rollout import StepBatch
 
 
 def estimate_advantages(
@@ -29,6 +30,41 @@ def estimate_advantages(
     reward = batch.reward / np.float32(reward_scale)
     advantage = compute_gae(reward, value.cpu().numpy(), batch.next_row, gamma, gae_lambda)
     return torch.from_numpy(advantage).to(value.device)
+
+
+def estimate_step_advantages(
+    batch: StepBatch, value: Tensor, gamma: float, gae_lambda: float, reward_scale: float
+) -> tuple[Tensor, Tensor]:
+    """Return the generalized advantages of a rollout, in units of `reward_scale` chips.
+
+    Args:
+        value: the critic's values V, [R, T], in the same units.
+
+    Returns:
+        advantages [R, T], and which places hold a decision whose end is known, [R, T] bool. Where
+        it is not known, the advantage is 0, and V only bootstraps the same seat's decision before.
+    """
+    (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
+    advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
+    outcomes = batch.payoffs.to(value.dtype) / reward_scale
+    is_actor = batch.seat[..., None] == torch.arange(seats, device=value.device)
+    is_actor = is_actor & batch.is_decision[..., None]  # [R, T, seats]
+    # Of each seat's next decision, or the end of the hand: r + gamma (V + gae_lambda A).
+    later_value = value.new_zeros(table_count, seats)
+    is_known = torch.zeros_like(is_actor[0])
+    for row in range(rows - 1, -1, -1):
+        if row >= seats:
+            is_over = batch.is_over[row - seats, :, None]
+            later_value = torch.where(is_over, outcomes[row - seats], later_value)
+            is_known = is_known | is_over
+        acts = is_actor[row]
+        is_complete[row] = (acts & is_known).any(1)
+        expected = (later_value * acts).sum(1)
+        advantage[row] = torch.where(is_complete[row], expected - value[row], 0.0)
+        own_value = gamma * (value[row] + gae_lambda * advantage[row])
+        later_value = torch.where(acts, own_value[:, None], later_value)
+        is_known = is_known | acts
+    return advantage, is_complete
 
 
 def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:

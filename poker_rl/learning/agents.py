@@ -98,7 +98,12 @@ class Agents:
         generator: NumPy generator for actions and minibatches.
         timer: measures the time spent in networks.
         rollout: the tables of this process, see `Rollout`; those of an instance are adjacent.
+        instances: number of independent copies of the learner.
         replicas: number of replicas K of each network.
+        has_equal_blocks: whether the tables of a replica are adjacent, which is so with one network
+            for all decisions.
+        input_size, input_dtype: width and type of a player's observation.
+        hidden_card_size: width of the hidden cards that critics see.
         device: device of the networks.
         observation_column: type and width of a replay buffer column that holds observations.
         workers: number of processes that train together.
@@ -129,7 +134,7 @@ class Agents:
         streams = np.random.SeedSequence(context.seed, spawn_key=spawn_key).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self._encoder = ObservationEncoder(game, net.features)
-        self._hidden_card_size = game.hidden_card_size if show_hidden_cards else 0
+        self.hidden_card_size = game.hidden_card_size if show_hidden_cards else 0
         table_bytes = game.table_dtype.itemsize + 16 * game.seats
         decisions_per_table = rollout_steps if opponent is None else rollout_steps / game.seats
         bytes_per_instance = tables_per_instance * (
@@ -145,6 +150,9 @@ class Agents:
         # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
         observation_dtype = torch.bool if self._encoder.is_binary else torch.float16
         self.observation_column = Column(observation_dtype, self._encoder.size)
+        self.input_size = self._encoder.size
+        self.input_dtype = torch.uint8 if self._encoder.is_binary else torch.float32
+        self.has_equal_blocks = assignment.network_sharing == "shared"
         self.replicas = instances * count_networks(game, assignment.network_sharing)
         self.rollout = Rollout(
             game,
@@ -160,16 +168,16 @@ class Agents:
         self._init_generator = torch.Generator().manual_seed(int(streams[1]))
         self.device, self.timer = context.device, LearnerTimer(context.device)
         self.game, self._net_config = game, net
-        self._tables_per_instance, self._instances = tables_per_instance, instances
+        self._tables_per_instance, self.instances = tables_per_instance, instances
         self._network_sharing = assignment.network_sharing
 
     def _estimate_decision_bytes(self, actions: int) -> int:
         """Return a lower bound of the bytes per decision, counting its copies while learning."""
         observation_size = self._encoder.size
         bytes_per_number = 1 if self._encoder.is_binary else 4
-        observation_bytes = observation_size * bytes_per_number + self._hidden_card_size
+        observation_bytes = observation_size * bytes_per_number + self.hidden_card_size
         column_bytes = 56  # the other columns of a `RolloutBatch`
-        input_bytes = 4 * (observation_size + self._hidden_card_size)
+        input_bytes = 4 * (observation_size + self.hidden_card_size)
         return 2 * (observation_bytes + actions + column_bytes) + input_bytes
 
     def build_network(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
@@ -178,7 +186,7 @@ class Agents:
 
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
         """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
-        inputs = self._encoder.size + self._hidden_card_size
+        inputs = self._encoder.size + self.hidden_card_size
         net_config = get_value_net(self._net_config)
         return self._build_module(net_config, inputs, outputs, output_init_scale)
 
@@ -215,7 +223,7 @@ class Agents:
             None if the critic sees hidden cards, which players do not see, or if its values are
             discounted and so cannot be converted to chips.
         """
-        if self._hidden_card_size or gamma < 1:
+        if self.hidden_card_size or gamma < 1:
             return None
         return Critic(value_network, per_action, chips_per_unit)
 
@@ -227,7 +235,7 @@ class Agents:
     ) -> Player:
         """Return the player whose policy is given by the K replicas of `module`."""
         return player_class(
-            self.game, self._net_config, module, self._network_sharing, self._instances, critic
+            self.game, self._net_config, module, self._network_sharing, self.instances, critic
         )
 
     def build_first_replica_player(
@@ -260,8 +268,7 @@ class Agents:
         """Return each row's outputs from its replica, [B, A], or [B, L] for legal actions only."""
         # If every table has a row, the rows are K blocks of equal size in the order of replicas.
         equal_blocks = (
-            self._network_sharing == "shared"
-            and len(rows.table) == self._instances * self._tables_per_instance
+            self.has_equal_blocks and len(rows.table) == self.instances * self._tables_per_instance
         )
         replica = None if equal_blocks else self.to_tensor(rows.replica)
         with self.timer.time_networks():
@@ -275,15 +282,21 @@ class Agents:
                 return masked_softmax(logits, self.to_tensor(rows.mask)).cpu().numpy()
 
     def sample_actions(
-        self, module: nn.Module, rows: PendingDecisions
+        self, module: nn.Module, rows: PendingDecisions, uniform: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Sample actions [B] from the policy network; return them and their log-probs [B]."""
+        """Sample actions [B] from the policy network; return them and their log-probs [B].
+
+        Args:
+            uniform: a random number in [0, 1) for each row, [B] float32; None: they are drawn here.
+        """
+        if uniform is None:
+            uniform = self.generator.random(len(rows.mask), np.float32)
         legal = list_legal_actions_if_few(rows.mask, self.device)
         with torch.no_grad():
             logits = self.compute_logits(module, rows, legal)
         if legal is None:
-            return sample_from_logits(logits, rows.mask, self.generator)
-        column, log_prob = sample_from_logits(logits, legal.mask.cpu().numpy(), self.generator)
+            return sample_from_logits(logits, rows.mask, uniform)
+        column, log_prob = sample_from_logits(logits, legal.mask.cpu().numpy(), uniform)
         return legal.to_action(column), log_prob
 
     def sample_from_probs(self, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -294,30 +307,31 @@ class Agents:
     def build_actor_critic_inputs(self, batch: RolloutBatch) -> tuple[NetworkInputs, NetworkInputs]:
         """Return a batch's inputs for actors and for critics, one object if critics see no more."""
         actor_inputs = NetworkInputs(batch.observation, self.device)
-        if not self._hidden_card_size:
+        if not self.hidden_card_size:
             return actor_inputs, actor_inputs
         critic_rows = np.concatenate([batch.observation, batch.hidden_cards], 1)
         return actor_inputs, NetworkInputs(critic_rows, self.device)
 
     def iterate_minibatches(
-        self, rows: np.ndarray, replica: np.ndarray, minibatch_count: int
+        self, replica: Tensor, minibatch_count: int, size: int, is_used: Tensor | None = None
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Iterate over minibatches of rows; see `minibatches.iterate_minibatches`."""
-        return iterate_minibatches(
-            rows, replica, self.replicas, minibatch_count, self.generator, self.device
-        )
+        """Iterate over rows in random order; see `minibatches.iterate_minibatches`."""
+        if is_used is None:
+            is_used = torch.ones_like(replica, dtype=torch.bool)
+        uniform = self.to_tensor(self.generator.random(len(replica), np.float32))
+        return iterate_minibatches(replica, is_used, uniform, self.replicas, minibatch_count, size)
 
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
         """Return inputs of tables [B] repeated per instance, [instances x B, W], and replicas."""
-        observations = np.tile(self._encoder(records), (self._instances, 1))
+        observations = np.tile(self._encoder(records), (self.instances, 1))
         network_index = get_network_index(self.game, self._network_sharing, records)
-        instance = np.arange(self._instances)[:, None]
-        replica = (instance * (self.replicas // self._instances) + network_index).ravel()
+        instance = np.arange(self.instances)[:, None]
+        replica = (instance * (self.replicas // self.instances) + network_index).ravel()
         return self.to_tensor(observations).float(), self.to_tensor(replica)
 
     def encode_records(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the observations [B, W] and the critics' hidden cards [B, H] of tables [B]."""
-        if not self._hidden_card_size:
+        if not self.hidden_card_size:
             return self._encoder(records), np.empty((len(records), 0), np.uint8)
         return self._encoder(records), self._encoder.encode_hidden_cards(records)
 
@@ -329,7 +343,7 @@ class Agents:
             table: index of the table in `rollout` that each was copied from, [B] int64.
         """
         network_index = get_network_index(self.game, self._network_sharing, records)
-        first_replica = self.instance_of_table(table) * (self.replicas // self._instances)
+        first_replica = self.instance_of_table(table) * (self.replicas // self.instances)
         replica: np.ndarray = first_replica + network_index
         return replica
 
@@ -350,7 +364,7 @@ class Agents:
         instance = self.instance_of_table(rows.table)
         if self._network_sharing == "shared":
             return instance
-        replica: np.ndarray = instance * (self.replicas // self._instances)
+        replica: np.ndarray = instance * (self.replicas // self.instances)
         replica += get_network_index(self.game, self._network_sharing, rows.records, rows.agent)
         return replica
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 import numpy as np
 import torch
@@ -34,6 +35,13 @@ class NetworkInputs:
             first_rows, distinct_index = find_distinct_rows(rows)
             self.distinct_rows = torch.from_numpy(rows[first_rows]).to(device).float()
             self.distinct_index = torch.from_numpy(distinct_index).to(device)
+
+    @classmethod
+    def from_tensor(cls, rows: Tensor) -> NetworkInputs:
+        """Return inputs [N, W] on the networks' device, whose equal rows are not looked for."""
+        inputs = cls(np.empty((0, rows.shape[1]), np.float32), rows.device)
+        inputs.rows = rows
+        return inputs
 
     def forward_all(
         self, module: nn.Module, replica: Tensor | None, legal: LegalActions | None = None
@@ -116,40 +124,47 @@ def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-un
 
 
 def iterate_minibatches(
-    rows: np.ndarray,
-    replica: np.ndarray,
+    replica: Tensor,
+    is_used: Tensor,
+    uniform: Tensor,
     replicas: int,
     minibatch_count: int,
-    generator: np.random.Generator,
-    device: torch.device,
+    size: int,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Iterate over some rows in random order, in at most `minibatch_count` equal minibatches.
+    """Iterate over the used ones of N rows in random order, in equal minibatches.
 
     All processes of the run iterate together. The weights are such that a weighted sum over a
-    replica's rows, averaged over the processes, is the mean over its rows in all processes.
+    replica's rows, averaged over the processes, is the mean over its rows in all processes. The CPU
+    does not wait for a GPU.
 
     Args:
-        rows: row indices, [N].
-        replica: replica of each row, [N].
+        replica: replica of each row, [N] int64.
+        is_used: which rows are used, [N] bool.
+        uniform: a random number in [0, 1) for each row, [N], which decides the order.
+        replicas: number of replicas K.
+        minibatch_count: number of minibatches; fewer, but at least one, if `size` is less.
+        size: largest number of used rows of a replica of any process, or more.
 
     Yields:
         row indices [K, B], and the weight of each row in its replica's mean, [K, B]. If a replica
-        has fewer rows than the largest replica of any process, it is padded with rows of weight 0,
-        spread evenly over the minibatches. B is 0 if this process has no rows.
+        has fewer than `size` rows, it is padded with rows of weight 0, spread evenly over the
+        minibatches. B is 0 if this process has no rows.
     """
-    sizes = np.bincount(replica, minlength=replicas)[:, None]  # [K, 1]
-    max_size = collectives.max_over_processes(int(sizes.max()))
-    slot = generator.permuted(np.tile(np.arange(max_size), (replicas, 1)), axis=1)  # [K, max_size]
-    starts = np.cumsum(sizes)[:, None] - sizes
-    sorted_index = np.minimum(starts + slot % np.maximum(sizes, 1), len(rows) - 1)
-    is_real_row = torch.from_numpy((slot < sizes).astype(np.float32)).to(device)
-    parts = list(is_real_row.chunk(minibatch_count, 1))
+    minibatch_count = max(1, min(minibatch_count, size))
+    order = torch.where(is_used, replica + uniform.double(), replicas).argsort()
+    replica_or_none = torch.where(is_used, replica, replicas)
+    counts = torch.zeros(replicas + 1, dtype=torch.int64, device=replica.device)
+    counts = counts.index_add_(0, replica_or_none, torch.ones_like(replica))[:replicas, None]
+    rows_per_minibatch = ceil(size / minibatch_count)
+    position = torch.arange(rows_per_minibatch * minibatch_count, device=replica.device)
+    index = counts.cumsum(0) - counts + position % counts.clamp(min=1)  # [K, positions]
+    is_real_row = (position < counts).float()
+    parts = [is_real_row[:, start::minibatch_count] for start in range(minibatch_count)]
     mean_row_counts = collectives.all_reduce_mean(
         torch.stack([part.sum(1, keepdim=True) for part in parts])
     )
-    if not len(rows):  # other processes may have rows, so yield as many empty parts
-        sorted_index, parts = sorted_index[:, :0], [part[:, :0] for part in parts]
-    row_table = torch.from_numpy(rows[np.argsort(replica, kind="stable")][sorted_index]).to(device)
-    indices = torch.split(row_table, [part.shape[1] for part in parts], 1)
-    for index, part, row_count in zip(indices, parts, mean_row_counts, strict=True):
-        yield index, part / row_count.clamp(min=1 / collectives.get_world_size())
+    row_table = order[index.clamp(max=len(order) - 1)] if len(order) else index[:, :0]
+    for start, (part, row_count) in enumerate(zip(parts, mean_row_counts, strict=True)):
+        rows = row_table[:, start::minibatch_count]
+        weight = part[:, : rows.shape[1]]
+        yield rows, weight / row_count.clamp(min=1 / collectives.get_world_size())

@@ -166,7 +166,7 @@ class Rollout:
             choose_actions: act function of the learning agents.
             decks: cards to deal at each table [tables, dealt]; None: random.
         """
-        self._deal_hands(np.arange(len(self.agent_of_seat)), decks)
+        self.deal_hands(np.arange(len(self.agent_of_seat)), decks)
         return self._collect_batch(choose_actions, None)
 
     def play_steps(self, choose_actions: ActFunction, steps: int) -> RolloutBatch:
@@ -175,7 +175,7 @@ class Rollout:
         Decisions with NEXT_PENDING come again, as the first rows of the next batch.
         """
         if self.unfinished_batch is None:
-            self._deal_hands(np.arange(len(self.agent_of_seat)), None)
+            self.deal_hands(np.arange(len(self.agent_of_seat)))
         batch = self._collect_batch(choose_actions, steps)
         pending_rows = np.flatnonzero(batch.next_row == NEXT_PENDING)
         self.unfinished_batch = batch.select_rows(pending_rows)
@@ -207,7 +207,7 @@ class Rollout:
                 if steps is None:
                     rows = rows[~is_over]
                 else:
-                    self._deal_hands(ended, None)
+                    self.deal_hands(ended)
             steps_taken += 1
 
         batch = concatenate_batches(batches)
@@ -220,8 +220,13 @@ class Rollout:
             batch.reward[last_rows[has_row]] = payoffs[has_row]
         return batch
 
-    def _deal_hands(self, rows: np.ndarray, decks: np.ndarray | None) -> None:
+    def deal_hands(self, rows: np.ndarray, decks: np.ndarray | None = None) -> None:
+        """Begin new hands at some tables, [B] indices, with these decks or random ones."""
         self.tables.deal(rows, decks)
+        self.seat_agents(rows)
+
+    def seat_agents(self, rows: np.ndarray) -> None:
+        """Assign agents to the seats of new hands at some tables, and call `on_deal`."""
         if self.seating == "shuffled":
             agent = self.generator.permuted(self.agent_of_seat[rows], axis=1)
             seats = self.tables.gather_definitions(rows)["seats"]
@@ -270,13 +275,7 @@ class Rollout:
         if len(learner_tables):
             action[is_learner], log_prob = choose_actions(decisions)
         if self.opponent is not None and is_opponent.any():
-            probs = compute_checked_probs(
-                tables.game,
-                self.opponent,
-                tables.records.take(rows[is_opponent]),
-                mask[is_opponent],
-            )
-            action[is_opponent] = sample_from_probs(probs, self.generator.random(len(probs)))
+            action[is_opponent] = self.sample_opponent_actions(rows[is_opponent], mask[is_opponent])
         hidden_cards = np.empty((len(learner_tables), 0), np.uint8)
         if self.encode_hidden_cards is not None:
             hidden_cards = self.encode_hidden_cards(tables.records.take(learner_tables))
@@ -294,6 +293,13 @@ class Rollout:
             next_row=np.full(len(learner_tables), NEXT_PENDING),
             reward=np.zeros(len(learner_tables), np.float32),
         )
+
+    def sample_opponent_actions(self, rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return the fixed opponent's actions at some tables with action masks [B, A], [B]."""
+        assert self.opponent is not None
+        records = self.tables.records.take(rows)
+        probs = compute_checked_probs(self.tables.game, self.opponent, records, mask)
+        return sample_from_probs(probs, self.generator.random(len(probs)))
 
     def state_dict(self) -> dict[str, Any]:
         """Return tables, seating, unfinished decisions and generator state."""

@@ -27,6 +27,29 @@ def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Ten
     return (policy * value.masked_fill(~legal_mask, 0.0)).sum(-1)
 
 
+def sample_legal_action(
+    logits: Tensor, legal_mask: Tensor, uniform: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Sample from a softmax over the logits of legal actions, without the CPU waiting for a GPU.
+
+    Args:
+        logits: [B, A].
+        legal_mask: [B, A] bool, with a legal action in each row.
+        uniform: a random number in [0, 1) for each row, [B].
+
+    Returns:
+        actions [B] int64 and their log-probabilities [B].
+    """
+    log_probs = masked_log_softmax(logits, legal_mask)
+    cumulative = log_probs.exp().cumsum(1)
+    action = (cumulative <= uniform[:, None] * cumulative[:, -1:]).sum(1, keepdim=True)
+    action = action.clamp(max=logits.shape[1] - 1)
+    # Sums in parallel may be rounded so that the count ends at an illegal action.
+    is_legal = legal_mask.gather(1, action)
+    action = torch.where(is_legal, action, log_probs.argmax(1, keepdim=True))
+    return action[:, 0], log_probs.gather(1, action)[:, 0]
+
+
 def regret_matching(regrets: Tensor, legal_mask: Tensor) -> Tensor:
     """Return probabilities in proportion to the positive regrets of legal actions, [..., A].
 

@@ -27,21 +27,20 @@ def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
 
 
 def sample_from_logits(
-    logits: torch.Tensor, legal_mask: np.ndarray, generator: np.random.Generator
+    logits: torch.Tensor, legal_mask: np.ndarray, uniform: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sample one legal action for each row from a softmax over the logits of legal actions.
 
     Args:
         logits: [B, A].
         legal_mask: action masks, [B, A] bool.
-        generator: random generator, from which one number is drawn for each row.
+        uniform: a uniform random number in [0, 1) for each row, [B] float32.
 
     Returns:
         actions [B] int64 and their log-probabilities [B] float32.
     """
     actions = np.empty(len(legal_mask), np.int64)
     log_probs = np.empty(len(legal_mask), np.float32)
-    uniform = generator.random(len(legal_mask), np.float32)
     _fill_from_logits(logits.detach().cpu().numpy(), legal_mask, uniform, actions, log_probs)
     return actions, log_probs
 

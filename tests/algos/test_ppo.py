@@ -383,7 +383,8 @@ def test_a_forced_move_is_a_decision_only_if_asked_for(ask_forced: bool) -> None
     generator = np.random.default_rng(0)
 
     def act(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        return sample_from_logits(torch.zeros(rows.mask.shape), rows.mask, generator)
+        uniform = generator.random(len(rows.mask), np.float32)
+        return sample_from_logits(torch.zeros(rows.mask.shape), rows.mask, uniform)
 
     moves, won, ended = [], 0.0, 0
     while rollout.hands_played < 200:

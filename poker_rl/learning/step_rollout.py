@@ -1,0 +1,441 @@
+"""Rollouts of a fixed number of actions at every table, in tensors of fixed shape.
+
+The rules run on the CPU, the networks on any device. On a GPU two groups of tables take turns:
+while the GPU chooses the actions of one group, the CPU plays those of the other. All decisions stay
+on the device, in tensors that keep their addresses, so a GPU can replay the work of a step as a
+CUDA graph (see `CapturedStep`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.learning.agents import Agents
+from poker_rl.learning.best_response_seats import BestResponseSeats
+from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.learning.rollout import NO_ROW, PendingDecisions, RolloutBatch
+from poker_rl.learning.state_checks import check_range
+from poker_rl.nets.action_probs import sample_legal_action
+from poker_rl.nets.replicas import forward_by_replica
+
+WRITTEN_BY_CPU = (
+    "hidden_cards",
+    "seat",
+    "replica",
+    "is_decision",
+    "is_learner",
+    "is_over",
+    "payoffs",
+)
+CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner")
+
+
+@dataclass
+class StepBatch:
+    """Decisions at T tables, R rows each, in tensors on the networks' device.
+
+    Row i < seats has the decision of seat i that the batch before left unfinished, if there is one.
+    Row seats + j has the decision at step j, if a learning agent decided there.
+    """
+
+    observation: Tensor  # [R, T, W]
+    hidden_cards: Tensor  # the other players' cards [R, T, H] uint8; H = 0 if not shown
+    mask: Tensor  # legal actions [R, T, A] bool
+    action: Tensor  # [R, T] int64
+    log_prob: Tensor  # log-probability of the action in the policy that took it [R, T] float32
+    seat: Tensor  # seat that acted [R, T] int64
+    replica: Tensor  # network replica that decided [R, T] int64
+    is_decision: Tensor  # whether there is a decision in this place [R, T] bool
+    is_learner: Tensor  # whether the networks learn from it [R, T] bool
+    is_over: Tensor  # whether the hand ended at this step [steps, T] bool
+    payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
+
+    def to_rollout_batch(self, rows: Tensor) -> RolloutBatch:
+        """Return observations, masks, actions and replicas at some of the R * T places."""
+
+        def select(column: Tensor) -> np.ndarray:
+            array: np.ndarray = column.flatten(0, 1)[rows].cpu().numpy()
+            return array
+
+        unused = np.empty((len(rows), 0), np.int64)
+        return RolloutBatch(
+            observation=select(self.observation),
+            hidden_cards=unused,
+            mask=select(self.mask),
+            action=select(self.action),
+            log_prob=unused,
+            table=unused,
+            seat=unused,
+            agent=unused,
+            replica=select(self.replica),
+            next_row=unused,
+            reward=unused,
+        )
+
+
+class TableGroup:
+    """Adjacent tables of a rollout, and buffers in the CPU's memory for their next decisions.
+
+    Args:
+        columns: indices of the tables in the rollout.
+        batch: the batch whose columns the tables fill.
+        device: device of the networks.
+
+    Attributes:
+        tables: the tables; they share the memory of the rollout's tables.
+        rows: indices of the tables in the rollout, [B].
+        observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
+            holds random numbers in [0, 1) to sample the actions with.
+        action: the actions to play, [B].
+        on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
+    """
+
+    tables: Tables
+
+    def __init__(self, columns: slice, batch: StepBatch, device: torch.device) -> None:
+        self.columns, self.rows = columns, np.arange(columns.start, columns.stop)
+        inputs = {
+            "observation": batch.observation[0, columns],
+            "mask": batch.mask[0, columns],
+            "uniform": batch.log_prob[0, columns],
+            "is_learner": batch.is_learner[0, columns],
+            "replica": batch.replica[0, columns],
+        }
+        self.host = {name: allocate_on_host(like) for name, like in inputs.items()}
+        self.host_action = allocate_on_host(batch.action[0, columns])
+        self.observation, self.mask, self.uniform, self.is_learner, self.replica = (
+            tensor.numpy() for tensor in self.host.values()
+        )
+        self.action = self.host_action.numpy()
+        self.on_device = {name: torch.zeros_like(like) for name, like in inputs.items()}
+        self.on_device["row"] = torch.zeros(1, dtype=torch.int64, device=device)
+        self.is_decision = np.ones(len(self.rows), bool)
+        self.seat = np.zeros(len(self.rows), np.int64)
+        self.opponent_rows: np.ndarray | None = None
+        self.opponent_actions = np.zeros(0, np.int64)
+        self.stream: Any = torch.cuda.Stream() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+
+
+def allocate_on_host(like: Tensor) -> Tensor:
+    """Return zeros of the shape and type of a tensor in the CPU's memory, pinned if it is a GPU's.
+
+    A GPU copies pinned memory without waiting.
+    """
+    tensor = torch.zeros(like.shape, dtype=like.dtype)
+    return tensor.pin_memory() if like.device.type == "cuda" else tensor
+
+
+class StepRollout:
+    """Plays a fixed number of actions at every table of `agents.rollout`.
+
+    Args:
+        agents: see `Agents`.
+        steps: actions per table and batch.
+        actor: policy network of the learner.
+        group_count: number of groups that the tables are divided into.
+
+    Attributes:
+        other_network: policy network of the seats that do not learn.
+        best_response_seats: samples the seats that learn; None: all of them do.
+        batch: the decisions of the last `play`; its tensors keep their addresses.
+        decisions: number of its decisions whose end is known, because the hand ended or the same
+            seat has decided again.
+        learner_decisions: number of those that networks learn from, of each instance, [instances].
+    """
+
+    def __init__(
+        self, agents: Agents, steps: int, actor: nn.Module, group_count: int | None = None
+    ) -> None:
+        self._agents, self._rollout, self._steps, self._actor = agents, agents.rollout, steps, actor
+        self.other_network: nn.Module | None = None
+        self.best_response_seats: BestResponseSeats | None = None
+        device = agents.device
+        table_count, seats = self._rollout.agent_of_seat.shape
+        self._last_row = np.full((table_count, seats), NO_ROW)  # of each seat's last decision
+        self._learned_last = np.zeros((table_count, seats), bool)  # whether networks learn from it
+
+        def allocate(dtype: torch.dtype, *shape: int, rows: int = seats + steps) -> Tensor:
+            return torch.zeros(rows, table_count, *shape, dtype=dtype, device=device)
+
+        self.batch = StepBatch(
+            observation=allocate(agents.input_dtype, agents.input_size),
+            hidden_cards=allocate(torch.uint8, agents.hidden_card_size),
+            mask=allocate(torch.bool, agents.game.action_count),
+            action=allocate(torch.int64),
+            log_prob=allocate(torch.float32),
+            seat=allocate(torch.int64),
+            replica=allocate(torch.int64),
+            is_decision=allocate(torch.bool),
+            is_learner=allocate(torch.bool),
+            is_over=allocate(torch.bool, rows=steps),
+            payoffs=allocate(torch.int64, seats, rows=steps),
+        )
+        self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
+        # What the CPU writes in play is copied to the device at the end.
+        self._host = {
+            name: allocate_on_host(getattr(self.batch, name)[-steps:]) for name in WRITTEN_BY_CPU
+        }
+        self._columns = {name: tensor.numpy() for name, tensor in self._host.items()}
+        self._host_last_row = allocate_on_host(self.batch.seat[:seats])
+        self._last_row_on_device = torch.zeros_like(self.batch.seat[:seats])
+        self._table_index = torch.arange(table_count, device=device)
+        if group_count is None:
+            group_count = 2 if device.type == "cuda" and agents.replicas == 1 else 1
+        bounds = [i * table_count // group_count for i in range(group_count + 1)]
+        self._groups = [TableGroup(slice(*pair), self.batch, device) for pair in pairwise(bounds)]
+        self._captured_samples = [
+            CapturedStep(
+                partial(self._sample_on_device, group),
+                device,
+                is_capturable=agents.has_equal_blocks,
+            )
+            for group in self._groups
+        ]
+        self._captured_carry = CapturedStep(self._carry_on_device, device)
+        self._no_observations = np.empty((0, 0), agents.game.observation_dtype)
+        self._is_bound = False  # whether the groups have the tables and their observations
+
+    def let_others_play(
+        self, other_network: nn.Module, best_response_seats: BestResponseSeats
+    ) -> None:
+        """Let another policy network play in some seats, from whose decisions nothing is learned.
+
+        Args:
+            other_network: the other policy network, K replicas.
+            best_response_seats: samples the seats that learn.
+        """
+        self.other_network, self.best_response_seats = other_network, best_response_seats
+
+    def play(self) -> None:
+        """Play `steps` actions at every table, with a new deal where a hand ends.
+
+        Decisions whose end is not known come again in the next batch.
+        """
+        if not self._is_bound:
+            self._bind_tables()
+        counts = -self._count_pending()
+        self._carry_decisions()
+        for group in self._groups:
+            if group.stream is not None:
+                group.stream.wait_stream(torch.cuda.current_stream())
+        for step in range(self._steps):
+            for group, sample in zip(self._groups, self._captured_samples, strict=True):
+                if step:
+                    self._finish_step(group, step - 1)
+                self._start_step(group, step, sample)
+        for group in self._groups:
+            self._finish_step(group, self._steps - 1)
+            if group.stream is not None:
+                torch.cuda.current_stream().wait_stream(group.stream)
+        for name, tensor in self._host.items():
+            getattr(self.batch, name)[-self._steps :].copy_(tensor, non_blocking=True)
+
+        is_decision = self._columns["is_decision"]
+        is_learner = is_decision & self._columns["is_learner"]
+        counts = -counts - self._count_pending()
+        for i, column in enumerate((is_decision, is_learner)):
+            counts[i] += self._sum_by_instance(column.sum(0))
+        self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
+
+    def _sum_by_instance(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the sum over the tables of each instance, [T] -> [instances]."""
+        total: np.ndarray = numbers.reshape(self._agents.instances, -1).sum(1)
+        return total
+
+    def _count_pending(self) -> np.ndarray:
+        """Return the numbers of decisions whose end is not known: all, learners' [2, instances]."""
+        is_pending = self._last_row != NO_ROW
+        kinds = is_pending, is_pending & self._learned_last
+        return np.stack([self._sum_by_instance(kind.sum(1)) for kind in kinds])
+
+    def _bind_tables(self) -> None:
+        """Give the groups their tables; deal the first hands."""
+        rollout = self._rollout
+        if rollout.tables.records["over"].any():
+            rollout.deal_hands(np.arange(len(self._last_row)))
+        for group in self._groups:
+            records = rollout.tables.records[group.columns]
+            group.tables = tables_from_records(rollout.game, records)
+            group.mask[:] = group.tables.legal_mask()
+            if rollout.encode_observations is None:
+                group.observation[:] = group.tables.observe()
+        self._is_bound = True
+
+    def _carry_decisions(self) -> None:
+        """Copy the decisions whose end is not known into the first rows of the batch."""
+        self._host_last_row.numpy()[:] = self._last_row.T
+        self._captured_carry()
+        for group in self._groups:
+            group.on_device["row"].fill_(self._last_row.shape[1])
+        seat = np.arange(self._last_row.shape[1])
+        self._last_row = np.where(self._last_row == NO_ROW, NO_ROW, seat)
+
+    def _carry_on_device(self) -> None:
+        last_row = self._last_row_on_device
+        last_row.copy_(self._host_last_row, non_blocking=True)
+        seats, table_count = last_row.shape
+        place = (last_row.clamp(min=0) * table_count + self._table_index).flatten()
+        for name in CARRIED:
+            column = getattr(self.batch, name)
+            carried = column.flatten(0, 1).index_select(0, place)
+            column[:seats] = carried.view(seats, table_count, *column.shape[2:])
+        self.batch.is_decision[:seats] = last_row != NO_ROW
+
+    def _start_step(self, group: TableGroup, step: int, sample: CapturedStep) -> None:
+        """Let the networks begin to choose the next actions of a group."""
+        rollout, rows, tables = self._rollout, group.rows, group.tables
+        group.seat = seat = tables.records["to_act"].astype(np.int64)
+        agent = rollout.agent_of_seat[rows, seat]
+        if rollout.encode_observations is not None:
+            group.observation[:] = rollout.encode_observations(tables.records)
+        is_decision = np.full(len(rows), True) if rollout.opponent is None else agent == 0
+        group.opponent_rows = None
+        if rollout.opponent is not None:
+            group.opponent_rows = np.flatnonzero(~is_decision)
+            group.opponent_actions = rollout.sample_opponent_actions(
+                rows[group.opponent_rows], group.mask[group.opponent_rows]
+            )
+        if not rollout.include_forced_moves:
+            is_decision = is_decision & (group.mask.sum(1) > 1)
+        group.is_decision = is_decision
+        decisions = PendingDecisions(
+            rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
+        )
+        if rollout.assign_replicas is not None:
+            group.replica[:] = rollout.assign_replicas(decisions)
+        group.is_learner[:] = (
+            True
+            if self.best_response_seats is None
+            else self.best_response_seats.is_best_response[rows, seat]
+        )
+        columns = {name: column[step, group.columns] for name, column in self._columns.items()}
+        if rollout.encode_hidden_cards is not None:
+            columns["hidden_cards"][:] = rollout.encode_hidden_cards(tables.records)
+        columns["seat"][:], columns["replica"][:] = seat, group.replica
+        columns["is_decision"][:], columns["is_learner"][:] = is_decision, group.is_learner
+        group.uniform[:] = self._agents.generator.random(len(rows), np.float32)
+        if self._agents.device.type == "cpu":
+            self._sample_on_cpu(group, decisions, step)
+        else:
+            with torch.cuda.stream(group.stream), self._agents.timer.time_networks():
+                sample()
+
+    def _sample_on_cpu(self, group: TableGroup, decisions: PendingDecisions, step: int) -> None:
+        """Sample actions where they are needed; write the decisions into the batch."""
+        group.action[:] = group.mask.argmax(1)  # of moves that are not decisions
+        log_prob = np.zeros(len(group.rows), np.float32)
+        is_learner = group.is_decision & group.is_learner
+        parts = [(self._actor, is_learner)]
+        if self.other_network is not None:
+            parts.append((self.other_network, group.is_decision & ~group.is_learner))
+        for module, part in parts:
+            if part.all():
+                group.action[:], log_prob = self._agents.sample_actions(
+                    module, decisions, group.uniform
+                )
+            elif part.any():
+                group.action[part], log_prob[part] = self._agents.sample_actions(
+                    module, decisions.select_rows(part), group.uniform[part]
+                )
+        row = self._last_row.shape[1] + step
+        written = {
+            "observation": group.host["observation"],
+            "mask": group.host["mask"],
+            "action": group.host_action,
+            "log_prob": torch.from_numpy(log_prob),
+        }
+        for name, values in written.items():
+            getattr(self.batch, name)[row, group.columns] = values
+
+    @torch.no_grad()
+    def _sample_on_device(self, group: TableGroup) -> None:
+        """Sample actions at all tables of a group; write the decisions into the batch."""
+        inputs = group.on_device
+        for name, tensor in group.host.items():
+            inputs[name].copy_(tensor, non_blocking=True)
+        replica = None if self._agents.has_equal_blocks else inputs["replica"]
+        logits = forward_by_replica(self._actor, inputs["observation"], replica)
+        if self.other_network is not None:
+            others = forward_by_replica(self.other_network, inputs["observation"], replica)
+            logits = torch.where(inputs["is_learner"][:, None], logits, others)
+        action, log_prob = sample_legal_action(logits, inputs["mask"], inputs["uniform"])
+        written = {
+            "observation": inputs["observation"],
+            "mask": inputs["mask"],
+            "action": action,
+            "log_prob": log_prob,
+        }
+        for name, values in written.items():
+            column = getattr(self.batch, name)[:, group.columns]
+            column.index_copy_(0, inputs["row"], values[None])
+        inputs["row"].add_(1)
+        group.host_action.copy_(action, non_blocking=True)
+
+    def _finish_step(self, group: TableGroup, step: int) -> None:
+        """Play the actions that the networks have chosen; deal where a hand ends."""
+        if group.stream is not None:
+            group.stream.synchronize()
+        rollout, rows, seat = self._rollout, group.rows, group.seat
+        if group.opponent_rows is not None:
+            group.action[group.opponent_rows] = group.opponent_actions
+        is_over = self._columns["is_over"][step, group.columns]
+        group.tables.step_autoreset(
+            group.action,
+            group.observation if rollout.encode_observations is None else self._no_observations,
+            group.mask,
+            self._columns["payoffs"][step, group.columns],
+            is_over.view(np.uint8),
+        )
+        row = self._last_row.shape[1] + step
+        decided = group.is_decision
+        self._last_row[rows[decided], seat[decided]] = row
+        self._learned_last[rows[decided], seat[decided]] = group.is_learner[decided]
+        ended = rows[is_over]
+        if len(ended):
+            self._last_row[ended] = NO_ROW
+            rollout.hands_played += len(ended)
+            rollout.seat_agents(ended)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the decisions whose end is not known, [seats, T, ...] each."""
+        place = np.maximum(self._last_row.T, 0) * len(self._last_row) + np.arange(
+            len(self._last_row)
+        )
+        index = self._agents.to_tensor(place.ravel())
+        shape = self._last_row.T.shape
+        return {
+            "is_pending": torch.from_numpy(self._last_row.T != NO_ROW),
+            **{
+                name: getattr(self.batch, name).flatten(0, 1)[index].unflatten(0, shape).cpu()
+                for name in CARRIED
+            },
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a `state_dict`; the state of the agents must be restored before.
+
+        Raises:
+            ValueError: if play with these settings cannot lead to this state.
+        """
+        seats = self._last_row.shape[1]
+        for name in CARRIED:
+            column, saved = getattr(self.batch, name)[:seats], state[name]
+            if (saved.dtype, saved.shape) != (column.dtype, column.shape):
+                raise ValueError(f"unfinished {name}: {saved.dtype} of another shape or kind")
+            column.copy_(saved)
+        check_range("unfinished action", state["action"], 0, self._agents.game.action_count)
+        check_range("unfinished replica", state["replica"], 0, self._agents.replicas)
+        is_pending = state["is_pending"].numpy().astype(bool).T
+        if is_pending.shape != self._last_row.shape:
+            raise ValueError("is_pending: not one value for each seat")
+        self._last_row = np.where(is_pending, np.arange(seats), NO_ROW)
+        self._learned_last = state["is_learner"].numpy().T.copy()
+        self._is_bound = False
