@@ -10,16 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import nn
 
 from poker_rl.learning.distributed import collectives
 
 WARMUP_CALLS = 3  # eager calls before recording, since libraries allocate on first use
-
-
-def is_capturable(*modules: nn.Module) -> bool:
-    """Return whether the work of these networks is fixed, as no part has `is_graphable = False`."""
-    return all(getattr(part, "is_graphable", True) for root in modules for part in root.modules())
 
 
 class CapturedStep:
@@ -31,7 +25,6 @@ class CapturedStep:
         function: the step; it reads and writes tensors that keep their addresses.
         device: device of these tensors.
         generators: random generators of the device that the function uses.
-        is_capturable: False: the work depends on the data, so every call runs the function.
     """
 
     def __init__(
@@ -39,11 +32,9 @@ class CapturedStep:
         function: Callable[[], None],
         device: torch.device,
         generators: Sequence[torch.Generator] = (),
-        *,
-        is_capturable: bool = True,
     ) -> None:
         self._function, self._generators = function, generators
-        self._uses_graph = device.type == "cuda" and is_capturable
+        self._uses_graph = device.type == "cuda"
         self.reset()
 
     def reset(self) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.schedules import Schedule
-from poker_rl.learning.captured_step import CapturedStep, is_capturable
+from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.state_checks import load_optimizer
 from poker_rl.learning.timing import LearnerTimer
@@ -90,9 +90,7 @@ class GradientStepper:
         else:
             self._optimizer = torch.optim.SGD(module.parameters(), lr=self._lr_tensor, fused=True)
         self._loss_sum, self.losses_summed = torch.zeros((), device=device), 0
-        self._captured_step = CapturedStep(
-            self._take_step, device, [sample_generator], is_capturable=is_capturable(module)
-        )
+        self._captured_step = CapturedStep(self._take_step, device, [sample_generator])
 
     def step(self) -> None:
         """Take one gradient step, by CUDA graph where possible."""

@@ -1,19 +1,22 @@
-"""LSTMs with a replica axis that process each distinct prefix of a batch of sequences once.
+"""LSTMs with a replica axis that return their state at the end of sequences.
 
 Hands at many tables begin with the same actions: 512 hands of six players, with seven actions each,
-have 3,700 prefixes, of which 1,400 are distinct. On a CPU a compiled loop runs over the tree of
-prefixes; on a GPU PyTorch processes all prefixes of one length at a time.
+have 3,700 prefixes, of which 1,400 are distinct. On a CPU a compiled loop processes each distinct
+prefix once. On a GPU PyTorch's LSTM processes all steps of all sequences, padding included: with
+seven actions in 48 steps this is seven times the arithmetic, but the same work for any data, so a
+CUDA graph can record it.
 """
 
 from __future__ import annotations
 
 from math import sqrt
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from poker_rl.nets.lstm_kernels import PrefixLSTMFunction, build_prefix_tree
+
+MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 steps and 64 units
 
 
 class ReplicatedLSTM(nn.Module):
@@ -23,8 +26,6 @@ class ReplicatedLSTM(nn.Module):
     zeros. Weights and biases are initialized uniformly on [-1/sqrt(units), 1/sqrt(units)], as in
     PyTorch.
     """
-
-    is_graphable = False  # the kernel launches depend on the data, which a CUDA graph cannot record
 
     def __init__(
         self, history_shape: tuple[int, int], units: int, replicas: int, generator: torch.Generator
@@ -45,9 +46,23 @@ class ReplicatedLSTM(nn.Module):
                 self.bias[:, None], x[..., : self.history_shape[1]], self.weight_ih
             )
             return torch.bmm(gates[..., : self.units], self.weight_hh)[..., : self.units]
-        use_kernels = x.device.type == "cpu" and x.dtype == self.weight_hh.dtype == torch.float32
-        run_lstm = self._run_prefix_tree if use_kernels else self._run_by_length
-        return torch.stack([run_lstm(x[k].view(-1, *self.history_shape), k) for k in range(len(x))])
+        if x.device.type == "cpu" and x.dtype == self.weight_hh.dtype == torch.float32:
+            states = [
+                self._run_prefix_tree(x[k].view(-1, *self.history_shape), k) for k in range(len(x))
+            ]
+        else:
+            # cuDNN uses TF32 in LSTMs by default, whatever the precision of matrix products is
+            torch.backends.cudnn.allow_tf32 = torch.get_float32_matmul_precision() != "highest"
+            states = [
+                torch.cat(
+                    [
+                        _run_all_steps(chunk.view(-1, *self.history_shape), weights)
+                        for chunk in torch.split(x[k], MAX_ROWS)
+                    ]
+                )
+                for k, weights in enumerate(self._convert_weights())
+            ]
+        return torch.stack(states)
 
     def _run_prefix_tree(self, x: Tensor, k: int) -> Tensor:
         """Run replica k over the tree of prefixes of sequences, [B, L, F] -> [B, units]."""
@@ -56,64 +71,54 @@ class ReplicatedLSTM(nn.Module):
         states: Tensor = PrefixLSTMFunction.apply(last_step, parent, level_ends, *weights)  # type: ignore[no-untyped-call]
         return states.index_select(0, prefix_of_sequence)
 
-    def _run_by_length(self, x: Tensor, k: int) -> Tensor:
-        """Run replica k over all prefixes of one length at a time, [B, L, F] -> [B, units]."""
-        step_numbers = torch.arange(1, self.history_shape[0] + 1, device=x.device)
-        lengths = (x.any(2) * step_numbers).amax(1).clamp(min=1)  # [B]
-        x = x[:, : int(lengths.max())]
-        levels = group_prefixes_by_length(x, lengths)
-        counts = [len(parent) for parent in levels.parent]
-        gates = torch.addmm(self.bias[k], x.flatten(0, 1)[levels.last_step], self.weight_ih[k])
-        state = cell = x.new_zeros(1, self.units)
-        states = []
-        for gate, parent in zip(torch.split(gates, counts), levels.parent, strict=True):
-            all_gates = torch.addmm(gate, state.index_select(0, parent), self.weight_hh[k])
-            sigmoid_gates, new_content = torch.split(all_gates, [3 * self.units, self.units], 1)
-            input_gate, forget_gate, output_gate = sigmoid_gates.sigmoid().chunk(3, 1)
-            cell = forget_gate * cell.index_select(0, parent) + input_gate * new_content.tanh()
-            state = output_gate * cell.tanh()
-            states.append(state)
-        return torch.cat(states).index_select(0, levels.prefix_of_sequence)
+    def _convert_weights(self) -> list[list[Tensor]]:
+        """Return the weights of each replica as `torch.lstm` takes them.
+
+        Its gates are rows, with the cell candidate before the output gate, and it has two biases,
+        of which the second is 0 here. The four tensors are views of one buffer in cuDNN's layout;
+        otherwise PyTorch would copy them into such a buffer with a warning.
+
+        Returns:
+            K lists of [4 * units, F], [4 * units, units], [4 * units] and [4 * units].
+        """
+        units, features = self.units, self.history_shape[1]
+        bias = self.bias[:, None]
+        weights = torch.cat([self.weight_ih, self.weight_hh, bias, torch.zeros_like(bias)], 1)
+        input_forget, output, candidate = torch.split(weights, [2 * units, units, units], 2)
+        rows = torch.cat([input_forget, candidate, output], 2).mT  # [K, 4 * units, F + units + 2]
+        flat_parts = [part.flatten(1) for part in torch.split(rows, [features, units, 1, 1], 2)]
+        sizes = [part.shape[1] for part in flat_parts]
+        shapes = (4 * units, features), (4 * units, units), (4 * units,), (4 * units,)
+        return [
+            [
+                part.view(shape)
+                for part, shape in zip(torch.split(buffer, sizes), shapes, strict=True)
+            ]
+            for buffer in (row.clone() for row in torch.cat(flat_parts, 1))
+        ]
 
 
-class PrefixLevels(NamedTuple):
-    """The N distinct prefixes of a batch of sequences, ordered by length."""
+def _run_all_steps(x: Tensor, weights: list[Tensor]) -> Tensor:
+    """Return the states at the end of sequences, [B, L, F] -> [B, units].
 
-    last_step: Tensor  # index of each prefix's last step among the B * L steps, [N]
-    parent: list[Tensor]  # per length: index of each prefix's parent among those one step shorter
-    prefix_of_sequence: Tensor  # index of the prefix that is the whole of each sequence, [B]
+    The states after the end are computed too and dropped; no earlier state depends on them.
 
-
-def group_prefixes_by_length(x: Tensor, lengths: Tensor) -> PrefixLevels:
-    """Return the distinct prefixes of sequences [B, L, F] with lengths [B].
-
-    Prefixes are compared by a hash of at least 50 bits; a collision would merge two of them.
+    Args:
+        weights: of one replica, see `ReplicatedLSTM._convert_weights`.
     """
-    rows, size, width = x.shape
-    generator = torch.Generator().manual_seed(0)
-    weights = torch.rand(width, generator=generator, dtype=torch.float64)
-    factors = torch.randint(2**62, (size,), generator=generator) | 1
-    # Multiply-shift hashing (Dietzfelbinger et al. 1997): the hash of a step is the bit pattern of
-    # a random weighted sum of its features times an odd number that depends on its position, and
-    # the hash of a prefix is the top bits of the sum over its steps. Sort keys have the length of
-    # the prefix above these bits.
-    step_hashes = (x.double() @ weights.to(x.device)).view(torch.int64) * factors.to(x.device)
-    position = torch.arange(size, device=x.device)
-    hash_bits = 63 - size.bit_length()
-    prefix_hashes = (step_hashes.cumsum(1) >> (64 - hash_bits)) & (2**hash_bits - 1)
-    sort_keys = (position << hash_bits) + prefix_hashes  # [B, L]
-
-    steps = (position < lengths[:, None]).flatten().nonzero()[:, 0]  # indices without padding
-    ordered, order = sort_keys.flatten()[steps].sort()
-    is_new = torch.ones_like(order, dtype=torch.bool)
-    is_new[1:] = ordered[1:] != ordered[:-1]
-    prefix = order.new_zeros(rows * size)  # index of the prefix that ends with each step
-    prefix[steps[order]] = is_new.cumsum(0) - 1
-
-    last_step = steps[order[is_new]]
-    length = last_step % size  # length of each prefix minus one
-    counts = length.bincount()
-    first = counts.cumsum(0) - counts
-    parent = torch.where(length > 0, prefix[last_step - 1] - first[length - 1], 0)
-    prefix_of_sequence = prefix.view(rows, size).gather(1, lengths[:, None] - 1)[:, 0]
-    return PrefixLevels(last_step, list(torch.split(parent, counts.tolist())), prefix_of_sequence)
+    units = weights[1].shape[1]
+    step_numbers = torch.arange(x.shape[1], device=x.device)
+    last_step = (x.any(2) * step_numbers).amax(1)  # [B]; 0 if there is none
+    zeros = x.new_zeros(1, len(x), units)  # initial state and cell
+    states, _, _ = torch.lstm(
+        x.transpose(0, 1),
+        (zeros, zeros),
+        weights,
+        has_biases=True,
+        num_layers=1,
+        dropout=0.0,
+        train=torch.is_grad_enabled(),  # cuDNN stores what the backward pass needs
+        bidirectional=False,
+        batch_first=False,
+    )  # [L, B, units]
+    return states.gather(0, last_step[None, :, None].expand(1, -1, units))[0]

@@ -38,6 +38,52 @@ AWAITED = {
 }
 
 
+def _lstm_cell(
+    inputs: torch.Tensor,
+    hidden: torch.Tensor,
+    cell: torch.Tensor,
+    input_bias: torch.Tensor,
+    hidden_bias: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return state and cell after a step, [B, units], and the gates' activations."""
+    gates = (inputs + hidden + input_bias + hidden_bias).chunk(4, 1)
+    write, keep, new, show = (
+        gate.tanh() if i == 2 else gate.sigmoid() for i, gate in enumerate(gates)
+    )
+    cell = keep * cell + write * new
+    return show * cell.tanh(), cell, torch.cat([write, keep, new, show], 1)
+
+
+def _lstm_cell_backward(
+    grad_state: torch.Tensor | None,
+    grad_cell: torch.Tensor | None,
+    cell: torch.Tensor,
+    next_cell: torch.Tensor,
+    activations: torch.Tensor,
+    has_bias: bool,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the gradients of the gates before activation, of the cell, and of a bias."""
+    write, keep, new, show = activations.chunk(4, 1)
+    tanh = next_cell.tanh()
+    of_cell = torch.zeros_like(cell) if grad_cell is None else grad_cell
+    of_show = torch.zeros_like(cell)
+    if grad_state is not None:
+        of_cell = of_cell + grad_state * show * (1 - tanh**2)
+        of_show = grad_state * tanh * show * (1 - show)
+    of_write = of_cell * new * write * (1 - write)
+    of_keep = of_cell * cell * keep * (1 - keep)
+    of_new = of_cell * write * (1 - new**2)
+    of_gates = torch.cat([of_write, of_keep, of_new, of_show], 1)
+    return of_gates, of_cell * keep, of_gates.sum(0)
+
+
+# Operations that PyTorch has for GPUs only.
+ONLY_ON_GPUS = {
+    aten._thnn_fused_lstm_cell.default: _lstm_cell,
+    aten._thnn_fused_lstm_cell_backward_impl.default: _lstm_cell_backward,
+}
+
+
 class MixedDevicesError(RuntimeError):
     """Tensors or generators of two devices were mixed."""
 
@@ -146,7 +192,7 @@ class DeviceSimulator(TorchDispatchMode):
         here = bool(theirs) if asked is None else torch.device(asked).type == NAME
         if here and asked is not None:
             inner["device"] = torch.device("cpu")
-        made = operation(*args, **inner)
+        made = ONLY_ON_GPUS.get(operation, operation)(*args, **inner)
 
         # what is changed in place stays what it is
         known = {id(x): x for x in given} | {id(x.inner): x for x in theirs}

@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from poker_rl.config.validation import ConfigError
+from poker_rl.nets import lstm
 from poker_rl.nets.dense import NetDimensions
 from poker_rl.nets.history_net import HistoryNetConfig
-from poker_rl.nets.lstm import ReplicatedLSTM, group_prefixes_by_length
+from poker_rl.nets.lstm import ReplicatedLSTM
 from poker_rl.nets.lstm_kernels import build_prefix_tree
 from poker_rl.nets.replicas import clone_replicas
 
@@ -49,7 +50,7 @@ def weights(own):
     return torch.cat([write, keep, new, show], -1).movedim(-1, 0)
 
 
-# The compiled loop reads float32, PyTorch's operations everything else.
+# The compiled loop reads float32, PyTorch's LSTM everything else.
 WAYS = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
 
@@ -92,19 +93,6 @@ def test_sequences_that_begin_alike_are_read_as_if_alone(dtype):
     torch.testing.assert_close(gradients(reader(x)[0]), gradients(alone[0]))
 
 
-def test_prefixes_are_each_found_once():
-    words = ["aba", "ab", "abc", "b", "aba", "ca"]
-    x = torch.tensor([[[ord(c), 1.0] for c in word.ljust(3)] for word in words])
-    found = group_prefixes_by_length(x, torch.tensor([len(word) for word in words]))
-    last = [chr(int(step[0])) for step in x.flatten(0, 1)[found.last_step]]
-    texts, shorter = [], [""]
-    for before in found.parent:
-        shorter = [shorter[node] + last[len(texts) + i] for i, node in enumerate(before)]
-        texts += shorter
-    assert sorted(texts) == ["a", "ab", "aba", "abc", "b", "c", "ca"]
-    assert [texts[node] for node in found.prefix_of_sequence] == words
-
-
 def test_both_ways_of_reading_agree_for_long_sequences_and_large_numbers():
     reader = ReplicatedLSTM((40, F), 8, 1, torch.Generator().manual_seed(0))
     exact = deepcopy(reader).double()
@@ -119,6 +107,41 @@ def test_both_ways_of_reading_agree_for_long_sequences_and_large_numbers():
     (weight * exact(x.double())[0]).sum().backward()
     for one, other in zip(reader.parameters(), exact.parameters(), strict=True):
         torch.testing.assert_close(one.grad.double(), other.grad, atol=2e-4, rtol=2e-5)
+
+
+@WAYS
+def test_many_rows_are_read_in_parts(dtype, monkeypatch):
+    reader = ReplicatedLSTM((L, F), 4, COPIES, torch.Generator().manual_seed(0)).to(dtype)
+    x = rows([5, 1, 0, 3, 4, 1, 2])[..., : L * F].to(dtype)
+    whole = reader(x)
+    monkeypatch.setattr(lstm, "MAX_ROWS", 3)
+    torch.testing.assert_close(reader(x), whole)
+
+
+def test_the_weights_of_a_copy_fill_one_piece_of_memory_in_order():
+    """So cuDNN takes them as they are; else PyTorch warns."""
+    reader = ReplicatedLSTM((L, F), 4, COPIES, torch.Generator().manual_seed(0))
+    copies = reader._convert_weights()
+    assert len(copies) == COPIES
+    for parts in copies:
+        offset = 0
+        for part in parts:
+            assert part.is_contiguous()
+            assert part.untyped_storage().data_ptr() == parts[0].untyped_storage().data_ptr()
+            assert part.storage_offset() == offset
+            offset += part.numel()
+        assert parts[0].untyped_storage().nbytes() == 4 * offset
+
+
+@pytest.mark.parametrize("precision", ["high", "medium", "highest"])
+def test_cudnn_multiplies_in_the_precision_of_matrix_products(precision):
+    reader = ReplicatedLSTM((L, F), 4, 1, torch.Generator().manual_seed(0)).double()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        reader(torch.ones(1, 2, L * F, dtype=torch.float64))
+        assert torch.backends.cudnn.allow_tf32 == (precision != "highest")
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 def test_beginnings_are_each_found_once():

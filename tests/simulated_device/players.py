@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from device_simulator import NAME, DeviceSimulator, SynchronizationError, simulate_device
+from device_simulator import NAME, DeviceSimulator, simulate_device
 from random_games import play
 
 from poker_rl.algos.algorithm_loader import load_algorithm
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR
+from poker_rl.config.build import build
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
 from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.nets.dense import NetDimensions
+from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.lstm import ReplicatedLSTM
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
@@ -106,7 +110,7 @@ def test_a_player(name: str) -> None:
 
 @pytest.fixture
 def recorded(device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every captured step is recorded, also one that a GPU is not asked to record."""
+    """Every captured step is recorded."""
 
     def recording(self: CapturedStep) -> None:
         with device.recording():
@@ -130,14 +134,65 @@ def learn(algo: str, net: str) -> Any:
     return learner
 
 
+@pytest.mark.parametrize("net", ["mlp_relu", "lstm"])
 @pytest.mark.parametrize("algo", ["dqn", "nfsp"])
 @pytest.mark.usefixtures("recorded")
-def test_what_a_cuda_graph_holds_never_makes_the_cpu_wait(algo: str) -> None:
-    assert learn(algo, "mlp_relu").progress.updates > 0
+def test_what_a_cuda_graph_holds_never_makes_the_cpu_wait(algo: str, net: str) -> None:
+    assert learn(algo, net).progress.updates > 0
 
 
-@pytest.mark.usefixtures("recorded")
-def test_an_lstm_would_and_is_not_recorded() -> None:
-    assert not ReplicatedLSTM.is_graphable
-    with pytest.raises(SynchronizationError):
-        learn("dqn", "lstm")
+@pytest.mark.parametrize("copies", [1, 3])
+def test_an_lstm_reads_the_same_on_the_device_and_never_makes_the_cpu_wait(
+    device: DeviceSimulator, copies: int
+) -> None:
+    steps, width, units = 12, 5, 8
+    there = ReplicatedLSTM((steps, width), units, copies, torch.Generator().manual_seed(0))
+    here = deepcopy(there).to(NAME)
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randint(0, 3, (copies, 40, steps, width), generator=generator).float()
+    lengths = torch.randint(0, steps + 1, (copies, 40, 1), generator=generator)
+    assert not lengths.all()
+    x[torch.arange(steps) >= lengths] = 0
+    x = x.flatten(2)
+    weight = torch.randn(copies, 40, units, generator=generator)
+    expected = there(x)
+    (weight * expected).sum().backward()
+    x, weight = x.to(NAME), weight.to(NAME)
+    with device.recording():
+        found = here(x)
+        (weight * found).sum().backward()
+        with torch.no_grad():
+            again = here(x)
+    torch.testing.assert_close(found.cpu(), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(again.cpu(), expected, atol=1e-5, rtol=0)
+    for mine, theirs in zip(here.parameters(), there.parameters(), strict=True):
+        assert mine.grad is not None
+        torch.testing.assert_close(mine.grad.cpu(), theirs.grad, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["lstm", "amounts_lstm"])
+def test_no_part_of_a_network_makes_the_cpu_wait(device: DeviceSimulator, name: str) -> None:
+    game = load_game("nolimit_leduc")
+    net = build(load_option("net", name), "net")
+    encoder = ObservationEncoder(game, net.features)
+    size = NetDimensions(
+        inputs=encoder.size,
+        outputs=game.action_count,
+        replicas=2,
+        history_shape=encoder.history_shape,
+    )
+    there = net.build_module(size, torch.Generator().manual_seed(0))
+    here = deepcopy(there).to(NAME)
+    _, moves = play(game, 10, seed=0)
+    records = np.concatenate([move.records for move in moves])
+    x = torch.from_numpy(encoder(records)).expand(2, -1, -1)
+    expected = there(x)
+    expected.square().mean().backward()
+    x = x.to(NAME)
+    with device.recording():
+        found = here(x)
+        found.square().mean().backward()
+    torch.testing.assert_close(found.cpu(), expected, atol=1e-5, rtol=1e-4)
+    for mine, theirs in zip(here.parameters(), there.parameters(), strict=True):
+        assert mine.grad is not None
+        torch.testing.assert_close(mine.grad.cpu(), theirs.grad, atol=1e-5, rtol=1e-3)
