@@ -50,12 +50,12 @@ from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
 from poker_rl.learning.averaging.average_policy import AveragePolicySettings
 from poker_rl.learning.averaging.policy_averages import PolicyAverages
 from poker_rl.learning.best_response_seats import BestResponseSeats
-from poker_rl.learning.captured_step import CapturedStep, is_capturable
+from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import take_gradient_step
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
-from poker_rl.learning.step_rollout import StepRollout
+from poker_rl.learning.step_rollout import StepRollout, allocate_on_host
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
@@ -188,9 +188,10 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._prepare_data()
         self._metric_sums.zero_()
         updates, is_used = 0, self._data["is_used"]
-        for _ in range(self.epochs):
+        size = self._choose_size()
+        for uniform in self._sample_orders():
             for index, row_weight in self.agents.iterate_minibatches(
-                self._data["replica"], self.minibatches, self._choose_size(), is_used
+                self._data["replica"], self.minibatches, size, is_used, uniform
             ):
                 self._keep("index", index)
                 self._keep("row_weight", row_weight)
@@ -240,16 +241,15 @@ class PPO(NetworkLearner, NetworkAssignment):
             width = agents.input_size + agents.hidden_card_size
             self._critic_rows = torch.zeros(count, width, dtype=agents.input_dtype, device=device)
             self._critic_inputs = NetworkInputs.from_tensor(self._critic_rows)
+        like = torch.empty(self.epochs, count, device=device)
+        self._host_uniform = allocate_on_host(like)
         self._data: dict[str, Tensor] = {}
         self._metric_sums = torch.zeros(len(METRIC_TAGS), device=device)
         self._minibatch_capacity = 0  # rows of all minibatches together, on a GPU
-        is_fixed = is_capturable(self._actor_critic)
         self._prepare_data = CapturedStep(
-            self._compute_data, device, is_capturable=is_fixed and agents.replicas == 1
+            self._compute_data, device, is_capturable=agents.replicas == 1
         )
-        self._update_networks = CapturedStep(
-            self._take_gradient_step, device, is_capturable=is_fixed
-        )
+        self._update_networks = CapturedStep(self._take_gradient_step, device)
 
     def _compact_batch(self) -> None:
         """Leave out the places without a decision, which saves work where no shape is fixed."""
@@ -280,6 +280,14 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._data.pop("row_weight", None)
             self._update_networks.reset()
         return self._minibatch_capacity
+
+    def _sample_orders(self) -> Tensor:
+        """Return random numbers that order the N rows in each epoch, [epochs, N]."""
+        shape = self.epochs, self._step_rollout.batch.action.numel()
+        self._host_uniform.numpy()[:] = self.agents.generator.random(shape, np.float32)
+        if self.agents.device.type == "cpu":
+            return self._host_uniform[:, self._places]
+        return self._host_uniform.to(self.agents.device, non_blocking=True)
 
     def _keep(self, name: str, values: Tensor) -> None:
         """Set a tensor of `_data`; on a GPU, it keeps its address."""

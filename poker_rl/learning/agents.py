@@ -313,12 +313,23 @@ class Agents:
         return actor_inputs, NetworkInputs(critic_rows, self.device)
 
     def iterate_minibatches(
-        self, replica: Tensor, minibatch_count: int, size: int, is_used: Tensor | None = None
+        self,
+        replica: Tensor,
+        minibatch_count: int,
+        size: int,
+        is_used: Tensor | None = None,
+        uniform: Tensor | None = None,
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Iterate over rows in random order; see `minibatches.iterate_minibatches`."""
+        """Iterate over rows in random order; see `minibatches.iterate_minibatches`.
+
+        Args:
+            is_used: None: all rows.
+            uniform: None: random numbers are drawn here.
+        """
         if is_used is None:
             is_used = torch.ones_like(replica, dtype=torch.bool)
-        uniform = self.to_tensor(self.generator.random(len(replica), np.float32))
+        if uniform is None:
+            uniform = self.to_tensor(self.generator.random(len(replica), np.float32))
         return iterate_minibatches(replica, is_used, uniform, self.replicas, minibatch_count, size)
 
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,7 @@ class CapturedStep:
         function: the step; it reads and writes tensors that keep their addresses.
         device: device of these tensors.
         generators: random generators of the device that the function uses.
+        is_capturable: False: the shapes depend on the data, so every call runs the function.
     """
 
     def __init__(
@@ -32,9 +33,11 @@ class CapturedStep:
         function: Callable[[], None],
         device: torch.device,
         generators: Sequence[torch.Generator] = (),
+        *,
+        is_capturable: bool = True,
     ) -> None:
         self._function, self._generators = function, generators
-        self._uses_graph = device.type == "cuda"
+        self._uses_graph = device.type == "cuda" and is_capturable
         self.reset()
 
     def reset(self) -> None:
