@@ -164,6 +164,7 @@ class RandomPlay:
         self.state = np.array([seed + 1], np.uint64)
         self.actions = np.zeros(batch, np.int64)
         self.arrays = (
+            np.zeros(batch, np.int64),
             np.zeros((batch, game.observation_size), game.observation_dtype),
             self.masks,
             np.zeros((batch, game.seats), np.int64),
@@ -178,7 +179,7 @@ class RandomPlay:
 
     def unseen(self) -> int:
         """Step without observations; return the number of decisions."""
-        won = self.arrays[2][0]
+        won = self.arrays[3][0]
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
             play_without_observations(

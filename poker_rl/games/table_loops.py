@@ -65,6 +65,12 @@ def observe_loop(definitions, tables, rows, out):
         observe(definitions[table.variant], table, table.to_act, out[i])
 
 
+def observe_sorted_loop(definitions, tables, rows, out):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        observe_sorted(definitions[table.variant], table, table.to_act, out[i])
+
+
 def history_loop(definitions, tables, rows, out, lengths):
     for i in prange(len(rows)):
         table = tables[rows[i]]
@@ -94,7 +100,7 @@ def payoffs_loop(definitions, tables, rows, out):
 
 
 def step_autoreset_loop(
-    definitions, tables, actions, observations, legal_masks, payoffs_out, is_over
+    definitions, tables, actions, seats, observations, legal_masks, payoffs_out, is_over
 ):
     illegal_count = 0
     for i in prange(len(actions)):
@@ -109,6 +115,7 @@ def step_autoreset_loop(
             definition = definitions[table.variant]
             shuffle_deck(table, definition.cards, definition.dealt)
             start(definition, table)
+        seats[i] = table.to_act
         if observations.shape[1] > 0:
             observe(definition, table, table.to_act, observations[i])
         legal(definition, table, legal_masks[i])

@@ -18,6 +18,7 @@ from poker_rl.games.table_loops import (
     infoset_loop,
     legal_loop,
     observe_loop,
+    observe_sorted_loop,
     payoffs_loop,
     redeal_loop,
     replay_loop,
@@ -27,7 +28,7 @@ from poker_rl.games.table_loops import (
     step_loop,
 )
 
-MIN_PARALLEL_ROWS = 16_384
+MIN_PARALLEL_ROWS = 4096
 
 
 def copy_records(records: np.ndarray) -> np.ndarray:
@@ -136,6 +137,13 @@ class Tables:
         self.run_loop(observe_loop, rows, out)
         return out
 
+    def observe_sorted(self) -> np.ndarray:
+        """Return observations with suits in canonical order; see `suit_isomorphism`, [B, W]."""
+        shape = len(self.records), self.game.observation_size
+        out = np.empty(shape, self.game.observation_dtype)
+        self.run_loop(observe_sorted_loop, None, out)
+        return out
+
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
 
@@ -230,6 +238,7 @@ class Tables:
     def step_autoreset(
         self,
         actions: np.ndarray,
+        seats: np.ndarray,
         observations: np.ndarray,
         legal_masks: np.ndarray,
         payoffs: np.ndarray,
@@ -237,15 +246,14 @@ class Tables:
     ) -> None:
         """Play one action [B] at every table, and start a new hand at each table whose hand ends.
 
-        Writes into the given arrays: `observations` [B, W], unless W is 0, and `legal_masks` [B, A]
-        of the seats now to act; `is_over` [B], 1 where a hand has just ended; and there the chips
-        that each seat won in that hand, `payoffs` [B, seats] int64.
+        Writes into the given arrays: the `seats` now to act, [B] int64, their `observations`
+        [B, W], unless W is 0, and `legal_masks` [B, A]; `is_over` [B], 1 where a hand has just
+        ended; and there the chips that each seat won in that hand, `payoffs` [B, seats] int64.
         """
         parallel = len(actions) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         loop = compile_loop(step_autoreset_loop, self.game.rules, parallel)
-        if loop(
-            self._definitions, self.records, actions, observations, legal_masks, payoffs, is_over
-        ):
+        arrays = actions, seats, observations, legal_masks, payoffs, is_over
+        if loop(self._definitions, self.records, *arrays):
             raise self._illegal_action_error(actions, self._all_rows)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from poker_rl.games.game import jit
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.best_response_seats import BestResponseSeats
@@ -92,6 +93,10 @@ class TableGroup:
     Attributes:
         tables: the tables; they share the memory of the rollout's tables.
         rows: indices of the tables in the rollout, [B].
+        seat: seats to act, [B].
+        is_decision: whether a learning agent decides, [B].
+        opponent_rows, opponent_actions: tables of the group at which the fixed opponent acts, and
+            its actions.
         observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
             holds random numbers in [0, 1) to sample the actions with.
         action: the actions to play, [B].
@@ -117,10 +122,10 @@ class TableGroup:
         self.action = self.host_action.numpy()
         self.on_device = {name: torch.zeros_like(like) for name, like in inputs.items()}
         self.on_device["row"] = torch.zeros(1, dtype=torch.int64, device=device)
+        self.is_learner[:] = True
         self.is_decision = np.ones(len(self.rows), bool)
         self.seat = np.zeros(len(self.rows), np.int64)
-        self.opponent_rows: np.ndarray | None = None
-        self.opponent_actions = np.zeros(0, np.int64)
+        self.opponent_rows = self.opponent_actions = np.zeros(0, np.int64)
         self.stream: Any = torch.cuda.Stream() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
 
@@ -264,6 +269,7 @@ class StepRollout:
         for group in self._groups:
             records = rollout.tables.records[group.columns]
             group.tables = tables_from_records(rollout.game, records)
+            group.seat[:] = records["to_act"]
             group.mask[:] = group.tables.legal_mask()
             if rollout.encode_observations is None:
                 group.observation[:] = group.tables.observe()
@@ -291,37 +297,39 @@ class StepRollout:
 
     def _start_step(self, group: TableGroup, step: int, sample: CapturedStep) -> None:
         """Let the networks begin to choose the next actions of a group."""
-        rollout, rows, tables = self._rollout, group.rows, group.tables
-        group.seat = seat = tables.records["to_act"].astype(np.int64)
-        agent = rollout.agent_of_seat[rows, seat]
+        rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
-            group.observation[:] = rollout.encode_observations(tables.records)
-        is_decision = np.full(len(rows), True) if rollout.opponent is None else agent == 0
-        group.opponent_rows = None
+            group.observation[:] = rollout.encode_observations(group.tables.records)
+        decisions = PendingDecisions(
+            rollout.tables,
+            rows,
+            seat,
+            rollout.agent_of_seat[rows, seat],
+            group.observation,
+            group.mask,
+            group.replica,
+        )
         if rollout.opponent is not None:
-            group.opponent_rows = np.flatnonzero(~is_decision)
+            group.is_decision[:] = decisions.agent == 0
+            group.opponent_rows = np.flatnonzero(~group.is_decision)
             group.opponent_actions = rollout.sample_opponent_actions(
                 rows[group.opponent_rows], group.mask[group.opponent_rows]
             )
         if not rollout.include_forced_moves:
-            is_decision = is_decision & (group.mask.sum(1) > 1)
-        group.is_decision = is_decision
-        decisions = PendingDecisions(
-            rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
-        )
-        if rollout.assign_replicas is not None:
-            group.replica[:] = rollout.assign_replicas(decisions)
-        group.is_learner[:] = (
-            True
-            if self.best_response_seats is None
-            else self.best_response_seats.is_best_response[rows, seat]
-        )
+            has_choice = group.mask.sum(1) > 1
+            group.is_decision[:] = has_choice & (
+                True if rollout.opponent is None else group.is_decision
+            )
         columns = {name: column[step, group.columns] for name, column in self._columns.items()}
+        columns["seat"][:], columns["is_decision"][:] = seat, group.is_decision
+        if rollout.assign_replicas is not None:
+            columns["replica"][:] = group.replica[:] = rollout.assign_replicas(decisions)
+        if self.best_response_seats is not None:
+            group.is_learner[:] = self.best_response_seats.is_best_response[rows, seat]
+        columns["is_learner"][:] = group.is_learner
         if rollout.encode_hidden_cards is not None:
-            columns["hidden_cards"][:] = rollout.encode_hidden_cards(tables.records)
-        columns["seat"][:], columns["replica"][:] = seat, group.replica
-        columns["is_decision"][:], columns["is_learner"][:] = is_decision, group.is_learner
-        group.uniform[:] = self._agents.generator.random(len(rows), np.float32)
+            columns["hidden_cards"][:] = rollout.encode_hidden_cards(group.tables.records)
+        self._agents.generator.random(out=group.uniform, dtype=np.float32)
         if self._agents.device.type == "cpu":
             self._sample_on_cpu(group, decisions, step)
         else:
@@ -383,24 +391,30 @@ class StepRollout:
         """Play the actions that the networks have chosen; deal where a hand ends."""
         if group.stream is not None:
             group.stream.synchronize()
-        rollout, rows, seat = self._rollout, group.rows, group.seat
-        if group.opponent_rows is not None:
-            group.action[group.opponent_rows] = group.opponent_actions
+        rollout = self._rollout
+        group.action[group.opponent_rows] = group.opponent_actions
+        seat = self._columns["seat"][step, group.columns]
         is_over = self._columns["is_over"][step, group.columns]
         group.tables.step_autoreset(
             group.action,
+            group.seat,
             group.observation if rollout.encode_observations is None else self._no_observations,
             group.mask,
             self._columns["payoffs"][step, group.columns],
             is_over.view(np.uint8),
         )
-        row = self._last_row.shape[1] + step
-        decided = group.is_decision
-        self._last_row[rows[decided], seat[decided]] = row
-        self._learned_last[rows[decided], seat[decided]] = group.is_learner[decided]
-        ended = rows[is_over]
+        columns = group.columns
+        _set_last_rows(
+            self._last_row.shape[1] + step,
+            seat,
+            group.is_decision,
+            group.is_learner,
+            is_over,
+            self._last_row[columns],
+            self._learned_last[columns],
+        )
+        ended = group.rows[is_over]
         if len(ended):
-            self._last_row[ended] = NO_ROW
             rollout.hands_played += len(ended)
             rollout.seat_agents(ended)
 
@@ -439,3 +453,14 @@ class StepRollout:
         self._last_row = np.where(is_pending, np.arange(seats), NO_ROW)
         self._learned_last = state["is_learner"].numpy().T.copy()
         self._is_bound = False
+
+
+@jit
+def _set_last_rows(row, seat, is_decision, is_learner, is_over, last_row, learned_last):  # type: ignore[no-untyped-def]
+    """Set the rows of the seats' last decisions [T, seats] after a step at T tables."""
+    for i in range(len(seat)):
+        if is_over[i]:
+            last_row[i] = NO_ROW
+        elif is_decision[i]:
+            last_row[i, seat[i]] = row
+            learned_last[i, seat[i]] = is_learner[i]

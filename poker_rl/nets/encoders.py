@@ -50,6 +50,7 @@ class ObservationEncoder:
     def __init__(self, game: Game, features: Features) -> None:
         self._game = game
         self._sorts_suits = features in ("sorted_suits", "table", "history")
+        self._encodes_sorted_records = features in ("table", "history")
         if self._sorts_suits and game.rules is not betting:
             raise ConfigError(f"net: {features} features need a game of betting, not {game.name}")
         if features == "every_card" and game.rules is not big2_rules:
@@ -76,7 +77,7 @@ class ObservationEncoder:
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
         """Return the network inputs for tables [B], [B, W]."""
-        return self._encode(self._sort_suits(records))
+        return self._encode(self._sort_suits(records) if self._encodes_sorted_records else records)
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
         """Return cards hidden from the seats to act, suits sorted as in inputs, [B, H] uint8."""
@@ -112,6 +113,13 @@ def _wrap_feature_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bo
 def _make_observation_encoder(game: Game) -> tuple[int, EncodeFunction]:
     def encode(records: np.ndarray) -> np.ndarray:
         return tables_from_records(game, records).observe()
+
+    return game.observation_size, encode
+
+
+def _make_sorted_suits_encoder(game: Game) -> tuple[int, EncodeFunction]:
+    def encode(records: np.ndarray) -> np.ndarray:
+        return tables_from_records(game, records).observe_sorted()
 
     return game.observation_size, encode
 
@@ -231,7 +239,7 @@ def encode_chips(records: np.ndarray, definitions: np.ndarray, seat_slots: int) 
 
 ENCODER_FACTORIES: dict[FeatureKind, Callable[[Game], tuple[int, EncodeFunction]]] = {
     "observation": _make_observation_encoder,
-    "sorted_suits": _make_observation_encoder,
+    "sorted_suits": _make_sorted_suits_encoder,
     "rank": _make_rank_encoder,
     "infoset": _make_infoset_encoder,
     "table": _make_table_encoder,

@@ -172,9 +172,12 @@ class Stream:
         self.masks = self.tables.legal_mask()
         self.won = np.zeros((count, shape.seats), np.int64)
         self.over = np.zeros(count, np.uint8)
+        self.seats = np.zeros(count, np.int64)
 
     def advance(self, actions: np.ndarray) -> None:
-        self.tables.step_autoreset(actions, self.observations, self.masks, self.won, self.over)
+        self.tables.step_autoreset(
+            actions, self.seats, self.observations, self.masks, self.won, self.over
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -193,6 +196,7 @@ def test_advance_is_step_payoffs_and_deal(name):
         assert np.flatnonzero(stream.over).tolist() == ended.tolist()
         assert (stream.won[ended] == tables.payoffs(ended)).all()
         tables.deal(ended)
+        assert (stream.seats == tables.records["to_act"]).all()
         assert (stream.observations == tables.observe()).all()
         assert (stream.masks == tables.legal_mask()).all()
         assert (stream.tables.records["deck"] == tables.records["deck"]).all()

@@ -43,6 +43,7 @@ from poker_rl.games.poker.record_dtypes import (
     has_stacks,
     is_no_limit,
 )
+from poker_rl.games.poker.suit_isomorphism import observe_sorted
 
 __all__ = [  # includes rules from other files, as `Game.rules` is one module with all rules
     "CALL",
@@ -58,6 +59,7 @@ __all__ = [  # includes rules from other files, as `Game.rules` is one module wi
     "infoset",
     "legal",
     "observe",
+    "observe_sorted",
     "payoffs",
     "redeal",
     "reveal",

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any, Literal
@@ -292,7 +293,7 @@ class PokerGame(Game):
         """Number of card blocks in an observation: hole cards, and each street with a board."""
         return 1 + sum(n > 0 for n in self.board_cards)
 
-    @property
+    @cached_property
     def observation_size(self) -> int:
         """Number of features, see `observation.observe`."""
         cards_end = int(self.definitions[0]["own_plane"]) + self.deck_size * self._card_planes

@@ -11,45 +11,80 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
+from poker_rl.games.cards import MAX_RANKS
 from poker_rl.games.game import jit
+from poker_rl.games.poker.observation import observe
 
 
 @jit
 def sort_suits(definitions, tables):
-    """Rename the suits of tables [B] with definitions [B], in place.
+    """Rename the suits of tables [B] with definitions [B] to a canonical form, in place.
 
     Suits are ordered by the ranks that they have among the hole cards of the seat to act, then
     among the board cards of each street. Suits that are equal in all of these are interchangeable.
     Board cards dealt on the first street count as hole cards, so there some equivalent situations
     stay different. All cards that the hand uses are renamed.
     """
-    suit_keys, new_suit = np.empty(MAX_SUITS, np.int64), np.empty(MAX_SUITS, np.int64)
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
-        suit_keys[:] = 0
-        for j in range(game.hole):
-            add_card_to_suit_key(suit_keys, table.deck[table.to_act * game.hole + j], game.suits, 0)
-        board_index = 0
-        for street in range(table.street + 1):
-            for _ in range(game.board[street]):
-                add_card_to_suit_key(
-                    suit_keys, table.deck[game.seats * game.hole + board_index], game.suits, street
-                )
-                board_index += 1
-        for suit in range(game.suits):
-            new_suit[suit] = 0
-            for other_suit in range(game.suits):
-                goes_first = suit_keys[other_suit] > suit_keys[suit] or (
-                    suit_keys[other_suit] == suit_keys[suit] and other_suit < suit
-                )
-                new_suit[suit] += goes_first
-        for j in range(game.dealt):
-            suit = table.deck[j] % game.suits
-            table.deck[j] += new_suit[suit] - suit
+        rename_suits(game, table, 0, game.dealt, compute_suit_order(game, table))
 
 
 @jit
-def add_card_to_suit_key(suit_keys, card, suit_count, street):
-    """Set a card's bit in the key of its suit; cards of an earlier street have higher bits."""
-    suit_keys[card % suit_count] |= 1 << (card // suit_count + MAX_RANKS * (3 - street))
+def observe_sorted(game, table, seat, out):
+    """Write the observation of the seat to act, with suits renamed as by `sort_suits`."""
+    order = compute_suit_order(game, table)
+    rename_seen_cards(game, table, order)
+    observe(game, table, seat, out)
+    inverse = 0
+    for suit in range(game.suits):
+        inverse |= suit << 2 * (order >> 2 * suit & 3)
+    rename_seen_cards(game, table, inverse)
+
+
+@jit
+def compute_suit_order(game, table):
+    """Return the canonical suit of each suit, two bits each from the lowest bits on."""
+    first = second = third = fourth = 0  # keys of the suits, with a bit for each card; larger first
+    position, count = table.to_act * game.hole, game.hole
+    for street in range(-1, table.street + 1):
+        if street >= 0:
+            position = position + count if street > 0 else game.seats * game.hole
+            count = game.board[street]
+        for j in range(position, position + count):
+            suit = get_suit(game, table, j)
+            rank = (table.deck[j] - suit) // game.suits
+            bit = 1 << (rank + MAX_RANKS * (3 - max(street, 0)))
+            if suit == 0:
+                first |= bit
+            elif suit == 1:
+                second |= bit
+            elif suit == 2:
+                third |= bit
+            else:
+                fourth |= bit
+    order = (second > first) + (third > first) + (fourth > first)
+    order |= ((first >= second) + (third > second) + (fourth > second)) << 2
+    order |= ((first >= third) + (second >= third) + (fourth > third)) << 4
+    return order | ((first >= fourth) + (second >= fourth) + (third >= fourth)) << 6
+
+
+@jit
+def rename_seen_cards(game, table, order):
+    """Rename the suits of the board and of the hole cards of the seat to act."""
+    rename_suits(game, table, table.to_act * game.hole, game.hole, order)
+    rename_suits(game, table, game.seats * game.hole, game.shown[table.street], order)
+
+
+@jit
+def rename_suits(game, table, start, count, order):
+    """Rename the suits of `count` cards of the deck from `start` on."""
+    for j in range(start, start + count):
+        suit = get_suit(game, table, j)
+        table.deck[j] += (order >> 2 * suit & 3) - suit
+
+
+@jit
+def get_suit(game, table, position):
+    """Return the suit of a card of the deck; unsigned numbers divide faster."""
+    return np.int64(np.uint32(table.deck[position]) % np.uint32(game.suits))
