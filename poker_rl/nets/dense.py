@@ -313,7 +313,10 @@ def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
         parts = [grad.flatten(1).norm(dim=1) for grad in grads]
     norms: Tensor = torch.stack(parts).norm(dim=0).view(-1)  # [K]
     scale = (max_norm / (norms + 1e-6)).clamp(max=1)  # 1e-6 as in torch.nn.utils.clip_grad_norm_
-    torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
+    if len(scale) == 1:
+        torch._foreach_mul_(grads, scale[0])
+    else:
+        torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
     return norms
 
 
