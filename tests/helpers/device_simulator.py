@@ -201,7 +201,10 @@ class DeviceSimulator(TorchDispatchMode):
             return known[id(x)] if id(x) in known else SimulatedTensor(x) if here else x
 
         made = _each(wrapped, made)
-        if here or theirs:
+        is_async = inner.get("non_blocking") or (
+            operation is aten.copy_.default and args[2:] == [True]
+        )
+        if (here or theirs) and not is_async:
             self._note(operation, given, made)
         return made
 

@@ -16,6 +16,9 @@ from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact import range_policy
+from poker_rl.evaluation.exact.network_query import start_network_query
+from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
 from poker_rl.learning.captured_step import CapturedStep
@@ -106,6 +109,29 @@ def test_a_player(name: str) -> None:
         here = here or load_player(spec, game, torch.device(NAME))
         for one, other in zip(asked(here, game), asked(load_player(spec, game), game), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
+
+
+def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(
+    device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start_without_waiting(*arguments: Any) -> Any:
+        with device.recording():
+            return start_network_query(*arguments)
+
+    monkeypatch.setattr(range_policy, "start_network_query", start_without_waiting)
+    monkeypatch.setattr(range_policy, "MIN_ROWS_PER_QUERY", 100)
+    game = load_game("leduc")
+    tree = EvaluatedPublicTree(game, merge_suits=True)
+    for sharing in ("shared", "per_seat"):
+        settings = (*SMALL["ppo"], "net.features=sorted_suits", f"algo.network_sharing={sharing}")
+        found, expected = (
+            tree.evaluate_player(
+                load_algorithm("ppo", game, *settings, device=torch.device(on)).players()["current"]
+            )
+            for on in (NAME, "cpu")
+        )
+        assert found.value == pytest.approx(expected.value, abs=1e-6)
+        assert found.best_values == pytest.approx(expected.best_values, abs=1e-6)
 
 
 @pytest.fixture
