@@ -389,13 +389,12 @@ class PPO(NetworkLearner, NetworkAssignment):
         legal = None
         if "legal" in self._data:
             legal = LegalActions(self._data["legal"][index], self._data["count"][index])
-        if self._critic_inputs is self._actor_inputs:  # outputs [K, B, A + 1]
-            outputs = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
-            logits, value = outputs[..., :-1], outputs[..., -1]
+        if self._critic_inputs is self._actor_inputs:
+            logits, value = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
         else:
             logits = self._actor_inputs.forward_rows(self._actor, index, legal)
-            value = self._critic_inputs.forward_rows(self._critic, index)[..., 0]
-        loss, metrics = self._compute_loss(logits, value, minibatch, row_weight)
+            value = self._critic_inputs.forward_rows(self._critic, index)
+        loss, metrics = self._compute_loss(logits, value[..., 0], minibatch, row_weight)
         take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
         self._metric_sums += metrics
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,25 +71,35 @@ class NetworkInputs:
 
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
-    ) -> Tensor:
+    ) -> Any:
         """Return the outputs of replica k for the rows `index[k]`, for all k: [K, B, out].
 
         If `legal` has the legal actions of these rows, return only the outputs of these, [K, B, L].
+        For a `NetworkPair` return both its outputs.
         """
-        if legal is not None:
-            return compute_logits(module, self.rows[index], legal)
-        if self.distinct_index is not None and len(index) == 1:
+        if legal is None and self.distinct_index is not None and len(index) == 1:
             distinct_row, position = self.distinct_index[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
-            out: Tensor = module(self.distinct_rows[distinct_row][None])  # only distinct rows
-            return out[:, position]
-        if self.distinct_index is not None and len(self.distinct_rows) < index.shape[1]:
-            out = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
-            return out.gather(1, self.distinct_index[index][..., None].expand(-1, -1, out.shape[2]))
-        rows = self.rows[index]
-        if rows.device.type != "cpu":
-            rows = rows.float()  # once for all networks that read them
-        out = module(rows)
-        return out
+            outputs = module(self.distinct_rows[distinct_row][None])  # only distinct rows
+            return _map_outputs(lambda out: out[:, position], outputs)
+        if (
+            legal is None
+            and self.distinct_index is not None
+            and len(self.distinct_rows) < index.shape[1]
+        ):
+            outputs = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
+            rows = self.distinct_index[index][..., None]
+            return _map_outputs(
+                lambda out: out.gather(1, rows.expand(-1, -1, out.shape[2])), outputs
+            )
+        inputs = self.rows[index]
+        if inputs.device.type != "cpu":
+            inputs = inputs.float()  # once for all networks that read them
+        return compute_logits(module, inputs, legal)
+
+
+def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
+    """Apply a function to the output of a network, or to both of a `NetworkPair`."""
+    return tuple(map(function, outputs)) if isinstance(outputs, tuple) else function(outputs)
 
 
 def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
