@@ -19,7 +19,6 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
-from operator import attrgetter
 from threading import Timer
 from time import monotonic
 from typing import Any
@@ -45,8 +44,9 @@ from poker_rl.training.train import build_root_config
 
 # Seconds: of all rows, and of one row with the start of its process.
 TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 465, 120, 50, 100
+ONE_CORE = "device=cpu threads=1"
 MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # processes at once
-WARMUP_CALLS, WARMUP_SECONDS, MAX_WARMUP_SECONDS = 6, 2, 10  # a fourth call records CUDA graphs
+WARMUP_SECONDS, WARMUP_CALLS = 3, 2  # compile rules, fill buffers and record CUDA graphs
 
 CHECKS = [f"experiment={name}" for name in ("ppo_lhe", "nfsp_nlhe", "ppo_lhe_6p", "dual_apu")]
 CHECKS += ["game=nolimit_holdem algo=ppo net=amounts_lstm"]
@@ -59,17 +59,16 @@ CHECKS += [
 WIDE = "experiment=ppo_lhe net.hidden_sizes=[1024,512,1024,512]"
 EXPERIMENTS = """nfsp_2000_code nfsp_lhe nfsp_lhe_paper ppo_lhe big2_ppo_fast big2_ppo ppo_lhe_6p
     dual_apu_linear apu sd_cfr_leduc ppo_leduc ac_leduc ac_lhe"""
-SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
-SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
-HARDWARE_SPEEDS = [  # compared with the row of `SPEEDS` that differs only in these keys
-    "experiment=ppo_lhe hardware=gpu_ppo",
-    f"{WIDE} hardware=gpu_ppo",
-    f"{WIDE} hardware=gpu_ppo precision=medium",
-    "experiment=big2_ppo_fast hardware=gpu_ppo algo.tables=8192",
-    "experiment=ppo_lhe_6p hardware=gpu_ppo",
-    "experiment=ppo_leduc hardware=gpu_ppo",
-]
-GPU_KEYS = re.compile(r" (hardware|precision|algo\.tables)=\S+")
+CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
+CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
+SPEEDS = {row: row for row in CORE_SPEEDS} | {  # with the row of one core to compare with
+    "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
+    f"{WIDE} hardware=gpu_ppo": f"{WIDE} algo.tables=8192",
+    f"{WIDE} hardware=gpu_ppo precision=medium": f"{WIDE} algo.tables=8192",
+    "experiment=big2_ppo_fast hardware=gpu_ppo algo.tables=8192": "experiment=big2_ppo_fast",
+    "experiment=ppo_lhe_6p hardware=gpu_ppo": "experiment=ppo_lhe_6p",
+    "experiment=ppo_leduc hardware=gpu_ppo": "experiment=ppo_leduc",
+}
 # Settings with which an iteration takes milliseconds.
 SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches=2 traversals=20
     episodes_per_iteration=2 training_period=2 agent_switch_period=4 actor_copy_period=4
@@ -140,32 +139,29 @@ def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]
     learner = build_learner(overrides)[1]
     on_gpu = learner.agents.device.type == "cuda"
 
-    def learn(min_seconds: float) -> tuple[int, float]:
-        """Return the number of calls, at least one, and the time that they took."""
+    def learn(min_seconds: float, min_calls: int = 1) -> tuple[int, float]:
+        """Return the number of calls and the time that they took."""
         calls, start = 0, monotonic()
-        while not calls or monotonic() - start < min_seconds:
+        while calls < min_calls or monotonic() - start < min_seconds:
             learner.learn()
             calls += 1
         if on_gpu:
             torch.cuda.synchronize()
         return calls, monotonic() - start
 
-    end_of_warmup = monotonic() + MAX_WARMUP_SECONDS
-    for _ in range(WARMUP_CALLS):
-        if monotonic() < end_of_warmup:
-            learn(WARMUP_SECONDS / WARMUP_CALLS)
+    learn(WARMUP_SECONDS, WARMUP_CALLS)
     first = learner.progress.decisions
     calls, elapsed = learn(seconds)
     result = {"rate": (learner.progress.decisions - first) / elapsed}
     if on_gpu:
-        result["memory"] = torch.cuda.max_memory_allocated() / 2**30
+        result["GPU GiB"] = torch.cuda.max_memory_allocated() / 2**30
     yield result
     if on_gpu:
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             profiled_calls, _ = learn(0.2)
         # Profiling slows the CPU, not the kernels; so the wall time is that of the calls before.
         busy = sum_busy_seconds(profiler.events()) / profiled_calls
-        yield result | {"busy": busy / (elapsed / calls)}
+        yield result | {"GPU busy": busy / (elapsed / calls)}
 
 
 def sum_busy_seconds(events: Iterable[Any]) -> float:
@@ -173,9 +169,9 @@ def sum_busy_seconds(events: Iterable[Any]) -> float:
     kernels = [event for event in events if event.device_type == DeviceType.CUDA]
     spans = [event.time_range for event in kernels if not event.is_user_annotation]
     busy = last_end = 0.0
-    for span in sorted(spans, key=attrgetter("start")):
-        busy += max(0.0, span.end - max(span.start, last_end))
-        last_end = max(last_end, span.end)
+    for start, end in sorted((span.start, span.end) for span in spans):
+        busy += max(0.0, end - max(start, last_end))
+        last_end = max(last_end, end)
     return busy / 1e6  # times are in microseconds
 
 
@@ -203,8 +199,8 @@ def run_row(task: str, row: str, seconds: float, limit: float, end: float) -> di
         timer.start()
         out, err = (text.decode(errors="replace") for text in process.communicate())
         timer.cancel()
-    lines = [line for line in out.splitlines() if line.startswith("{")]
-    result: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    lines = ["{}", *(line for line in out.splitlines() if line.startswith("{"))]
+    result: dict[str, Any] = json.loads(lines[-1])
     if process.returncode:
         result["error"] = f"exit code {process.returncode} (-9: over {limit:.0f} s)"
     if err:
@@ -216,19 +212,17 @@ def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
     """Measure rows on the GPU one after another, beside rows of one core, and print a table."""
     columns = {"one core": ",.0f"}
     if has_gpu := torch.cuda.is_available():
-        columns |= {"GPU": ",.0f", "ratio": ".2f", "busy": ".0%", "memory": ".1f"}
+        columns |= {"GPU": ",.0f", "ratio": ".2f", "GPU busy": ".0%", "GPU GiB": ".1f"}
     print(f"\n| decisions/s | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}", flush=True)
-    core_rows = {GPU_KEYS.sub("", row): f"{row} device=cpu threads=1" for row in SPEEDS}
-    keys = dict.fromkeys(GPU_KEYS.sub("", row) for row in rows)
     with ThreadPoolExecutor(max(1, min(MAX_CPU_ROWS, count_cores() // 4))) as pool:
         cores = {
-            key: pool.submit(run_row, "speed", core_rows[key], seconds, CPU_LIMIT, end)
-            for key in keys
+            row: pool.submit(run_row, "speed", f"{row} {ONE_CORE}", seconds, CPU_LIMIT, end)
+            for row in dict.fromkeys(SPEEDS[row] for row in rows)
         }
-        for row in rows if has_gpu else [row for row in rows if row in SPEEDS]:
-            gpu_row = row if row in HARDWARE_SPEEDS else f"{row} device=cuda"
+        for row in rows if has_gpu else cores:
+            gpu_row = row if "hardware=" in row else f"{row} device=cuda"
             gpu = run_row("speed", gpu_row, seconds, GPU_LIMIT, end) if has_gpu else {}
-            core = cores[GPU_KEYS.sub("", row)].result()
+            core = cores[SPEEDS[row]].result()
             numbers = gpu | {"one core": core.get("rate"), "GPU": gpu.get("rate")}
             if numbers["GPU"] and numbers["one core"]:
                 numbers["ratio"] = numbers["GPU"] / numbers["one core"]
@@ -261,7 +255,7 @@ def main() -> None:
         results = pool.map(lambda row: run_row("check", row, 0, CHECK_LIMIT, end), checks)
         for row, result in zip(checks, results, strict=True):
             print(f"- `{row}`: {result.get('error', 'ok')}", flush=True)
-    print_speeds(select("speed", SPEEDS + HARDWARE_SPEEDS), arguments.seconds, end)
+    print_speeds(select("speed", SPEEDS), arguments.seconds, end)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ from typing import Any
 import gpu
 import pytest
 import torch
-from gpu import CHECKS, HARDWARE_SPEEDS, SPEEDS, main, print_speeds, run_row, sum_busy_seconds
+from gpu import CHECKS, SPEEDS, main, print_speeds, run_row, sum_busy_seconds
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 
 from poker_rl.config.compose import compose_plain_config
 
 
-@pytest.mark.parametrize("row", [*CHECKS, *SPEEDS, *HARDWARE_SPEEDS])
+@pytest.mark.parametrize("row", [*CHECKS, *SPEEDS])
 def test_every_row_composes(row: str) -> None:
     assert "net" in compose_plain_config(row.split())
 
@@ -48,25 +48,26 @@ def test_the_table_of_speeds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[str] = []
+    with_hardware = "experiment=ppo_lhe hardware=gpu_ppo"
 
     def run(task: str, row: str, *_: Any) -> dict[str, Any]:
         asked.append(row)
         if "device=cpu" in row:
             return {"rate": 1000.0}
-        if row == HARDWARE_SPEEDS[0]:
-            return {"rate": 5000.0, "memory": 2.0, "busy": 0.5}
+        if row == with_hardware:
+            return {"rate": 5000.0, "GPU GiB": 2.0, "GPU busy": 0.5}
         return {"error": "ValueError: no"}
 
     monkeypatch.setattr(gpu, "run_row", run)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    print_speeds(["experiment=ppo_lhe", HARDWARE_SPEEDS[0]], 1.0, 0.0)
+    print_speeds(["experiment=ppo_lhe", with_hardware], 1.0, 0.0)
     assert sorted(asked) == [
         "experiment=ppo_lhe device=cpu threads=1",
         "experiment=ppo_lhe device=cuda",
-        HARDWARE_SPEEDS[0],
+        with_hardware,
     ]
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "| decisions/s | one core | GPU | ratio | busy | memory |",
+        "| decisions/s | one core | GPU | ratio | GPU busy | GPU GiB |",
         "|---|---|---|---|---|---|",
         "| `experiment=ppo_lhe`; ValueError: no | 1,000 |  |  |  |  |",
         "| `experiment=ppo_lhe hardware=gpu_ppo` | 1,000 | 5,000 | 5.00 | 50% | 2.0 |",
