@@ -58,6 +58,7 @@ def test_wrong_settings_of_networks_are_errors_as_without_a_gpu() -> None:
 def test_a_run_is_told_the_device_only_where_there_is_a_gpu(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert code(*SMALL, "name=no_gpu") == 0
     assert "device:" not in capsys.readouterr().out
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
