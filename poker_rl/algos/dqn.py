@@ -184,15 +184,13 @@ class DQN(NetworkLearner):
         return len(rows)
 
     def _update_networks(self, updates: int) -> None:
+        interval = self.target_update_interval
         while updates:
-            steps_to_sync = (
-                self.target_update_interval - self.progress.updates % self.target_update_interval
-            )
-            steps = min(updates, steps_to_sync)
+            steps = min(updates, interval - self.progress.updates % interval)
             self._take_steps(steps)
             self.progress.updates += steps
             updates -= steps
-            if steps == steps_to_sync:
+            if self.progress.updates % interval == 0:
                 self._sync_target_network()
 
     def _take_steps(self, steps: int) -> None:

@@ -58,7 +58,7 @@ class ActingNetworks:
 
     @torch.no_grad()
     def _fill_outputs(self) -> None:
-        observation = self._observation.expand(self._agents.replicas, -1, -1)
-        outputs = torch.cat([module(observation) for module in self._modules])  # [M K, rows, A]
+        x = self._observation.float().expand(self._agents.replicas, -1, -1)
+        outputs = torch.cat([module(x) for module in self._modules])  # [M K, rows, A]
         index = self._source[None, :, None].expand(1, *self._outputs.shape)
         self._outputs.copy_(outputs.gather(0, index)[0])

@@ -103,8 +103,8 @@ class GradientStepper:
             )
         self._loss_sum, self.losses_summed = torch.zeros((), device=device), 0
 
-    def count_steps(self, steps: int) -> None:
-        """Count the next `steps` steps, at most STEPS_PER_GRAPH, and set their learning rates."""
+    def prepare_steps(self, steps: int) -> None:
+        """Set the learning rates of the next `steps` steps, at most STEPS_PER_GRAPH; count them."""
         for i in range(steps):
             lr = self._lr_schedule.value(self.updates + i)
             if lr != self._lrs[i]:
@@ -114,7 +114,7 @@ class GradientStepper:
         self.losses_summed += steps
 
     def take_steps(self, steps: int) -> None:
-        """Take the gradient steps that were counted by `count_steps`; it can be captured."""
+        """Take the steps for which `prepare_steps` was called; this can be captured."""
         batches = self.buffer.sample_batches(self._batch_size, steps)
         for batch, lr in zip(batches, self._lr_tensors, strict=False):
             loss = self._compute_loss(batch)
@@ -176,7 +176,7 @@ class CapturedUpdates:
             for size, captured_step in self._captured_steps.items():
                 while steps >= size:
                     for stepper in self._steppers:
-                        stepper.count_steps(size)
+                        stepper.prepare_steps(size)
                     captured_step()
                     steps -= size
 
