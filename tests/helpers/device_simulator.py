@@ -158,11 +158,13 @@ class DeviceSimulator(TorchDispatchMode):
 
     Attributes:
         busy: there is work for which the CPU has not waited.
+        waits: number of operations for which the CPU has waited.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.busy = self._records = False
+        self.waits = 0
 
     def synchronize(self) -> None:
         """Wait for all work."""
@@ -226,6 +228,7 @@ class DeviceSimulator(TorchDispatchMode):
         )
         masked = operation is aten.index.Tensor and any(x.dtype == torch.bool for x in given[1:])
         self.busy = not (operation in AWAITED or copied or masked)
+        self.waits += not self.busy
         if self._records and not self.busy:
             raise SynchronizationError(f"{operation} makes the CPU wait")
 

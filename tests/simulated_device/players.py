@@ -145,16 +145,16 @@ def recorded(device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CapturedStep, "__call__", recording)
 
 
-def learn(algo: str, net: str) -> Any:
-    """A learner with this net after some steps."""
+def learn(algo: str, net: str, *more: str, on: str = NAME) -> Any:
+    """A learner with this net after some steps, with ten updates each if there is one network."""
     small = (
-        "algo.tables=8",
+        "algo.tables=20",
         "algo.batch_size=8",
         "algo.learning_starts=8",
-        "algo.train_freq=8",
+        "algo.train_freq=2",
         f"net={net}",
     )
-    learner = load_algorithm(algo, load_game("kuhn"), *small, device=torch.device(NAME))
+    learner = load_algorithm(algo, load_game("kuhn"), *small, *more, device=torch.device(on))
     for _ in range(12):
         learner.learn()
     return learner
@@ -222,3 +222,44 @@ def test_no_part_of_a_network_makes_the_cpu_wait(device: DeviceSimulator, name: 
     for mine, theirs in zip(here.parameters(), there.parameters(), strict=True):
         assert mine.grad is not None
         torch.testing.assert_close(mine.grad.cpu(), theirs.grad, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_steps_of_one_graph_are_those_of_a_cpu(algo: str, optimizer: str) -> None:
+    """A graph of several steps samples their batches at once, of one replica the same ones."""
+    settings = (
+        "algo.network_sharing=shared",
+        f"algo.optimizer={optimizer}",
+        "algo.target_update_interval=21",
+        "algo.lr._target_=poker_rl.config.schedules.LogLinear",
+        "algo.lr.start=0.01",
+        "+algo.lr.end=0.001",
+        "+algo.lr.horizon=99",
+    )
+    here, there = (learn(algo, "mlp_relu", *settings, on=on) for on in (NAME, "cpu"))
+    assert here.progress == there.progress
+    assert here.progress.updates > 60
+    for name, part in there.stateful_parts().items():
+        module = getattr(part, "module", part)
+        if isinstance(module, torch.nn.Module):
+            own = here.stateful_parts()[name]
+            for weight, expected in zip(
+                getattr(own, "module", own).parameters(), module.parameters(), strict=True
+            ):
+                torch.testing.assert_close(weight.cpu(), expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
+def test_the_cpu_waits_as_often_for_many_updates_as_for_one(
+    algo: str, device: DeviceSimulator
+) -> None:
+    waits, updates = [], []
+    for gradient_steps in (1, 20):
+        learner = learn(algo, "mlp_relu", f"algo.gradient_steps={gradient_steps}")
+        before = device.waits, learner.progress.updates
+        learner.learn()
+        waits.append(device.waits - before[0])
+        updates.append(learner.progress.updates - before[1])
+    assert updates[1] > 90
+    assert waits[0] == waits[1] <= 14
