@@ -450,6 +450,8 @@ class StepRollout:
         is_pending = state["is_pending"].numpy().astype(bool).T
         if is_pending.shape != self._last_row.shape:
             raise ValueError("is_pending: not one value for each seat")
+        if is_pending.any() and self._rollout.tables.records["over"].any():
+            raise ValueError("tables: a hand is over, and there are unfinished decisions")
         self._last_row = np.where(is_pending, np.arange(seats), NO_ROW)
         self._learned_last = state["is_learner"].numpy().T.copy()
         self._is_bound = False
