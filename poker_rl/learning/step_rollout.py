@@ -184,6 +184,8 @@ class StepRollout:
             payoffs=allocate(torch.int64, seats, rows=steps),
         )
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
+        # A minibatch may be padded with any place, and without a legal action policies are NaN.
+        self.batch.mask.fill_(True)
         # What the CPU writes in play is copied to the device at the end.
         self._host = {
             name: allocate_on_host(getattr(self.batch, name)[-steps:]) for name in WRITTEN_BY_CPU
