@@ -44,9 +44,11 @@ def sample_legal_action(
     cumulative = log_probs.exp().cumsum(1)
     action = (cumulative <= uniform[:, None] * cumulative[:, -1:]).sum(1, keepdim=True)
     action = action.clamp(max=logits.shape[1] - 1)
-    # Sums in parallel may be rounded so that the count ends at an illegal action.
+    # Sums in parallel may be rounded so that the count ends at an illegal action. The replacement
+    # is legal even if a network has diverged, since `argmax` prefers NaN to all numbers.
     is_legal = legal_mask.gather(1, action)
-    action = torch.where(is_legal, action, log_probs.argmax(1, keepdim=True))
+    likeliest = log_probs.masked_fill(~legal_mask, -torch.inf).argmax(1, keepdim=True)
+    action = torch.where(is_legal, action, likeliest)
     return action[:, 0], log_probs.gather(1, action)[:, 0]
 
 
