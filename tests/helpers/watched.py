@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:
     reward = np.zeros(len(places[0]), np.float32)
     last_row = np.full((columns["seat"].shape[1], seats), NO_ROW)
     starts = np.searchsorted(places[0], np.arange(len(columns["seat"]) + 1))
-    for i, (start, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+    for i, (start, end) in enumerate(pairwise(starts)):
         table, rows = places[1][start:end], np.arange(start, end)
         seat = columns["seat"][i, table]
         earlier = last_row[table, seat]
