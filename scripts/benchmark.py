@@ -167,6 +167,7 @@ class RandomPlay:
             np.zeros(batch, np.int64),
             np.zeros((batch, game.observation_size), game.observation_dtype),
             self.masks,
+            np.zeros(batch, np.int64),
             np.zeros((batch, game.seats), np.int64),
             np.zeros(batch, np.uint8),
         )
@@ -179,7 +180,7 @@ class RandomPlay:
 
     def unseen(self) -> int:
         """Step without observations; return the number of decisions."""
-        won = self.arrays[3][0]
+        won = self.arrays[4][0]
         for _ in range(100):
             self.draw(self.masks, self.state, self.actions)
             play_without_observations(

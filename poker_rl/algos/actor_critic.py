@@ -42,6 +42,7 @@ from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
 from poker_rl.learning.averaging.policy_averages import PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.action_sampling import mix_with_uniform
@@ -193,7 +194,15 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         metric_sums, updates = torch.zeros(3, device=self.agents.device), 0
         size = int(np.bincount(batch.replica, minlength=self.agents.replicas).max())
         size = collectives.max_over_processes(size)
-        for rows, row_weight in self.agents.iterate_minibatches(replica, self.minibatches, size):
+        uniform = draw_uniform(torch.tensor(self.agents.sample_seed()), len(batch))
+        for rows, row_weight in iterate_minibatches(
+            replica,
+            torch.ones_like(replica, dtype=torch.bool),
+            uniform.to(replica.device),
+            self.agents.replicas,
+            self.minibatches,
+            size,
+        ):
             with self.agents.timer.time_networks():
                 values = critic_inputs.forward_rows(self._critic, rows)  # [K, B, A]
                 q = values.gather(2, actions[rows][..., None])[..., 0]

@@ -53,9 +53,9 @@ from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import take_gradient_step
-from poker_rl.learning.minibatches import NetworkInputs
+from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
-from poker_rl.learning.step_rollout import StepRollout, allocate_on_host
+from poker_rl.learning.step_rollout import StepRollout
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
@@ -187,30 +187,25 @@ class PPO(NetworkLearner, NetworkAssignment):
         with timer.time_networks():
             self._prepare_data()
         self._metric_sums.zero_()
-        updates, is_used = 0, self._data["is_used"]
-        size = self._choose_size()
-        for uniform in self._sample_orders():
-            for index, row_weight in self.agents.iterate_minibatches(
-                self._data["replica"], self.minibatches, size, is_used, uniform
-            ):
-                self._keep("index", index)
-                self._keep("row_weight", row_weight)
-                with timer.time_networks():
-                    self._update_networks()
-                updates += 1
+        self._choose_size()
+        for _ in range(self.epochs):
+            self._seed.fill_(self.agents.sample_seed())
+            with timer.time_networks():
+                self._learn_epoch()
         # EMA warm-up: the decay grows with iteration t so that early weights are forgotten.
         t = self._warm_start_iterations + self.progress.iterations
         self._averages.weight_ema.decay = min(self.ema_decay, t / (t + 3))
         self._averages.weight_ema.update(self._actor)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
-            rows = is_used.nonzero()[:, 0]
+            rows = self._data["is_used"].nonzero()[:, 0]
             batch = self._step_rollout.batch.to_rollout_batch(self._places[rows])
             policy = self._average_policy_targets(rows, batch.action)
             metrics = average_policy.add_and_learn(
                 batch, np.arange(len(rows)), policy, self.progress.iterations + 1
             )
 
+        updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
         self.progress.updates += updates
         self.count_progress(self._step_rollout.decisions)
         *means, explained_variance = torch.cat(
@@ -241,15 +236,21 @@ class PPO(NetworkLearner, NetworkAssignment):
             width = agents.input_size + agents.hidden_card_size
             self._critic_rows = torch.zeros(count, width, dtype=agents.input_dtype, device=device)
             self._critic_inputs = NetworkInputs.from_tensor(self._critic_rows)
-        like = torch.empty(self.epochs, count, device=device)
-        self._host_uniform = allocate_on_host(like)
+        self._seed = torch.zeros((), dtype=torch.int64, device=device)  # of the order of rows
         self._data: dict[str, Tensor] = {}
+        self._loss_columns = ["mask", "action", "log_prob", "advantage", "target"]
+        needed = {
+            "value": self.clip_value_loss,
+            "old": self.kl_old_coef is not None,
+            "same_type": self._same_type is not None,
+        }
+        self._loss_columns += [name for name, is_needed in needed.items() if is_needed]
         self._metric_sums = torch.zeros(len(METRIC_TAGS), device=device)
-        self._minibatch_capacity = 0  # rows of all minibatches together, on a GPU
+        self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
         self._prepare_data = CapturedStep(
             self._compute_data, device, is_capturable=agents.replicas == 1
         )
-        self._update_networks = CapturedStep(self._take_gradient_step, device)
+        self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
     def _compact_batch(self) -> None:
         """Leave out the places without a decision, which saves work where no shape is fixed."""
@@ -263,8 +264,11 @@ class PPO(NetworkLearner, NetworkAssignment):
             critic_rows = torch.cat([observations, hidden_cards], 1)
             self._critic_inputs = NetworkInputs(critic_rows.numpy(), self.agents.device)
 
-    def _choose_size(self) -> int:
-        """Return the number of rows, padding included, that a replica has in all minibatches."""
+    def _choose_size(self) -> None:
+        """Set the number of rows that a replica has in all minibatches together.
+
+        On a GPU it rarely changes, as it is part of the captured work; there are spare rows.
+        """
         if self.agents.has_equal_blocks:
             size = int(self._step_rollout.learner_decisions.max())
         else:
@@ -272,22 +276,10 @@ class PPO(NetworkLearner, NetworkAssignment):
             size = int(used_replicas.bincount(minlength=self.agents.replicas).max())
         size = collectives.max_over_processes(size)
         if self.agents.device.type == "cpu":
-            return size
-        if size > self._minibatch_capacity:
-            per_minibatch = ceil(MINIBATCH_MARGIN * size / self.minibatches)
-            self._minibatch_capacity = per_minibatch * self.minibatches
-            self._data.pop("index", None)
-            self._data.pop("row_weight", None)
-            self._update_networks.reset()
-        return self._minibatch_capacity
-
-    def _sample_orders(self) -> Tensor:
-        """Return random numbers that order the N rows in each epoch, [epochs, N]."""
-        shape = self.epochs, self._step_rollout.batch.action.numel()
-        self._host_uniform.numpy()[:] = self.agents.generator.random(shape, np.float32)
-        if self.agents.device.type == "cpu":
-            return self._host_uniform[:, self._places]
-        return self._host_uniform.to(self.agents.device, non_blocking=True)
+            self._minibatch_rows = size
+        elif size > self._minibatch_rows:
+            self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
+            self._learn_epoch.reset()
 
     def _keep(self, name: str, values: Tensor) -> None:
         """Set a tensor of `_data`; on a GPU, it keeps its address."""
@@ -371,21 +363,38 @@ class PPO(NetworkLearner, NetworkAssignment):
         for name, values in computed.items():
             self._keep(name, values)
 
-    def _take_gradient_step(self) -> None:
-        """Take one gradient step on a minibatch [K, B] and add its metrics, of METRIC_TAGS."""
-        index, row_weight = self._data["index"], self._data["row_weight"]
-        columns = ("mask", "action", "log_prob", "advantage", "target", "value", "same_type", "old")
-        minibatch = {name: self._data[name][index] for name in columns if name in self._data}
+    def _take_gradient_steps(self) -> None:
+        """Take the gradient steps of one epoch and add their metrics, of METRIC_TAGS."""
+        uniform = draw_uniform(self._seed, self._step_rollout.batch.action.numel())
+        if self.agents.device.type == "cpu":
+            uniform = uniform[self._places]
+        for index, row_weight in iterate_minibatches(
+            self._data["replica"],
+            self._data["is_used"],
+            uniform,
+            self.agents.replicas,
+            self.minibatches,
+            self._minibatch_rows,
+        ):
+            self._take_gradient_step(index, row_weight)
+
+    def _take_gradient_step(self, index: Tensor, row_weight: Tensor) -> None:
+        """Take one gradient step.
+
+        Args:
+            index: rows of the minibatch in `_data`, [K, B].
+            row_weight: weight of each row in its replica's mean, [K, B].
+        """
+        minibatch = {name: self._data[name][index] for name in self._loss_columns}
         legal = None
         if "legal" in self._data:
             legal = LegalActions(self._data["legal"][index], self._data["count"][index])
-        if self._critic_inputs is self._actor_inputs:  # outputs [K, B, A + 1]
-            outputs = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
-            logits, value = outputs[..., :-1], outputs[..., -1]
+        if self._critic_inputs is self._actor_inputs:
+            logits, value = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
         else:
             logits = self._actor_inputs.forward_rows(self._actor, index, legal)
-            value = self._critic_inputs.forward_rows(self._critic, index)[..., 0]
-        loss, metrics = self._compute_loss(logits, value, minibatch, row_weight)
+            value = self._critic_inputs.forward_rows(self._critic, index)
+        loss, metrics = self._compute_loss(logits, value[..., 0], minibatch, row_weight)
         take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
         self._metric_sums += metrics
 
@@ -441,7 +450,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`."""
         super().load_state_dict(state)
-        self._update_networks.reset()  # loading has replaced the moments of the optimizer
+        self._learn_epoch.reset()  # loading has replaced the moments of the optimizer
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:

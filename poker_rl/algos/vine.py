@@ -278,8 +278,8 @@ class Vine(NetworkLearner):
         is_tried = legal.mask  # [K, B, width]
         weight = torch.where(count > 1, 1.0, 1 / self.single_action_share)
         with self.agents.timer.time_networks():
-            outputs = self._actor_critic(observation, legal)  # [K, B, width + 1]
-            logits, value = outputs[..., :-1], outputs[..., -1]
+            logits, values = self._actor_critic(observation, legal)  # [K, B, width], [K, B, 1]
+            value = values[..., 0]
             p, log_p = masked_softmax(logits, is_tried), masked_log_softmax(logits, is_tried)
             expected_advantage = (p * rows["advantage"]).sum(2)
             log_policy = rows["policy"].clamp(min=1e-8).log()

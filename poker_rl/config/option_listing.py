@@ -20,6 +20,7 @@ from poker_rl.config.untrusted_files import read_yaml_text
 KEY_LINE_PATTERN = re.compile(r"^((?:\s|- )*)([\w/]+):(?:\s.*?)??(?:\s#\s*(.*))?$")
 DEFAULT_OPTION_PATTERN = re.compile(r"^\s+- (\w+)$", re.MULTILINE)
 GLOBAL_PACKAGE_LINE = "# @package _global_"
+MERGED_LAST = ("experiment", "hardware")  # groups whose options replace values of other groups
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
@@ -97,9 +98,10 @@ def dump_with_comments(
     """
     root_files = (path for folder in option_dirs if (path := folder / "config.yaml").is_file())
     comment_by_key = read_comments(next(root_files), "")
-    # Settings of an experiment are merged last, so its comments are too.
-    for group in sorted(option_by_group, key=lambda group: group == "experiment"):
-        for path in iterate_option_sources(option_dirs, group, option_by_group[group]):
+    # Comments are merged in the order of the settings.
+    first_groups = [group for group in option_by_group if group not in MERGED_LAST]
+    for group in (*first_groups, *MERGED_LAST):
+        for path in iterate_option_sources(option_dirs, group, option_by_group.get(group)):
             package = "" if GLOBAL_PACKAGE_LINE in read_yaml_text(path) else group
             comment_by_key |= read_comments(path, package)
     text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)

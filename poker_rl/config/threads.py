@@ -9,6 +9,7 @@ from poker_rl.config.validation import ConfigError
 
 # As in conf/config.yaml: with small networks, waking a second thread takes more time than it saves.
 DEFAULT_THREADS = 1
+MAX_AUTO_THREADS = 12  # of `threads: auto`
 _threads_were_set = False
 
 
@@ -17,6 +18,11 @@ def count_cores() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def count_auto_threads() -> int:
+    """Return the number of threads that `threads: auto` stands for."""
+    return min(count_cores(), MAX_AUTO_THREADS)
 
 
 def set_threads(threads: int) -> None:

@@ -100,7 +100,15 @@ def payoffs_loop(definitions, tables, rows, out):
 
 
 def step_autoreset_loop(
-    definitions, tables, actions, seats, observations, legal_masks, payoffs_out, is_over
+    definitions,
+    tables,
+    actions,
+    seats,
+    observations,
+    legal_masks,
+    legal_counts,
+    payoffs_out,
+    is_over,
 ):
     illegal_count = 0
     for i in prange(len(actions)):
@@ -119,6 +127,7 @@ def step_autoreset_loop(
         if observations.shape[1] > 0:
             observe(definition, table, table.to_act, observations[i])
         legal(definition, table, legal_masks[i])
+        legal_counts[i] = legal_masks[i].sum()
     return illegal_count
 
 

@@ -137,12 +137,9 @@ class Tables:
         self.run_loop(observe_loop, rows, out)
         return out
 
-    def observe_sorted(self) -> np.ndarray:
-        """Return observations with suits in canonical order; see `suit_isomorphism`, [B, W]."""
-        shape = len(self.records), self.game.observation_size
-        out = np.empty(shape, self.game.observation_dtype)
+    def observe_sorted(self, out: np.ndarray) -> None:
+        """Write observations [B, W] with suits in canonical order; see `suit_isomorphism`."""
         self.run_loop(observe_sorted_loop, None, out)
-        return out
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
@@ -241,18 +238,20 @@ class Tables:
         seats: np.ndarray,
         observations: np.ndarray,
         legal_masks: np.ndarray,
+        legal_counts: np.ndarray,
         payoffs: np.ndarray,
         is_over: np.ndarray,
     ) -> None:
         """Play one action [B] at every table, and start a new hand at each table whose hand ends.
 
         Writes into the given arrays: the `seats` now to act, [B] int64, their `observations`
-        [B, W], unless W is 0, and `legal_masks` [B, A]; `is_over` [B], 1 where a hand has just
-        ended; and there the chips that each seat won in that hand, `payoffs` [B, seats] int64.
+        [B, W], unless W is 0, `legal_masks` [B, A] and `legal_counts`, their numbers of legal
+        actions, [B] int64; `is_over` [B], 1 where a hand has just ended; and there the chips that
+        each seat won in that hand, `payoffs` [B, seats] int64.
         """
         parallel = len(actions) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         loop = compile_loop(step_autoreset_loop, self.game.rules, parallel)
-        arrays = actions, seats, observations, legal_masks, payoffs, is_over
+        arrays = actions, seats, observations, legal_masks, legal_counts, payoffs, is_over
         if loop(self._definitions, self.records, *arrays):
             raise self._illegal_action_error(actions, self._all_rows)
 

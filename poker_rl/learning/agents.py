@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_a
 from poker_rl.games.game import Game
 from poker_rl.learning.buffers.replay_buffer import Column
 from poker_rl.learning.memory_budget import check_memory
-from poker_rl.learning.minibatches import NetworkInputs, iterate_minibatches
+from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
 from poker_rl.learning.state_checks import check_range
 from poker_rl.learning.timing import LearnerTimer
@@ -97,6 +96,7 @@ class Agents:
         game: the game.
         generator: NumPy generator for actions and minibatches.
         timer: measures the time spent in networks.
+        encoder: encodes tables as network inputs.
         rollout: the tables of this process, see `Rollout`; those of an instance are adjacent.
         instances: number of independent copies of the learner.
         replicas: number of replicas K of each network.
@@ -133,7 +133,7 @@ class Agents:
         spawn_key = (context.rank,) if context.rank else ()
         streams = np.random.SeedSequence(context.seed, spawn_key=spawn_key).generate_state(3)
         self.generator = np.random.Generator(np.random.PCG64(int(streams[0])))
-        self._encoder = ObservationEncoder(game, net.features)
+        self.encoder = ObservationEncoder(game, net.features)
         self.hidden_card_size = game.hidden_card_size if show_hidden_cards else 0
         table_bytes = game.table_dtype.itemsize + 16 * game.seats
         decisions_per_table = rollout_steps if opponent is None else rollout_steps / game.seats
@@ -148,10 +148,10 @@ class Agents:
                 )
             check_memory(description, int(multiple * bytes_per_instance), torch.device("cpu"))
         # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
-        observation_dtype = torch.bool if self._encoder.is_binary else torch.float16
-        self.observation_column = Column(observation_dtype, self._encoder.size)
-        self.input_size = self._encoder.size
-        self.input_dtype = torch.uint8 if self._encoder.is_binary else torch.float32
+        observation_dtype = torch.bool if self.encoder.is_binary else torch.float16
+        self.observation_column = Column(observation_dtype, self.encoder.size)
+        self.input_size = self.encoder.size
+        self.input_dtype = torch.uint8 if self.encoder.is_binary else torch.float32
         self.has_equal_blocks = assignment.network_sharing == "shared"
         self.replicas = instances * count_networks(game, assignment.network_sharing)
         self.rollout = Rollout(
@@ -160,8 +160,8 @@ class Agents:
             int(streams[2]),
             opponent=opponent,
             seating=assignment.seating,
-            encode_hidden_cards=self._encoder.encode_hidden_cards if show_hidden_cards else None,
-            encode_observations=None if net.features == "observation" else self._encoder,
+            encode_hidden_cards=self.encoder.encode_hidden_cards if show_hidden_cards else None,
+            encode_observations=None if net.features == "observation" else self.encoder,
             assign_replicas=self._assign_row_replicas if self.replicas > 1 else None,
             include_forced_moves=include_forced_moves,
         )
@@ -173,8 +173,8 @@ class Agents:
 
     def _estimate_decision_bytes(self, actions: int) -> int:
         """Return a lower bound of the bytes per decision, counting its copies while learning."""
-        observation_size = self._encoder.size
-        bytes_per_number = 1 if self._encoder.is_binary else 4
+        observation_size = self.encoder.size
+        bytes_per_number = 1 if self.encoder.is_binary else 4
         observation_bytes = observation_size * bytes_per_number + self.hidden_card_size
         column_bytes = 56  # the other columns of a `RolloutBatch`
         input_bytes = 4 * (observation_size + self.hidden_card_size)
@@ -182,11 +182,11 @@ class Agents:
 
     def build_network(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
         """Build K networks that read a player's observation, [K, B, W] -> [K, B, outputs]."""
-        return self._build_module(self._net_config, self._encoder.size, outputs, output_init_scale)
+        return self._build_module(self._net_config, self.encoder.size, outputs, output_init_scale)
 
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
         """Build K value networks that also read hidden cards, [K, B, W + H] -> [K, B, outputs]."""
-        inputs = self._encoder.size + self.hidden_card_size
+        inputs = self.encoder.size + self.hidden_card_size
         net_config = get_value_net(self._net_config)
         return self._build_module(net_config, inputs, outputs, output_init_scale)
 
@@ -198,7 +198,7 @@ class Agents:
             outputs=outputs,
             replicas=self.replicas,
             output_init_scale=output_init_scale,
-            history_shape=self._encoder.history_shape,
+            history_shape=self.encoder.history_shape,
         )
         with memory_errors_as_config_errors("net"):
             return net_config.build_module(size, self._init_generator).to(self.device)
@@ -312,29 +312,9 @@ class Agents:
         critic_rows = np.concatenate([batch.observation, batch.hidden_cards], 1)
         return actor_inputs, NetworkInputs(critic_rows, self.device)
 
-    def iterate_minibatches(
-        self,
-        replica: Tensor,
-        minibatch_count: int,
-        size: int,
-        is_used: Tensor | None = None,
-        uniform: Tensor | None = None,
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Iterate over rows in random order; see `minibatches.iterate_minibatches`.
-
-        Args:
-            is_used: None: all rows.
-            uniform: None: random numbers are drawn here.
-        """
-        if is_used is None:
-            is_used = torch.ones_like(replica, dtype=torch.bool)
-        if uniform is None:
-            uniform = self.to_tensor(self.generator.random(len(replica), np.float32))
-        return iterate_minibatches(replica, is_used, uniform, self.replicas, minibatch_count, size)
-
     def encode_for_instances(self, records: np.ndarray) -> tuple[Tensor, Tensor]:
         """Return inputs of tables [B] repeated per instance, [instances x B, W], and replicas."""
-        observations = np.tile(self._encoder(records), (self.instances, 1))
+        observations = np.tile(self.encoder(records), (self.instances, 1))
         network_index = get_network_index(self.game, self._network_sharing, records)
         instance = np.arange(self.instances)[:, None]
         replica = (instance * (self.replicas // self.instances) + network_index).ravel()
@@ -343,8 +323,8 @@ class Agents:
     def encode_records(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the observations [B, W] and the critics' hidden cards [B, H] of tables [B]."""
         if not self.hidden_card_size:
-            return self._encoder(records), np.empty((len(records), 0), np.uint8)
-        return self._encoder(records), self._encoder.encode_hidden_cards(records)
+            return self.encoder(records), np.empty((len(records), 0), np.uint8)
+        return self.encoder(records), self.encoder.encode_hidden_cards(records)
 
     def assign_replicas(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return the replica that decides at each table, with agent i in seat i, [B] int64.
@@ -393,7 +373,7 @@ class Agents:
             ValueError: if the state does not match the settings, such as the input features.
         """
         unfinished_batch = state["rollout"]["unfinished_batch"]
-        if unfinished_batch and unfinished_batch["observation"].shape[1] != self._encoder.size:
+        if unfinished_batch and unfinished_batch["observation"].shape[1] != self.encoder.size:
             raise ValueError("unfinished_batch: its observations have other features")
         self.rollout.load_state_dict(state["rollout"])
         if self.rollout.unfinished_batch is not None:

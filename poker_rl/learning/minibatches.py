@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,22 +71,35 @@ class NetworkInputs:
 
     def forward_rows(
         self, module: nn.Module, index: Tensor, legal: LegalActions | None = None
-    ) -> Tensor:
+    ) -> Any:
         """Return the outputs of replica k for the rows `index[k]`, for all k: [K, B, out].
 
         If `legal` has the legal actions of these rows, return only the outputs of these, [K, B, L].
+        For a `NetworkPair` return both its outputs.
         """
-        if legal is not None:
-            return compute_logits(module, self.rows[index], legal)
-        if self.distinct_index is not None and len(index) == 1:
+        if legal is None and self.distinct_index is not None and len(index) == 1:
             distinct_row, position = self.distinct_index[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
-            out: Tensor = module(self.distinct_rows[distinct_row][None])  # only distinct rows
-            return out[:, position]
-        if self.distinct_index is not None and len(self.distinct_rows) < index.shape[1]:
-            out = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
-            return out.gather(1, self.distinct_index[index][..., None].expand(-1, -1, out.shape[2]))
-        out = module(self.rows[index])
-        return out
+            outputs = module(self.distinct_rows[distinct_row][None])  # only distinct rows
+            return _map_outputs(lambda out: out[:, position], outputs)
+        if (
+            legal is None
+            and self.distinct_index is not None
+            and len(self.distinct_rows) < index.shape[1]
+        ):
+            outputs = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
+            rows = self.distinct_index[index][..., None]
+            return _map_outputs(
+                lambda out: out.gather(1, rows.expand(-1, -1, out.shape[2])), outputs
+            )
+        inputs = self.rows[index]
+        if inputs.device.type != "cpu":
+            inputs = inputs.float()  # once for all networks that read them
+        return compute_logits(module, inputs, legal)
+
+
+def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
+    """Apply a function to the output of a network, or to both of a `NetworkPair`."""
+    return tuple(map(function, outputs)) if isinstance(outputs, tuple) else function(outputs)
 
 
 def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,6 +137,21 @@ def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-un
     return distinct_count
 
 
+def draw_uniform(seed: Tensor, count: int) -> Tensor:
+    """Return uniform random numbers in [0, 1) that are the same on every device, [count] float64.
+
+    They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) in counter mode.
+
+    Args:
+        seed: one integer of 64 bits, [] int64.
+    """
+    bits = torch.arange(count, device=seed.device) * -0x61C8864680B583EB + seed
+    for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
+        bits = (bits ^ (bits >> shift & (1 << 64 - shift) - 1)) * factor
+    bits = bits ^ (bits >> 31 & (1 << 33) - 1)
+    return (bits >> 11 & (1 << 53) - 1).double() * 2.0**-53
+
+
 def iterate_minibatches(
     replica: Tensor,
     is_used: Tensor,
@@ -140,7 +169,7 @@ def iterate_minibatches(
     Args:
         replica: replica of each row, [N] int64.
         is_used: which rows are used, [N] bool.
-        uniform: a random number in [0, 1) for each row, [N], which decides the order.
+        uniform: a random number in [0, 1) for each row, [N] float64, which decides the order.
         replicas: number of replicas K.
         minibatch_count: number of minibatches; fewer, but at least one, if `size` is less.
         size: largest number of used rows of a replica of any process, or more.
@@ -151,7 +180,7 @@ def iterate_minibatches(
         minibatches. B is 0 if this process has no rows.
     """
     minibatch_count = max(1, min(minibatch_count, size))
-    order = torch.where(is_used, replica + uniform.double(), replicas).argsort()
+    order = torch.where(is_used, replica + uniform, replicas).argsort()
     replica_or_none = torch.where(is_used, replica, replicas)
     counts = torch.zeros(replicas + 1, dtype=torch.int64, device=replica.device)
     counts = counts.index_add_(0, replica_or_none, torch.ones_like(replica))[:replicas, None]

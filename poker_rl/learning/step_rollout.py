@@ -93,7 +93,7 @@ class TableGroup:
     Attributes:
         tables: the tables; they share the memory of the rollout's tables.
         rows: indices of the tables in the rollout, [B].
-        seat: seats to act, [B].
+        seat, legal_count: seats to act and their numbers of legal actions, [B].
         is_decision: whether a learning agent decides, [B].
         opponent_rows, opponent_actions: tables of the group at which the fixed opponent acts, and
             its actions.
@@ -124,7 +124,7 @@ class TableGroup:
         self.on_device["row"] = torch.zeros(1, dtype=torch.int64, device=device)
         self.is_learner[:] = True
         self.is_decision = np.ones(len(self.rows), bool)
-        self.seat = np.zeros(len(self.rows), np.int64)
+        self.seat, self.legal_count = (np.zeros(len(self.rows), np.int64) for _ in range(2))
         self.opponent_rows = self.opponent_actions = np.zeros(0, np.int64)
         self.stream: Any = torch.cuda.Stream() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
@@ -228,7 +228,7 @@ class StepRollout:
         """
         if not self._is_bound:
             self._bind_tables()
-        counts = -self._count_pending()
+        counts = self._count_pending()
         self._carry_decisions()
         for group in self._groups:
             if group.stream is not None:
@@ -246,22 +246,26 @@ class StepRollout:
             getattr(self.batch, name)[-self._steps :].copy_(tensor, non_blocking=True)
 
         is_decision = self._columns["is_decision"]
-        is_learner = is_decision & self._columns["is_learner"]
-        counts = -counts - self._count_pending()
-        for i, column in enumerate((is_decision, is_learner)):
-            counts[i] += self._sum_by_instance(column.sum(0))
+        counts += self._count_by_instance(is_decision, self._columns["is_learner"])
+        counts -= self._count_pending()
         self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
 
-    def _sum_by_instance(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the sum over the tables of each instance, [T] -> [instances]."""
-        total: np.ndarray = numbers.reshape(self._agents.instances, -1).sum(1)
-        return total
+    def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
+        """Return each instance's numbers of decisions, and of learners' ones, [2, instances].
+
+        Args:
+            is_decision: [..., T] bool.
+            is_learner: [..., T] bool.
+        """
+        parts = [
+            np.split(column, self._agents.instances, axis=-1)
+            for column in (is_decision, is_decision & is_learner)
+        ]
+        return np.array([[np.count_nonzero(part) for part in column] for column in parts])
 
     def _count_pending(self) -> np.ndarray:
-        """Return the numbers of decisions whose end is not known: all, learners' [2, instances]."""
-        is_pending = self._last_row != NO_ROW
-        kinds = is_pending, is_pending & self._learned_last
-        return np.stack([self._sum_by_instance(kind.sum(1)) for kind in kinds])
+        """Return `_count_by_instance` of the decisions whose end is not known."""
+        return self._count_by_instance(self._last_row.T != NO_ROW, self._learned_last.T)
 
     def _bind_tables(self) -> None:
         """Give the groups their tables; deal the first hands."""
@@ -273,6 +277,7 @@ class StepRollout:
             group.tables = tables_from_records(rollout.game, records)
             group.seat[:] = records["to_act"]
             group.mask[:] = group.tables.legal_mask()
+            group.legal_count[:] = group.mask.sum(1)
             if rollout.encode_observations is None:
                 group.observation[:] = group.tables.observe()
         self._is_bound = True
@@ -301,24 +306,19 @@ class StepRollout:
         """Let the networks begin to choose the next actions of a group."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
-            group.observation[:] = rollout.encode_observations(group.tables.records)
+            self._agents.encoder.encode_into(group.tables, group.observation)
+        agent = rollout.agent_of_seat[rows, seat]
         decisions = PendingDecisions(
-            rollout.tables,
-            rows,
-            seat,
-            rollout.agent_of_seat[rows, seat],
-            group.observation,
-            group.mask,
-            group.replica,
+            rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
         )
         if rollout.opponent is not None:
-            group.is_decision[:] = decisions.agent == 0
+            group.is_decision[:] = agent == 0
             group.opponent_rows = np.flatnonzero(~group.is_decision)
             group.opponent_actions = rollout.sample_opponent_actions(
                 rows[group.opponent_rows], group.mask[group.opponent_rows]
             )
         if not rollout.include_forced_moves:
-            has_choice = group.mask.sum(1) > 1
+            has_choice = group.legal_count > 1
             group.is_decision[:] = has_choice & (
                 True if rollout.opponent is None else group.is_decision
             )
@@ -335,7 +335,8 @@ class StepRollout:
         if self._agents.device.type == "cpu":
             self._sample_on_cpu(group, decisions, step)
         else:
-            with torch.cuda.stream(group.stream), self._agents.timer.time_networks():
+            timing = self._agents.timer.time_networks(group.stream)
+            with torch.cuda.stream(group.stream), timing:
                 sample()
 
     def _sample_on_cpu(self, group: TableGroup, decisions: PendingDecisions, step: int) -> None:
@@ -402,6 +403,7 @@ class StepRollout:
             group.seat,
             group.observation if rollout.encode_observations is None else self._no_observations,
             group.mask,
+            group.legal_count,
             self._columns["payoffs"][step, group.columns],
             is_over.view(np.uint8),
         )

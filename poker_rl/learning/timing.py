@@ -28,13 +28,17 @@ class LearnerTimer:
         self._communication_at_start = _communication_seconds
 
     @contextmanager
-    def time_networks(self) -> Iterator[None]:
-        """Count the time in this context as network time: forward, loss, backward or optimizer."""
+    def time_networks(self, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
+        """Count the time in this context as network time: forward, loss, backward or optimizer.
+
+        Args:
+            stream: the GPU's queue that the work goes to; None: the current one.
+        """
         if self._uses_events:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-            begin.record()
+            begin.record(stream)
             yield
-            end.record()
+            end.record(stream)
             self._events.append((begin, end))
             return
         before, communication_before = perf_counter(), _communication_seconds

@@ -41,7 +41,10 @@ def sample_legal_action(
         actions [B] int64 and their log-probabilities [B].
     """
     log_probs = masked_log_softmax(logits, legal_mask)
-    cumulative = log_probs.exp().cumsum(1)
+    probs = log_probs.exp()
+    # A GPU sums short rows faster along the other dimension.
+    is_short = probs.shape[1] <= 32
+    cumulative = probs.t().contiguous().cumsum(0).t() if is_short else probs.cumsum(1)
     action = (cumulative <= uniform[:, None] * cumulative[:, -1:]).sum(1, keepdim=True)
     action = action.clamp(max=logits.shape[1] - 1)
     # Sums in parallel may be rounded so that the count ends at an illegal action. The replacement

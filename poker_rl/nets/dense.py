@@ -245,7 +245,7 @@ def build_mlp(
 
 
 class NetworkPair(nn.Module):
-    """Two networks that read the same inputs, with their outputs side by side.
+    """Two networks that read the same inputs and may share their first layers.
 
     Args:
         second: its first `shared_layers` layers are replaced by those of the first network.
@@ -267,24 +267,28 @@ class NetworkPair(nn.Module):
             for i in range(shared_layers):
                 layers[1][i] = layers[0][i]
 
-    def forward(self, x: Tensor, legal: LegalActions | None = None) -> Tensor:
-        """Return both outputs, [K, B, first + second]; with `legal`, only L of the first."""
+    def forward(self, x: Tensor, legal: LegalActions | None = None) -> tuple[Tensor, Tensor]:
+        """Return both outputs, [K, B, first] and [K, B, second]; with `legal`, L of the first."""
         nets: Any = self.nets
         first, second = nets
         if not self.shared_layers:
-            return torch.cat([compute_logits(first, x, legal), second(x)], -1)
+            return compute_logits(first, x, legal), second(x)
         shared = self.shared_layers
         x = first.forward_between(x, 0, shared)
         first_output = first.forward_between(x, shared, len(first.layers), legal)
         second_output = second.forward_between(x, shared, len(second.layers))
-        return torch.cat([first_output, second_output], -1)
+        return first_output, second_output
 
 
-def compute_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Tensor:
-    """Return a network's outputs for all actions, [K, B, A], or only the legal ones, [K, B, L]."""
-    if legal is None or isinstance(module, ReplicatedMLP | NetworkPair):
-        output: Tensor = module(x) if legal is None else module(x, legal)
-        return output
+def compute_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Any:
+    """Return a network's outputs for all actions, [K, B, A], or only the legal ones, [K, B, L].
+
+    For a `NetworkPair` return both its outputs.
+    """
+    if legal is None:
+        return module(x)
+    if isinstance(module, ReplicatedMLP | NetworkPair):
+        return module(x, legal)
     return legal.gather(module(x))
 
 
@@ -313,7 +317,10 @@ def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
         parts = [grad.flatten(1).norm(dim=1) for grad in grads]
     norms: Tensor = torch.stack(parts).norm(dim=0).view(-1)  # [K]
     scale = (max_norm / (norms + 1e-6)).clamp(max=1)  # 1e-6 as in torch.nn.utils.clip_grad_norm_
-    torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
+    if len(scale) == 1:
+        torch._foreach_mul_(grads, scale[0])
+    else:
+        torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
     return norms
 
 

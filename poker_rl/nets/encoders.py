@@ -51,6 +51,7 @@ class ObservationEncoder:
         self._game = game
         self._sorts_suits = features in ("sorted_suits", "table", "history")
         self._encodes_sorted_records = features in ("table", "history")
+        self._encode_into = Tables.observe_sorted if features == "sorted_suits" else None
         if self._sorts_suits and game.rules is not betting:
             raise ConfigError(f"net: {features} features need a game of betting, not {game.name}")
         if features == "every_card" and game.rules is not big2_rules:
@@ -78,6 +79,13 @@ class ObservationEncoder:
     def __call__(self, records: np.ndarray) -> np.ndarray:
         """Return the network inputs for tables [B], [B, W]."""
         return self._encode(self._sort_suits(records) if self._encodes_sorted_records else records)
+
+    def encode_into(self, tables: Tables, out: np.ndarray) -> None:
+        """Write the network inputs for all tables into `out`, [B, W]."""
+        if self._encode_into is not None:
+            self._encode_into(tables, out)
+        else:
+            out[:] = self(tables.records)
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
         """Return cards hidden from the seats to act, suits sorted as in inputs, [B, H] uint8."""
@@ -119,7 +127,9 @@ def _make_observation_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 def _make_sorted_suits_encoder(game: Game) -> tuple[int, EncodeFunction]:
     def encode(records: np.ndarray) -> np.ndarray:
-        return tables_from_records(game, records).observe_sorted()
+        out = np.empty((len(records), game.observation_size), game.observation_dtype)
+        tables_from_records(game, records).observe_sorted(out)
+        return out
 
     return game.observation_size, encode
 

@@ -59,7 +59,8 @@ def forward_by_replica(
     if replicas == 1:
         if legal is not None:
             legal = LegalActions(legal.actions[None], legal.counts[None])
-        return compute_logits(module, x[None], legal)[0]
+        logits: Tensor = compute_logits(module, x[None], legal)[0]
+        return logits
     if legal is not None:
         return legal.gather(forward_by_replica(module, x, replica))
     if replica is None:

@@ -30,10 +30,8 @@ class WeightEMA:
     @torch.no_grad()
     def update(self, module: nn.Module) -> None:
         """Set the average to decay * average + (1 - decay) * weights of `module`."""
-        for averaged_weight, weight in zip(
-            self.module.parameters(), module.parameters(), strict=True
-        ):
-            averaged_weight.lerp_(weight, 1 - self.decay)
+        averages: list[torch.Tensor] = [*self.module.parameters()]
+        torch._foreach_lerp_(averages, [*module.parameters()], 1 - self.decay)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the averaged weights."""

@@ -143,9 +143,9 @@ class NetworkPlayer:
         legal_actions = list_legal_actions_if_few(legal_mask, device)
         logits = self._compute_outputs(self.module, records, legal_actions).double()
         if legal_actions is None:
-            probs = self._compute_probs(logits, torch.from_numpy(legal_mask).to(device))
+            probs = self.compute_probs(logits, torch.from_numpy(legal_mask).to(device))
             return probs.cpu().numpy()
-        policy = self._compute_probs(logits, legal_actions.mask)  # [B, L]
+        policy = self.compute_probs(logits, legal_actions.mask)  # [B, L]
         return legal_actions.scatter(policy, legal_mask.shape[1]).cpu().numpy()
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
@@ -183,8 +183,9 @@ class NetworkPlayer:
                 module, observations, self._assign_replicas(records, device), legal_actions
             )
 
-    def _compute_probs(self, logits: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        return masked_softmax(logits, legal_mask)
+    def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
+        """Return the probabilities of actions from the outputs of the networks, [B, A]."""
+        return masked_softmax(outputs, legal_mask)
 
     def _assign_replicas(self, records: np.ndarray, device: torch.device) -> torch.Tensor | None:
         if self.network_sharing == "shared":
@@ -247,13 +248,15 @@ def copy_weights_to_cpu(module: nn.Module) -> dict[str, torch.Tensor]:
 class GreedyNetworkPlayer(NetworkPlayer):
     """Player that takes the legal action whose output, such as an action value, is largest."""
 
-    def _compute_probs(self, logits: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        best = logits.masked_fill(~legal_mask, -torch.inf).argmax(1, keepdim=True)
-        return torch.zeros_like(logits).scatter_(1, best, 1.0)
+    def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
+        """Return probability 1 for the legal action with the largest output, [B, A]."""
+        best = outputs.masked_fill(~legal_mask, -torch.inf).argmax(1, keepdim=True)
+        return torch.zeros_like(outputs).scatter_(1, best, 1.0)
 
 
 class RegretMatchingPlayer(NetworkPlayer):
     """Player with probabilities proportional to positive outputs, such as estimated regrets."""
 
-    def _compute_probs(self, logits: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        return regret_matching(logits, legal_mask)
+    def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
+        """Return probabilities in proportion to the positive outputs, [B, A]."""
+        return regret_matching(outputs, legal_mask)

@@ -1,14 +1,28 @@
-"""Device, threads and seeds of a process."""
+"""Device, threads and seeds of a process, and the choice of the faster device for a run."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
+from poker_rl.config.build import build_instance_of, resolve_target
 from poker_rl.config.threads import count_cores, set_threads
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import ConfigError, memory_errors_as_config_errors
+from poker_rl.games.game import Game
 from poker_rl.learning import memory_budget
+from poker_rl.nets.dense import NetConfig, NetDimensions
+from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.storage.disk import print_line
 from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
+
+# Multiply-adds of a network call from which a GPU is faster than one CPU core, by the name of the
+# learner; measured by scripts/gpu.py, see docs/gpu.md.
+MIN_GPU_WORK = 1.2e7
+MIN_GPU_WORK_BY_LEARNER = {"SDCFR": 1e8}  # most of its time is spent outside networks
+ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")  # the first that a learner has
 
 
 def prepare_device(
@@ -52,3 +66,34 @@ def prepare_device(
     if worker.count > 1:
         torch.cuda.set_device(worker.local_rank)
     return torch.device("cuda")
+
+
+def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.device, str]:
+    """Return the device that `device: auto` stands for where there is a GPU, and the reason.
+
+    The work of a network call is estimated as weights of the network times rows of a batch.
+
+    Args:
+        config: the settings of a run, with `algo`, and `net` if it has networks.
+
+    Raises:
+        ConfigError: if a setting is invalid.
+    """
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    if "net" not in config:
+        return cpu, "as the algorithm has no networks"
+    net: NetConfig = build_instance_of(NetConfig, config["net"], "net")
+    encoder = ObservationEncoder(game, net.features)
+    size = NetDimensions(
+        inputs=encoder.size, outputs=game.action_count, history_shape=encoder.history_shape
+    )
+    with memory_errors_as_config_errors("net"):
+        module = net.build_module(size, torch.Generator())
+    learner_class, settings = resolve_target(config["algo"], "algo")
+    numbers = {name: n for name, n in settings.items() if isinstance(n, int | float)}
+    rows = next((numbers[name] for name in ROW_SETTINGS if name in numbers), math.inf)
+    weights = sum(weight.numel() for weight in module.parameters())
+    work = weights * rows * numbers.get("instances", 1)
+    if work < MIN_GPU_WORK_BY_LEARNER.get(learner_class.__name__, MIN_GPU_WORK):
+        return cpu, "faster than the GPU for networks this small (device=cuda uses it anyway)"
+    return gpu, "faster than the CPU for networks of this size (device=cpu uses that anyway)"

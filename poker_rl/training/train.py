@@ -25,6 +25,7 @@ from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.option_files import list_user_option_dirs, parse_override_key, to_plain_dict
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.threads import count_auto_threads
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.evaluation.result import Evaluator, first_of_each
 from poker_rl.games.game import Game
@@ -35,7 +36,7 @@ from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import format_os_error, print_line
 from poker_rl.storage.run_folder import RunExistsError
 from poker_rl.storage.terminal_progress import CompilationNotice
-from poker_rl.training.device import prepare_device
+from poker_rl.training.device import choose_faster_device, prepare_device
 from poker_rl.training.launch_workers import (
     connect_workers,
     count_torchrun_processes,
@@ -126,8 +127,12 @@ def build_and_train(
     config = resolve_horizons(settings | asdict(root))
     worker = identify_worker(root.workers)
     device = prepare_device(root.device, root.threads, root.seed, worker)
-    set_matmul_precision(root.precision, device)
     game: Game = build_instance_of(Game, config["game"], "game")
+    if root.device == "auto" and device.type == "cuda":
+        device, reason = choose_faster_device(config, game)
+        if worker.rank == 0:
+            print_line(f"device: {device}, {reason}")
+    set_matmul_precision(root.precision, device)
     load = create_player_loader(game, device, option_dirs, opponents)
     with error_prefix("opponent"):
         opponent = None if root.opponent is None else load(root.opponent)
@@ -263,6 +268,8 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
         ConfigError: if one is missing or not allowed.
     """
     root = {key: value for key, value in settings.items() if key not in NON_ROOT_KEYS}
+    if root.get("threads") == "auto":
+        root["threads"] = count_auto_threads()
     return RootConfig(**convert_fields(RootConfig, root, "", {}))
 
 

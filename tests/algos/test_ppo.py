@@ -24,7 +24,7 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import compute_gae
-from poker_rl.learning.minibatches import NetworkInputs, iterate_minibatches
+from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, PendingDecisions, Rollout
 from poker_rl.nets import legal_logits
@@ -119,7 +119,7 @@ def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean(size: int) 
         order := torch.randperm(65, generator=generator)
     ]
     is_used = order < 60
-    uniform = torch.rand(65, generator=generator)
+    uniform = torch.rand(65, generator=generator, dtype=torch.float64)
     parts = list(iterate_minibatches(replica, is_used, uniform, 4, 3, size))
     assert len(parts) == 3
     seen = torch.cat([index[weight > 0] for index, weight in parts])
@@ -137,8 +137,23 @@ def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean(size: int) 
         assert not weight[2].any()
 
 
+def test_random_orders_are_those_of_splitmix64() -> None:
+    """Seed 1234567 gives the numbers of its reference implementation."""
+    seed = 1234567
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    # the first number of the reference is that of its seed after one step
+    found = draw_uniform(torch.tensor(seed), 5)[1:]
+    assert found.tolist() == [(bits >> 11) / 2**53 for bits in expected]
+    for seed in (0, 2**63 - 1, 5):
+        uniform = draw_uniform(torch.tensor(seed), 100_000)
+        assert ((uniform >= 0) & (uniform < 1)).all()
+        counts = (uniform * 100).long().bincount(minlength=100)
+        assert (counts - 1000).abs().max() < 5 * np.sqrt(1000)
+        assert abs(np.corrcoef(uniform[1:], uniform[:-1])[0, 1]) < 5 / np.sqrt(100_000)
+
+
 def test_the_order_of_a_pass_is_by_the_random_numbers() -> None:
-    uniform = torch.tensor([0.3, 0.9, 0.1, 0.6, 0.2, 0.8])
+    uniform = torch.tensor([0.3, 0.9, 0.1, 0.6, 0.2, 0.8]).double()
     replica = torch.zeros(6, dtype=torch.int64)
     ((index, weight),) = iterate_minibatches(replica, uniform < 0.7, uniform, 1, 1, 4)
     assert index.tolist() == [[2, 4, 0, 3]]
@@ -302,7 +317,7 @@ def test_the_update_against_plain_sums() -> None:
     now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}
     shown = torch.from_numpy(draw.random((1, count, next(learner._actor.parameters()).shape[1])))
     learner._actor_critic.double()
-    said = learner._actor_critic(shown)
+    said = torch.cat(learner._actor_critic(shown), -1)
     said.retain_grad()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
     for name, value in now.items():

@@ -158,7 +158,7 @@ def _each(change: Callable[[torch.Tensor], torch.Tensor], tree: Any) -> Any:
 class SimulatedGraph:
     """Operations of the device that `replay` runs on the memory of the recording, as a CUDA graph.
 
-    The recording has run them, where a GPU would only record them; so the first replay does nothing.
+    The recording runs them too, while a GPU only records them; so the first replay does nothing.
     Memory that the CPU reads or writes in a recorded copy has to stay the same, too.
     """
 

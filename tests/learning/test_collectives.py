@@ -23,7 +23,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.learning.buffers.hand_replay_buffer import TransitionBatch
 from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
-from poker_rl.learning.minibatches import iterate_minibatches
+from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
 from poker_rl.learning.rollout import NEXT_PENDING, concatenate_batches
 from poker_rl.learning.step_rollout import StepBatch
 from poker_rl.training.run_checkpoints import Checkpoints, split_state
@@ -166,24 +166,13 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
         whole.learner_decisions = sum(part.learner_decisions for part in parts)
         one.agents.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
 
-    def sample_orders() -> Any:
-        """Any order, as there is one minibatch; both generators draw theirs all the same."""
-        for half in halves:
-            half._sample_orders()
-        return torch.zeros(one.epochs, len(one._places))
+    def sample_seed() -> int:
+        """Return any seed of an order, as there is one minibatch; both generators draw theirs."""
+        return max(half.agents.sample_seed() for half in halves)
 
-    def parts(replica: Any, count: int, size: int) -> Any:
-        """Whole batches, whose order is nothing; both generators draw theirs all the same."""
-        first = int((played[0].agent == halves[0]._traverser_of_table[played[0].table]).sum())
-        for half, drawn in zip(halves, (first, len(replica) - first), strict=True):
-            half.agents.generator.random(drawn, np.float32)
-        any_order = torch.zeros(len(replica))
-        return iterate_minibatches(replica, any_order == 0, any_order, 1, count, size)
-
+    one.agents.sample_seed = sample_seed
     if algo in ("ppo", "nfsp_ppo"):
-        one._step_rollout.play, one._sample_orders = play_in_halves, sample_orders
-    else:
-        one.agents.iterate_minibatches = parts
+        one._step_rollout.play = play_in_halves
     one.agents.rollout.play_steps = lambda act, steps: play("play_steps", steps)
     one.agents.rollout.play_full_hands = lambda act, decks=None: play("play_full_hands")
     if algo == "nfsp_ppo":
@@ -325,7 +314,7 @@ def test_two_processes_learn_what_one_does_with_both_halves(
 
 def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]:
     copy = torch.from_numpy(np.repeat([0, 1], sizes[rank]))
-    uniform = torch.rand(len(copy), generator=torch.Generator().manual_seed(rank))
+    uniform = draw_uniform(torch.tensor(rank), len(copy))
     largest = max(map(max, sizes))
     parts = iterate_minibatches(copy, uniform < 1, uniform, 2, 3, largest)
     return [(index.numpy(), weight.numpy()) for index, weight in parts]

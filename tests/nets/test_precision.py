@@ -121,7 +121,7 @@ def test_observations_and_outputs_stay_float32() -> None:
         "head.layers.1": torch.float32,
     }
     both = NetworkPair(module_of(NETS["mlp"], 2), module_of(NETS["mlp"], 2), shared_layers=2)
-    assert both(x).dtype == torch.float32
+    assert all(output.dtype == torch.float32 for output in both(x))
     assert module_of(NETS["mlp"], 2).double()(x).dtype == torch.float64
 
 

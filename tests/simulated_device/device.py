@@ -172,6 +172,8 @@ def test_it_is_told_what_the_cpu_waits_for(device: DeviceSimulator) -> None:
     assert not device.busy
     with device.recording():
         here.mul_(2)
+        here.copy_(torch.ones(3), non_blocking=True)
+        torch.ones(3).to(NAME, non_blocking=True)
         for wait in (here.sum().item, here.cpu, here.nonzero, lambda: here[here > 0]):
             with pytest.raises(SynchronizationError):
                 wait()

@@ -26,7 +26,7 @@ DQN = [
     "algo.learning_starts=8",
     "algo.train_freq=8",
 ]
-PPO = ["algo.tables=16", "algo.rollout_steps=5", "algo.epochs=1"]
+PPO = ["algo.tables=16", "algo.rollout_steps=5", "algo.epochs=2"]
 AVERAGE = ["algo.average_policy.gradient_steps=1", "algo.average_policy.batch_size=8"]
 POOL = "algo.opponent_pool={play_prob: 0.5, snapshot_interval: 2, capacity: 2}"
 SEES_CARDS = "algo.critic_view=perfect_information"
@@ -101,18 +101,10 @@ def learn_alike(here: Any, there: Any) -> dict[str, float]:
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 def test_what_a_graph_replays_is_what_the_cpu_does(
-    run: tuple[str, ...], steps: list[CapturedStep], monkeypatch: pytest.MonkeyPatch
+    run: tuple[str, ...], steps: list[CapturedStep]
 ) -> None:
     """Nothing recorded makes the CPU wait, and what it reads and writes keeps its address."""
     here, there = learner(NAME, *run), learner("cpu", *run)
-    resets: list[CapturedStep] = []
-    reset = CapturedStep.reset
-
-    def resetting(self: CapturedStep) -> None:
-        resets.append(self)
-        reset(self)
-
-    monkeypatch.setattr(CapturedStep, "reset", resetting)
     before: dict[str, int] = {}
     is_ppo = isinstance(here, ppo_module.PPO)
     for _ in range(ITERATIONS if is_ppo else 4 * ITERATIONS):
@@ -120,12 +112,8 @@ def test_what_a_graph_replays_is_what_the_cpu_does(
         if not is_ppo:
             continue
         now = addresses(here)
-        moved = {name for name, address in before.items() if now[name] != address}
-        if here._update_networks in resets:  # minibatches have become larger
-            moved -= {"data index", "data row_weight"}
-        assert not moved
+        assert before in ({}, now)
         before = now
-        resets.clear()
     replays = {step: 0 if step._graph is None else step._graph.replays for step in steps}
     if is_ppo:
         rollout, prepare = here._step_rollout, here._prepare_data

@@ -16,9 +16,11 @@ from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.exact import range_policy
+from poker_rl.evaluation.exact.network_query import start_network_query
+from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
-from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.nets.dense import NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.lstm import ReplicatedLSTM
@@ -108,37 +110,27 @@ def test_a_player(name: str) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
 
 
-@pytest.fixture
-def recorded(device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every captured step is recorded."""
-
-    def recording(self: CapturedStep) -> None:
+def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(
+    device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start_without_waiting(*arguments: Any) -> Any:
         with device.recording():
-            self._function()
+            return start_network_query(*arguments)
 
-    monkeypatch.setattr(CapturedStep, "__call__", recording)
-
-
-def learn(algo: str, net: str) -> Any:
-    """A learner with this net after some steps."""
-    small = (
-        "algo.tables=8",
-        "algo.batch_size=8",
-        "algo.learning_starts=8",
-        "algo.train_freq=8",
-        f"net={net}",
-    )
-    learner = load_algorithm(algo, load_game("kuhn"), *small, device=torch.device(NAME))
-    for _ in range(12):
-        learner.learn()
-    return learner
-
-
-@pytest.mark.parametrize("net", ["mlp_relu", "lstm"])
-@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
-@pytest.mark.usefixtures("recorded")
-def test_what_a_cuda_graph_holds_never_makes_the_cpu_wait(algo: str, net: str) -> None:
-    assert learn(algo, net).progress.updates > 0
+    monkeypatch.setattr(range_policy, "start_network_query", start_without_waiting)
+    monkeypatch.setattr(range_policy, "MIN_ROWS_PER_QUERY", 100)
+    game = load_game("leduc")
+    tree = EvaluatedPublicTree(game, merge_suits=True)
+    for sharing in ("shared", "per_seat"):
+        settings = (*SMALL["ppo"], "net.features=sorted_suits", f"algo.network_sharing={sharing}")
+        found, expected = (
+            tree.evaluate_player(
+                load_algorithm("ppo", game, *settings, device=torch.device(on)).players()["current"]
+            )
+            for on in (NAME, "cpu")
+        )
+        assert found.value == pytest.approx(expected.value, abs=1e-6)
+        assert found.best_values == pytest.approx(expected.best_values, abs=1e-6)
 
 
 @pytest.mark.parametrize("copies", [1, 3])

@@ -2,8 +2,10 @@
 
 At each public state the player is called for all hands that it may hold there. Reach probabilities
 of each seat with each hand go down the tree, values of each hand come up (Johanson et al.,
-"Accelerating best response calculation in large extensive games", 2011). The results of a board are
-freed before the next one, so memory holds only one board of each street.
+"Accelerating best response calculation in large extensive games", 2011). Threads share the boards
+of the last street; a network is queried for some of these boards at once, and a GPU computes them
+while the CPU evaluates the boards before. Their results are freed afterwards, so memory holds only
+a few boards of each street.
 
 For a suit-invariant player, boards that differ only in the names of suits are walked once, and so
 are hands that a suit permutation of the board maps to each other.
@@ -14,14 +16,22 @@ are hands that a suit permutation of the board maps to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from time import perf_counter
+from typing import Self
 
+import numba
 import numpy as np
 
-from poker_rl.evaluation.exact.range_policy import MAX_ROWS_PER_CALL, RangePolicy
+from poker_rl.evaluation.exact.range_policy import (
+    MIN_ROWS_PER_QUERY,
+    BoardPolicy,
+    RangePolicy,
+)
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.boards import Board
 from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
@@ -77,10 +87,14 @@ def describe_exact_cost(game: Game, player: Player) -> str:
         nonlocal queries_done
         queries_done += new_queries
 
-    tree.walk_sample_board(board, player, count_queries)  # the first walk compiles
+    def repeat_board() -> Iterator[Board]:
+        while perf_counter() < start_time + SAMPLE_SECONDS:
+            yield board
+
+    tree.walk_last_street([board], player, count_queries)  # the first walk compiles
     queries_done, start_time = 0, perf_counter()
-    while (seconds := perf_counter() - start_time) < SAMPLE_SECONDS:
-        tree.walk_sample_board(board, player, count_queries)
+    tree.walk_last_street(repeat_board(), player, count_queries)
+    seconds = perf_counter() - start_time
     # No query is done if nobody acts on the last street.
     minutes = seconds / max(queries_done, 1) * query_count / 60
     time_text = f"{ceil(minutes)} min" if minutes > 1 else f"{ceil(60 * minutes)} s"
@@ -115,16 +129,17 @@ class EvaluatedPublicTree(PublicTree):
     def estimate_bytes(self) -> int:
         """Return the approximate memory of a walk in bytes, without that of the player."""
         hands = len(self.ranges.hands)
+        boards_in_memory = [1] * (len(self.streets) - 1) + [numba.get_num_threads()]
         line_entries = sum(
-            6 * len(street.parent_line) + 2 * len(street.continuing_lines)
-            for street in self.streets
+            board_count * (6 * len(street.parent_line) + 2 * len(street.continuing_lines))
+            for street, board_count in zip(self.streets, boards_in_memory, strict=True)
         )
         max_queried_lines = max(len(street.decision_lines) for street in self.streets)
-        table_bytes = self.streets[0].decision_records.itemsize
-        bytes_per_query = table_bytes + 16 * self.game.action_count
+        prob_bytes = 8 * self.game.action_count
+        bytes_per_query = self.streets[0].decision_records.itemsize + 2 * prob_bytes
         walk_bytes = hands * (8 * line_entries + max_queried_lines * bytes_per_query)
-        call_bytes = 3 * MAX_ROWS_PER_CALL * table_bytes
-        return walk_bytes + call_bytes + self.boards.estimate_bytes()
+        group_bytes = 3 * MIN_ROWS_PER_QUERY * prob_bytes
+        return walk_bytes + group_bytes + self.boards.estimate_bytes()
 
     def pick_last_street_board(self) -> Board:
         """Return a board of the last street."""
@@ -134,13 +149,15 @@ class EvaluatedPublicTree(PublicTree):
             board = boards[len(boards) // 2]
         return board
 
-    def walk_sample_board(
-        self, board: Board, player: Player, on_progress: Callable[[int], object]
+    def walk_last_street(
+        self, boards: Iterable[Board], player: Player, on_progress: Callable[[int], object]
     ) -> None:
-        """Walk a board of the last street to measure the time; see `evaluate_player`."""
+        """Walk boards of the last street to measure the time; see `evaluate_player`."""
         last_street = len(self.streets) - 1
         reach = np.ones((2, self.streets[last_street].entering_count, len(self.ranges.hands)))
-        _PublicTreeWalk(self, player, on_progress).walk_street(last_street, board, reach)
+        with _PublicTreeWalk(self, player, on_progress) as walk:
+            for _ in walk.iterate_board_values(last_street, boards, reach):
+                pass
 
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
@@ -151,22 +168,31 @@ class EvaluatedPublicTree(PublicTree):
             player: a player with a single instance.
             on_progress: called after each batch of tables with its size.
         """
-        walk = _PublicTreeWalk(self, player, on_progress)
         reach = np.ones((2, 1, len(self.ranges.hands)))
-        best_response_values, value = walk.average_over_boards(0, self.boards.root, reach)
+        with _PublicTreeWalk(self, player, on_progress) as walk:
+            best_response_values, value = walk.average_over_boards(0, self.boards.root, reach)
         return PublicTreeResult(
             value / self.hand_pair_count, best_response_values.sum((1, 2)) / self.hand_pair_count
         )
 
 
 class _PublicTreeWalk:
-    """One walk of a public tree for one player."""
+    """One walk of a public tree for one player, in a `with` block."""
 
     def __init__(
         self, tree: EvaluatedPublicTree, player: Player, on_progress: Callable[[int], object]
     ) -> None:
         self._tree, self._player, self._on_progress = tree, player, on_progress
         self._ranges, self._boards = tree.ranges, tree.boards
+        self._threads = ThreadPoolExecutor(numba.get_num_threads())
+
+    def __enter__(self) -> Self:
+        """Return the walk."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the threads."""
+        self._threads.shutdown()
 
     def average_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray
@@ -182,8 +208,9 @@ class _PublicTreeWalk:
             what the first seat wins with the policy, times the reach probability of both seats.
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
-        for board in self._boards.list_next_boards(previous_board, street_index):
-            board_values, board_value = self.walk_street(street_index, board, reach)
+        boards = self._boards.list_next_boards(previous_board, street_index)
+        values_of_boards = self.iterate_board_values(street_index, boards, reach)
+        for board, (board_values, board_value) in zip(boards, values_of_boards, strict=True):
             board_share = board.multiplicity / len(previous_board.suit_permutations)
             best_response_values += board_share * board_values
             value += board.multiplicity * board_value
@@ -196,27 +223,38 @@ class _PublicTreeWalk:
         board_count = self._boards.count_next_boards(street_index)
         return best_response_values / board_count, value / board_count
 
-    def walk_street(
-        self, street_index: int, board: Board, reach: np.ndarray
+    def iterate_board_values(
+        self, street_index: int, boards: Iterable[Board], reach: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, float]]:
+        """Yield the values of `average_over_boards` for each single board, in order."""
+        is_last_street = street_index + 1 == len(self._tree.streets)
+        # Other streets wait for boards of the last one, for which they must leave the threads.
+        run_each = self._threads.map if is_last_street and numba.get_num_threads() > 1 else map
+        walk_board = partial(self._walk_board, street_index, reach)
+        for policies in self._tree.range_policy.iterate_board_policies(
+            self._player,
+            self._tree.streets[street_index].decision_records,
+            boards,
+            self._on_progress,
+        ):
+            yield from run_each(walk_board, policies)
+
+    def _walk_board(
+        self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
-        """Return the values of `average_over_boards` for one board of the street."""
-        street = self._tree.streets[street_index]
-        is_possible = self._ranges.mask_compatible_hands(board.cards)
+        street, board = self._tree.streets[street_index], policy.board
+        is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
-        range_policy = self._tree.range_policy
-        queried_hands = range_policy.build_queried_hands(board)
-        action_probs = range_policy.compute_probs(
-            self._player, street.decision_records, queried_hands, self._on_progress
-        )
-        row_of_line = np.cumsum(street.seat >= 0) - 1
+        state_of_line = np.cumsum(street.seat >= 0) - 1
         _fill_reach(
             street.entering_count,
             street.parent_line,
             street.action,
             street.seat,
-            row_of_line,
-            action_probs,
+            state_of_line,
+            policy.probs,
+            np.maximum(policy.row_of_hand, 0),  # the reach of hands that are not possible is 0
             line_reach,
         )
         best_response_values = np.zeros(line_reach.shape)
@@ -249,14 +287,14 @@ class _PublicTreeWalk:
 
 
 @jit
-def _fill_reach(entering, parent, action, seat, row_of_line, action_probs, reach):
+def _fill_reach(entering, parent, action, seat, state_of_line, probs, row_of_hand, reach):
     """Write the reach [N, 2, H] of all lines after those that enter the street."""
     for line in range(entering, len(parent)):
         parent_line = parent[line]
         actor = seat[parent_line]
-        policy = action_probs[row_of_line[parent_line], action[line]]
+        policy = probs[state_of_line[parent_line], :, action[line]]
         for hand in range(reach.shape[2]):
-            reach[line, actor, hand] = reach[parent_line, actor, hand] * policy[hand]
+            reach[line, actor, hand] = reach[parent_line, actor, hand] * policy[row_of_hand[hand]]
             reach[line, 1 - actor, hand] = reach[parent_line, 1 - actor, hand]
 
 

@@ -1,19 +1,40 @@
 """Policy of a player at public states for every hand that the seat to act may hold."""
 
+# numba infers the types of compiled functions, so they have none that mypy could check.
+# mypy: disable-error-code="no-untyped-def"
+
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from poker_rl.games.game import Game
+from poker_rl.evaluation.exact.network_query import has_separable_features, start_network_query
+from poker_rl.games.game import Game, jit
 from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import check_heads_up
+from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
 MAX_ROWS_PER_CALL = 4096  # tables in a call of the player; its activations stay in the cache
+MIN_ROWS_PER_QUERY = 2**19  # pairs of states and hands in a query of a network, several boards
+
+
+@dataclass(frozen=True)
+class BoardPolicy:
+    """Policy at the D public states of a street on one board.
+
+    Attributes:
+        probs: the policy at each state of hands on this board and perhaps on others, [D, R, A].
+        row_of_hand: index of each hand in the second axis of `probs`, [H]; -1 for hands that share
+            a card with the board.
+    """
+
+    board: Board
+    probs: np.ndarray
+    row_of_hand: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -43,22 +64,10 @@ class RangePolicy:
 
     def build_queried_hands(self, board: Board) -> QueriedHands:
         """Return the hands for which the player is called on a board."""
-        game = self._poker_game
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
-        hands, hole_cards = self._ranges.hands[representatives], game.hole_cards
-        is_used = np.zeros((len(hands), game.deck_size), np.bool_)
-        is_used[:, board.cards] = True
-        np.put_along_axis(is_used, hands.astype(np.int64), True, axis=1)
-        unused_first = np.argsort(is_used, axis=1, kind="stable")
-        cards_to_come = game.cards_dealt - 2 * hole_cards - len(board.cards)
-        other_hand = unused_first[:, :hole_cards]
-        later_cards = unused_first[:, hole_cards : hole_cards + cards_to_come]
-        board_cards = np.broadcast_to(board.cards, (len(hands), len(board.cards)))
-        decks = np.stack(
-            [
-                np.hstack([hands, other_hand, board_cards, later_cards]),
-                np.hstack([other_hand, hands, board_cards, later_cards]),
-            ]
+        decks = np.empty((2, len(representatives), self._poker_game.cards_dealt), np.int8)
+        _fill_decks(
+            self._ranges.hands[representatives], board.cards, self._poker_game.deck_size, decks
         )
         return QueriedHands(representatives, representative_of_hand, decks)
 
@@ -68,8 +77,11 @@ class RangePolicy:
         Args:
             states: a table in each public state, [D]; its cards have no meaning.
         """
-        tables = np.repeat(states, len(queried_hands.representatives))
         decks = queried_hands.decks[states["to_act"]].reshape(-1, self._poker_game.cards_dealt)
+        return self._deal_decks(np.repeat(states, len(queried_hands.representatives)), decks)
+
+    def _deal_decks(self, tables: np.ndarray, decks: np.ndarray) -> np.ndarray:
+        """Write the cards of decks [B, dealt] into tables [B] and return these."""
         tables["deck"][:, : self._poker_game.cards_dealt] = decks
         return tables
 
@@ -88,14 +100,7 @@ class RangePolicy:
             queried_hands: the queried hands of that board.
             on_progress: called after each batch of tables with its size.
         """
-        tables = self.build_tables(states, queried_hands)
-        batches = [np.zeros((0, self._game.action_count))]
-        for start in range(0, len(tables), MAX_ROWS_PER_CALL):
-            batch = tables[start : start + MAX_ROWS_PER_CALL]
-            batches.append(compute_checked_probs(self._game, player, batch))
-            on_progress(len(batch))
-        representative_count = len(queried_hands.representatives)
-        probs = np.concatenate(batches).reshape(-1, representative_count, self._game.action_count)
+        probs = self._compute_representative_probs(player, states, queried_hands, on_progress)
         representative_of_hand = queried_hands.representative_of_hand
         is_possible = representative_of_hand >= 0
         hand_probs = np.zeros((len(probs), self._game.action_count, len(representative_of_hand)))
@@ -103,3 +108,121 @@ class RangePolicy:
             0, 2, 1
         )
         return hand_probs
+
+    def _compute_representative_probs(
+        self,
+        player: Player,
+        states: np.ndarray,
+        queried_hands: QueriedHands,
+        on_progress: Callable[[int], object],
+    ) -> np.ndarray:
+        """Return the policy of each representative at each state [D], [D, R, A]."""
+        tables = self.build_tables(states, queried_hands)
+        batches = [np.zeros((0, self._game.action_count))]
+        for start in range(0, len(tables), MAX_ROWS_PER_CALL):
+            batch = tables[start : start + MAX_ROWS_PER_CALL]
+            batches.append(compute_checked_probs(self._game, player, batch))
+            on_progress(len(batch))
+        representative_count = len(queried_hands.representatives)
+        return np.concatenate(batches).reshape(
+            len(states), representative_count, self._game.action_count
+        )
+
+    def iterate_board_policies(
+        self,
+        player: Player,
+        states: np.ndarray,
+        boards: Iterable[Board],
+        on_progress: Callable[[int], object],
+    ) -> Iterator[list[BoardPolicy]]:
+        """Yield the policy on each of the boards, in order, in groups of boards queried together.
+
+        A network on a GPU computes the next group while the caller uses the last one.
+
+        Args:
+            player: a player with a single instance.
+            states: a table in each public state of the street of the boards, [D].
+            on_progress: called after each batch of tables with its size.
+        """
+        if not has_separable_features(player) or not len(states):
+            for board in boards:
+                hands = self.build_queried_hands(board)
+                probs = self._compute_representative_probs(player, states, hands, on_progress)
+                yield [BoardPolicy(board, probs, hands.representative_of_hand)]
+            return
+        started = None
+        for group in self._group_boards(boards, len(states)):
+            next_query = self._start_group_query(player, states, group, on_progress)
+            if started is not None:
+                yield started()
+            started = next_query
+        if started is not None:
+            yield started()
+
+    def _group_boards(
+        self, boards: Iterable[Board], state_count: int
+    ) -> Iterator[list[tuple[Board, QueriedHands]]]:
+        """Yield consecutive boards that have together at least `MIN_ROWS_PER_QUERY` rows."""
+        group, row_count = [], 0
+        for board in boards:
+            group.append((board, self.build_queried_hands(board)))
+            row_count += state_count * len(group[-1][1].representatives)
+            if row_count >= MIN_ROWS_PER_QUERY:
+                yield group
+                group, row_count = [], 0
+        if group:
+            yield group
+
+    def _start_group_query(
+        self,
+        player: NetworkPlayer,
+        states: np.ndarray,
+        group: list[tuple[Board, QueriedHands]],
+        on_progress: Callable[[int], object],
+    ) -> Callable[[], list[BoardPolicy]]:
+        """Start to query a network on a group of boards; return the function that waits for it."""
+        decks = np.concatenate([hands.decks for _, hands in group], axis=1)
+        get_probs = start_network_query(
+            player,
+            self._deal_decks(states.copy(), decks[states["to_act"], 0]),
+            self._deal_decks(np.repeat(states[:1], decks.shape[1]), decks[states["to_act"][0]]),
+        )
+
+        def finish() -> list[BoardPolicy]:
+            probs, policies, first_row = get_probs(), [], 0
+            on_progress(probs.shape[0] * probs.shape[1])
+            for board, hands in group:
+                row_of_hand = hands.representative_of_hand
+                row_of_hand = np.where(row_of_hand < 0, -1, row_of_hand + first_row)
+                policies.append(BoardPolicy(board, probs, row_of_hand))
+                first_row += len(hands.representatives)
+            return policies
+
+        return finish
+
+
+@jit
+def _fill_decks(hands, board, deck_size, out):
+    """Write the decks [2, R, dealt] of `QueriedHands`; hands are [R, hole]."""
+    hand_size, unused_cards = hands.shape[1], np.empty(deck_size, np.int8)
+    for i in range(len(hands)):
+        unused_count = 0
+        for card in range(deck_size):
+            unused_cards[unused_count] = card
+            is_used = False
+            for j in range(hand_size):
+                is_used |= hands[i, j] == card
+            for j in range(len(board)):
+                is_used |= board[j] == card
+            unused_count += not is_used
+        for seat in range(2):
+            deck = out[seat, i]
+            for j in range(hand_size):
+                deck[seat * hand_size + j] = hands[i, j]
+                deck[(1 - seat) * hand_size + j] = unused_cards[j]
+            position = 2 * hand_size
+            for j in range(len(board)):
+                deck[position] = board[j]
+                position += 1
+            for j in range(len(deck) - position):
+                deck[position + j] = unused_cards[hand_size + j]

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any, Literal

@@ -1,0 +1,143 @@
+"""Policy of a network player for each of many hands at each of many public states.
+
+Every input feature of poker depends either on the public state or on the cards that the seat to act
+sees. So D states and R hands need only D + R encoded rows, and the sums of a linear first layer are
+computed for states and for hands before they are added for each pair. On a GPU the work is queued,
+so that the CPU goes on with other boards until it needs the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeGuard
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from poker_rl.games.tables import tables_from_records
+from poker_rl.nets.dense import IN_PLACE_ACTIVATIONS, ReplicatedMLP
+from poker_rl.nets.precision import use_full_precision
+from poker_rl.nets.replicas import view_replicas
+from poker_rl.players.network_player import NetworkPlayer, get_network_index
+from poker_rl.players.player import NonFiniteProbsError, Player
+
+SEPARABLE_FEATURES = ("observation", "sorted_suits", "rank", "table", "history")
+CPU_BLOCK_ROWS = 4096  # rows of a forward pass; their activations stay in the cache
+GPU_BLOCK_ROWS = 65_536  # enough that kernels take longer than their launches
+
+
+def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
+    """Return whether each input of a poker player depends on the public state or on its cards."""
+    return (
+        isinstance(player, NetworkPlayer)
+        and player.net_config.features in SEPARABLE_FEATURES
+        and type(player).action_probs is NetworkPlayer.action_probs  # a plug-in may override it
+    )
+
+
+@torch.no_grad()
+def start_network_query(
+    player: NetworkPlayer, state_tables: np.ndarray, hand_tables: np.ndarray
+) -> Callable[[], np.ndarray]:
+    """Start to compute the policy of each of R hands at each of D public states of one street.
+
+    Args:
+        player: a player with separable features and a single instance.
+        state_tables: a table in each state, where the seat to act holds the first hand, [D].
+        hand_tables: a table in the first state for each hand of the seat to act, [R].
+
+    Returns:
+        function that waits for the result and returns it, [D, R, A] float64; it raises
+        NonFiniteProbsError if a probability is not finite.
+    """
+    device = next(player.module.parameters()).device
+    state_features, hand_features = player.encoder(state_tables), player.encoder(hand_tables)
+    depends_on_hand = (hand_features != hand_features[0]).any(0)
+    state_features[:, depends_on_hand] = 0
+    hand_features[:, ~depends_on_hand] = 0
+    legal_masks = tables_from_records(player.game, state_tables).legal_mask()
+    network_of_state = get_network_index(player.game, player.network_sharing, state_tables)
+    hand_part = _copy_to_device(hand_features, device)
+    block_rows = CPU_BLOCK_ROWS if device.type == "cpu" else GPU_BLOCK_ROWS
+    shape = len(state_tables), len(hand_tables), legal_masks.shape[1]
+    probs = torch.empty(shape, dtype=torch.float64, device=device)
+    for network in np.unique(network_of_state):
+        states = np.flatnonzero(network_of_state == network)
+        state_index = _copy_to_device(states, device)
+        state_part = _copy_to_device(state_features[states], device)
+        legal_mask = _copy_to_device(legal_masks[states], device)[:, None]  # [D, 1, A]
+        module = view_replicas(player.module, slice(network, network + 1))
+        block_size = max(1, block_rows // len(states))
+        with use_full_precision():
+            compute_outputs = _split_forward(module, state_part, hand_part)
+            for start in range(0, len(hand_tables), block_size):
+                hands = slice(start, min(start + block_size, len(hand_tables)))
+                block_mask = legal_mask.expand(-1, hands.stop - start, -1)
+                block = player.compute_probs(
+                    compute_outputs(hands).double(), block_mask.flatten(0, 1)
+                )
+                probs[:, hands].index_copy_(0, state_index, block.view(block_mask.shape))
+    wait_for_probs = _start_copy_to_host(probs)
+
+    def get_probs() -> np.ndarray:
+        host_probs = wait_for_probs()
+        if not np.isfinite(host_probs.sum()):
+            raise NonFiniteProbsError(
+                f"the player {type(player).__module__}.{type(player).__qualname__}"
+            )
+        return host_probs
+
+    return get_probs
+
+
+def _split_forward(
+    module: nn.Module, state_part: Tensor, hand_part: Tensor
+) -> Callable[[slice], Tensor]:
+    """Prepare the forward pass of a single replica for pairs of states and hands.
+
+    Args:
+        state_part: inputs of each state, 0 where they depend on the hand, [D, in].
+        hand_part: inputs of each hand, 0 where they depend on the state, [R, in].
+
+    Returns:
+        function that returns the outputs for all states with a slice of n hands, [D * n, out].
+    """
+    run_rest: Callable[[Tensor], Tensor] = module
+    if isinstance(module, ReplicatedMLP):
+        layers: list[Any] = list(module.layers)
+        state_part = layers[0](state_part[None])[0]
+        hand_part = layers[0](hand_part[None])[0] - layers[0].bias[0]
+
+        def run_rest(x: Tensor) -> Tensor:
+            if len(layers) > 1:
+                x = IN_PLACE_ACTIVATIONS[module.activation](x)
+            return module.forward_between(x, 1, len(layers))
+
+    def compute_outputs(hands: slice) -> Tensor:
+        pair_sums = state_part[:, None] + hand_part[hands]
+        return run_rest(pair_sums.flatten(0, 1)[None])[0]
+
+    return compute_outputs
+
+
+def _copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """Return a tensor with the values of an array; the CPU does not wait for a GPU's copy."""
+    tensor = torch.from_numpy(array)
+    return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
+
+
+def _start_copy_to_host(tensor: Tensor) -> Callable[[], np.ndarray]:
+    """Start to copy a tensor; return the function that waits for the copy and returns it."""
+    if tensor.device.type != "cuda":
+        return lambda: tensor.cpu().numpy()
+    host_copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    host_copy.copy_(tensor, non_blocking=True)
+    is_copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    is_copied.record()
+
+    def wait_for_copy() -> np.ndarray:
+        is_copied.synchronize()
+        return host_copy.numpy()
+
+    return wait_for_copy

@@ -1,0 +1,262 @@
+"""Check every learner on this machine's GPU, and measure its speed beside one CPU core.
+
+    python scripts/gpu.py > gpu.md                     # everything, in at most 8 minutes
+    python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word; or `check`, or `speed`
+
+Each row runs in a process of its own, so that an error or the time limit ends no other row. The
+result is Markdown on stdout, written row by row; progress and tracebacks go to stderr. Without a
+GPU the CPU is checked and measured alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from threading import Timer
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
+from torch.profiler import ProfilerActivity, profile
+
+from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.config.build import build_instance_of
+from poker_rl.config.class_lookup import load_class
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_files
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.config.threads import count_cores
+from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
+from poker_rl.learning.matmul_precision import set_matmul_precision
+from poker_rl.players.player import Player
+from poker_rl.training.device import prepare_device
+from poker_rl.training.train import build_root_config
+
+# Seconds: of all rows, and of one row with the start of its process.
+TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 465, 120, 50, 100
+ONE_CORE = "device=cpu threads=1"
+MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # processes at once
+WARMUP_SECONDS, WARMUP_CALLS = 3, 2  # compile rules, fill buffers and record CUDA graphs
+
+CHECKS = [f"experiment={name}" for name in ("ppo_lhe", "nfsp_nlhe", "ppo_lhe_6p", "dual_apu")]
+CHECKS += ["game=nolimit_holdem algo=ppo net=amounts_lstm"]
+CHECKS += [
+    f"game={game} algo={algo}"
+    for game in ("limit_holdem", "nolimit_holdem", "limit_holdem_6p", "big2")
+    for algo in ("ppo", "actor_critic", "apu", "vine")
+    if (game, algo) != ("big2", "apu")  # APU is for poker
+]
+WIDE = "experiment=ppo_lhe net.hidden_sizes=[1024,512,1024,512]"
+EXPERIMENTS = """nfsp_2000_code nfsp_lhe nfsp_lhe_paper ppo_lhe big2_ppo_fast big2_ppo ppo_lhe_6p
+    dual_apu_linear apu sd_cfr_leduc ppo_leduc ac_leduc ac_lhe"""
+CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
+CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
+SPEEDS = {row: row for row in CORE_SPEEDS} | {  # with the row of one core to compare with
+    "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
+    f"{WIDE} hardware=gpu_ppo": f"{WIDE} algo.tables=8192",
+    f"{WIDE} hardware=gpu_ppo precision=medium": f"{WIDE} algo.tables=8192",
+    "experiment=big2_ppo_fast hardware=gpu_ppo algo.tables=8192": "experiment=big2_ppo_fast",
+    "experiment=ppo_lhe_6p hardware=gpu_ppo": "experiment=ppo_lhe_6p",
+    "experiment=ppo_leduc hardware=gpu_ppo": "experiment=ppo_leduc",
+}
+# Settings with which an iteration takes milliseconds.
+SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches=2 traversals=20
+    episodes_per_iteration=2 training_period=2 agent_switch_period=4 actor_copy_period=4
+    batch_size=8 capacity=500 replay_capacity=500 learning_starts=8 regret_gradient_steps=2
+    average_gradient_steps=2"""
+
+
+def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, Any]:
+    """Return the game and the learner of a run with these overrides."""
+    config = resolve_horizons(compose_plain_config(overrides))
+    if small:
+        values = {key: int(n) for key, n in re.findall(r"(\w+)=(\d+)", SMALL_SETTINGS)}
+        for part in (config["algo"], config["algo"].get("average_policy") or {}):
+            part |= {key: values[key] for key in part.keys() & values}
+    root = build_root_config(config)
+    device = prepare_device(root.device, root.threads, root.seed)
+    set_matmul_precision(root.precision, device)
+    game: Game = build_instance_of(Game, config["game"], "game")
+    return game, build_algorithm(config, game, device, root.seed)
+
+
+def learn_finite(learner: Any, updates: int) -> None:
+    """Learn for a number of updates; raise unless losses are measured and finite."""
+    goal, metrics = learner.progress.updates + updates, dict[str, float]()
+    for _ in range(100):
+        metrics |= learner.learn()
+        if learner.progress.updates >= goal:
+            break
+    losses = {tag: number for tag, number in metrics.items() if tag.startswith("loss/")}
+    if not losses or not np.isfinite([*losses.values()]).all():
+        raise ValueError(f"{learner.progress.updates} updates with losses {losses}")
+
+
+def compare_players(name: str, game: Game, one: Player, other: Player) -> None:
+    """Raise unless probabilities agree to 1e-3 at 99 % of tables, as ties may be broken anyhow."""
+    tables, generator = Tables(game, 300, seed=1), np.random.default_rng(1)
+    tables.deal()
+    for _ in range(5):
+        tables.deal(np.flatnonzero(tables.records["over"]))
+        tables.step((generator.random(game.action_count) * tables.legal_mask()).argmax(1))
+    records = tables.records[tables.records["over"] == 0]
+    difference = np.abs(one.action_probs(records) - other.action_probs(records)).max(1)
+    if not (difference < 1e-3).mean() >= 0.99:
+        raise ValueError(f"player {name}: probabilities differ by up to {difference.max():.2g}")
+
+
+def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Learn, move players to the CPU, save, load and go on, on each device; raise if it fails."""
+    for name in ["cuda", "cpu"] if torch.cuda.is_available() else ["cpu"]:
+        on_device, file = [*overrides, f"device={name}"], BytesIO()
+        game, learner = build_learner(on_device, small=True)
+        learn_finite(learner, updates=20)
+        torch.save(learner.state_dict(), file)
+        file.seek(0)
+        _, loaded = build_learner(on_device, small=True)
+        loaded.load_state_dict(torch.load(file, map_location="cpu", weights_only=True))
+        for key, player in learner.players().items():
+            state = player.to_dict()
+            on_cpu = load_class(state["_target_"]).from_dict(state, game, torch.device("cpu"))
+            compare_players(key, game, player, on_cpu)
+            compare_players(f"{key}, loaded", game, player, loaded.players()[key])
+        learn_finite(loaded, updates=20)
+    yield {}
+
+
+def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield decisions per second; on a GPU also its memory in GiB, and then its busy share."""
+    learner = build_learner(overrides)[1]
+    on_gpu = learner.agents.device.type == "cuda"
+
+    def learn(min_seconds: float, min_calls: int = 1) -> tuple[int, float]:
+        """Return the number of calls and the time that they took."""
+        calls, start = 0, monotonic()
+        while calls < min_calls or monotonic() - start < min_seconds:
+            learner.learn()
+            calls += 1
+        if on_gpu:
+            torch.cuda.synchronize()
+        return calls, monotonic() - start
+
+    learn(WARMUP_SECONDS, WARMUP_CALLS)
+    first = learner.progress.decisions
+    calls, elapsed = learn(seconds)
+    result = {"rate": (learner.progress.decisions - first) / elapsed}
+    if on_gpu:
+        result["GPU GiB"] = torch.cuda.max_memory_allocated() / 2**30
+    yield result
+    if on_gpu:
+        with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+            profiled_calls, _ = learn(0.2)
+        # Profiling slows the CPU, not the kernels; so the wall time is that of the calls before.
+        busy = sum_busy_seconds(profiler.events()) / profiled_calls
+        yield result | {"GPU busy": busy / (elapsed / calls)}
+
+
+def sum_busy_seconds(events: Iterable[Any]) -> float:
+    """Return the time in which a GPU ran at least one kernel or copy, from profiler events."""
+    kernels = [event for event in events if event.device_type == DeviceType.CUDA]
+    spans = [event.time_range for event in kernels if not event.is_user_annotation]
+    busy = last_end = 0.0
+    for start, end in sorted((span.start, span.end) for span in spans):
+        busy += max(0.0, end - max(start, last_end))
+        last_end = max(last_end, end)
+    return busy / 1e6  # times are in microseconds
+
+
+def run_worker(task: str, seconds: float, overrides: Sequence[str]) -> None:
+    """Print the results of a row as JSON, each line with all of the lines before, or an error."""
+    result: dict[str, Any] = {}
+    try:
+        for result in check(overrides) if task == "check" else measure(overrides, seconds):
+            print(json.dumps(result), flush=True)
+    except Exception as error:
+        traceback.print_exc()
+        first_line = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(json.dumps(result | {"error": first_line}), flush=True)
+
+
+def run_row(task: str, row: str, seconds: float, limit: float, end: float) -> dict[str, Any]:
+    """Return the last result of a row from a process of its own, with "error" if it failed."""
+    limit = min(limit, end - monotonic())
+    if limit < 5:
+        return {"error": "no time left"}
+    print(f"{task}: {row}", file=sys.stderr, flush=True)
+    command = [sys.executable, __file__, "--worker", task, str(seconds), *row.split()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        timer = Timer(limit, process.kill)
+        timer.start()
+        out, err = (text.decode(errors="replace") for text in process.communicate())
+        timer.cancel()
+    lines = ["{}", *(line for line in out.splitlines() if line.startswith("{"))]
+    result: dict[str, Any] = json.loads(lines[-1])
+    if process.returncode:
+        result["error"] = f"exit code {process.returncode} (-9: over {limit:.0f} s)"
+    if err:
+        print(f"{task}: {row}\n{err}", file=sys.stderr, flush=True)
+    return result
+
+
+def print_speeds(rows: Sequence[str], seconds: float, end: float) -> None:
+    """Measure rows on the GPU one after another, beside rows of one core, and print a table."""
+    columns = {"one core": ",.0f"}
+    if has_gpu := torch.cuda.is_available():
+        columns |= {"GPU": ",.0f", "ratio": ".2f", "GPU busy": ".0%", "GPU GiB": ".1f"}
+    print(f"\n| decisions/s | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}", flush=True)
+    with ThreadPoolExecutor(max(1, min(MAX_CPU_ROWS, count_cores() // 4))) as pool:
+        cores = {
+            row: pool.submit(run_row, "speed", f"{row} {ONE_CORE}", seconds, CPU_LIMIT, end)
+            for row in dict.fromkeys(SPEEDS[row] for row in rows)
+        }
+        for row in rows if has_gpu else cores:
+            gpu_row = row if "hardware=" in row else f"{row} device=cuda"
+            gpu = run_row("speed", gpu_row, seconds, GPU_LIMIT, end) if has_gpu else {}
+            core = cores[SPEEDS[row]].result()
+            numbers = gpu | {"one core": core.get("rate"), "GPU": gpu.get("rate")}
+            if numbers["GPU"] and numbers["one core"]:
+                numbers["ratio"] = numbers["GPU"] / numbers["one core"]
+            numbers = {name: n for name, n in numbers.items() if n is not None}
+            cells = [f"{numbers[n]:{columns[n]}}" if n in numbers else "" for n in columns]
+            errors = "".join(f"; {part['error']}" for part in (gpu, core) if "error" in part)
+            print(f"| `{row}`{errors} | {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    """Run all rows or those with a word of `--only`."""
+    if sys.argv[1:2] == ["--worker"]:
+        return run_worker(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
+    end = monotonic() + TIME_LIMIT
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=[])
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
+    arguments = parser.parse_args()
+
+    def select(part: str, rows: Iterable[str]) -> list[str]:
+        names = set(arguments.only)
+        return [row for row in rows if not names or names & {part, *re.split("[ =]", row)}]
+
+    algos = [path.stem for path in list_option_files(SHIPPED_OPTION_DIR, "algo")]
+    learners = [name for name in algos if "net" in compose_plain_config([f"algo={name}"])]
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    print(f"torch {torch.__version__}, {gpu}, {count_cores()} cores\n", flush=True)
+    checks = select("check", [f"game=leduc algo={name}" for name in learners] + CHECKS)
+    with ThreadPoolExecutor(max(1, min(MAX_CHECKS, count_cores() // 2))) as pool:
+        results = pool.map(lambda row: run_row("check", row, 0, CHECK_LIMIT, end), checks)
+        for row, result in zip(checks, results, strict=True):
+            print(f"- `{row}`: {result.get('error', 'ok')}", flush=True)
+    print_speeds(select("speed", SPEEDS), arguments.seconds, end)
+
+
+if __name__ == "__main__":
+    main()
