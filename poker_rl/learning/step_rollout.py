@@ -184,6 +184,8 @@ class StepRollout:
             payoffs=allocate(torch.int64, seats, rows=steps),
         )
         self.batch.seat[:seats] = torch.arange(seats, device=device)[:, None]
+        # A minibatch may be padded with any place, and without a legal action policies are NaN.
+        self.batch.mask.fill_(True)
         # What the CPU writes in play is copied to the device at the end.
         self._host = {
             name: allocate_on_host(getattr(self.batch, name)[-steps:]) for name in WRITTEN_BY_CPU
@@ -461,6 +463,8 @@ class StepRollout:
         is_pending = state["is_pending"].numpy().astype(bool).T
         if is_pending.shape != self._last_row.shape:
             raise ValueError("is_pending: not one value for each seat")
+        if is_pending.any() and self._rollout.tables.records["over"].any():
+            raise ValueError("tables: a hand is over, and there are unfinished decisions")
         self._last_row = np.where(is_pending, np.arange(seats), NO_ROW)
         self._learned_last = state["is_learner"].numpy().T.copy()
         self._is_bound = False

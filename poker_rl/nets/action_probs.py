@@ -45,10 +45,10 @@ def sample_legal_action(
     # A GPU sums short rows faster along the other dimension.
     is_short = probs.shape[1] <= 32
     cumulative = probs.t().contiguous().cumsum(0).t() if is_short else probs.cumsum(1)
-    # The first legal action whose cumulative probability is larger. Rounding leaves none if the
-    # uniform number is next to 1; so it is made a little smaller.
-    threshold = uniform[:, None] * (1 - 1e-6) * cumulative[:, -1:]
-    action = ((cumulative > threshold) & legal_mask).byte().argmax(1, keepdim=True)
+    # The first legal action whose cumulative probability is larger; or the first legal one, if
+    # rounding or a diverged network leaves none. `argmax` returns the first of equal numbers.
+    is_beyond = (cumulative > uniform[:, None] * cumulative[:, -1:]) & legal_mask
+    action = (is_beyond.byte() + legal_mask.byte()).argmax(1, keepdim=True)
     return action[:, 0], log_probs.gather(1, action)[:, 0]
 
 

@@ -212,6 +212,37 @@ def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance() ->
         np.testing.assert_allclose(policy[i], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("log_prob", "unfinished_batch.log_prob: .* of another shape"),
+        ("observation", "unfinished_batch: its observations have other features"),
+        ("last_row_of_seat", r"last_row_of_seat: \d+ is not in"),
+        ("tables", "tables: a hand is over, and there are unfinished decisions"),
+        ("agent_of_seat", "agent_of_seat: not every agent has one seat"),
+    ],
+)
+def test_tables_that_do_not_fit_are_not_loaded(part: str, message: str) -> None:
+    learner = dqn(kuhn())
+    learner.learn()
+    state = learner.state_dict()
+    rollout = state["agents"]["rollout"]
+    unfinished = rollout["unfinished_batch"]
+    assert len(unfinished["action"])
+    if part == "log_prob":
+        unfinished[part] = unfinished[part][:1]
+    elif part == "observation":
+        unfinished[part] = unfinished[part][:, 1:]
+    elif part == "last_row_of_seat":
+        rollout[part][0, 0] = len(unfinished["action"])
+    elif part == "tables":
+        rollout[part] = dqn(kuhn()).state_dict()["agents"]["rollout"]["tables"]
+    else:
+        rollout[part] = rollout[part][:, :1]
+    with pytest.raises(ValueError, match=message):
+        dqn(kuhn()).load_state_dict(state)
+
+
 @pytest.mark.parametrize("eta", [0.0, 0.3, 1.0])
 def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response(eta: float) -> None:
     learner = nfsp(

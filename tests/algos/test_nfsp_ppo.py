@@ -48,11 +48,15 @@ def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
         total += len(batch)
         own += int(responds.sum())
     assert own / total == pytest.approx(0.3, abs=0.03)
-    # rows carried over keep their policy, to the next batch's first rows
-    for (batch, responds), (_, then) in pairwise(batches):
-        carried = responds[batch.next_row == NEXT_PENDING]
-        assert len(carried)
-        np.testing.assert_array_equal(carried, then[: len(carried)])
+    # rows carried over keep their policy, to the next batch's first rows, ordered by seat and table
+    for (batch, responds), (following, then) in pairwise(batches):
+        pending = np.flatnonzero(batch.next_row == NEXT_PENDING)
+        pending = pending[np.lexsort((batch.table[pending], batch.seat[pending]))]
+        assert len(pending)
+        np.testing.assert_array_equal(responds[pending], then[: len(pending)])
+        for name in ("table", "seat", "observation", "mask", "action", "log_prob"):
+            carried, again = getattr(batch, name)[pending], getattr(following, name)
+            np.testing.assert_array_equal(carried, again[: len(pending)])
     learnt = sum(int(responds[batch.next_row != NEXT_PENDING].sum()) for batch, responds in batches)
     assert learner._averages.average_policy is not None
     assert learner._averages.average_policy.buffer.min_size == learnt > 1000
@@ -62,7 +66,7 @@ def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
 def test_average_play_is_the_average_networks() -> None:
     """The two networks are told apart by what they were made to always do."""
     learner = nfsp(game_of("leduc"), tables=256)
-    for module, action in ((learner._actor, 2), (learner._other_network, 1)):
+    for module, action in ((learner._actor, 2), (learner._step_rollout.other_network, 1)):
         with torch.no_grad():
             last: Any = module.layers[-1]  # type: ignore[union-attr, index]
             last.weight.zero_()

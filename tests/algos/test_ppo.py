@@ -12,6 +12,7 @@ from average_settings import average_settings
 from learner_contexts import cpu_context
 from ppo_settings import ppo_settings
 from toy_games import kuhn
+from watched import watched
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import build
@@ -23,15 +24,9 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import compute_gae
-from poker_rl.learning.minibatches import NetworkInputs, iterate_minibatches
+from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
-from poker_rl.learning.rollout import (
-    HAND_ENDED,
-    NEXT_PENDING,
-    PendingDecisions,
-    Rollout,
-    RolloutBatch,
-)
+from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, PendingDecisions, Rollout
 from poker_rl.nets import legal_logits
 from poker_rl.nets.dense import MLPConfig, NetDimensions
 from poker_rl.nets.history_net import HistoryNetConfig
@@ -115,20 +110,54 @@ def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies: in
     torch.testing.assert_close(*gradients)
 
 
-def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean() -> None:
-    rows = np.arange(100, 160)
-    copy = np.repeat([0, 1, 3], [10, 20, 30])  # copy 2 has none
-    parts = list(iterate_minibatches(rows, copy, 4, 3, np.random.default_rng(0), CPU))
+@pytest.mark.parametrize("size", [30, 40])
+def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean(size: int) -> None:
+    """Of the largest copy's size, or padded to more."""
+    generator = torch.Generator().manual_seed(0)
+    copy = torch.tensor([0, 1, 3]).repeat_interleave(torch.tensor([10, 20, 30]))  # copy 2 has none
+    replica = torch.cat([copy, torch.tensor([0, 1, 2, 3, 3])])[
+        order := torch.randperm(65, generator=generator)
+    ]
+    is_used = order < 60
+    uniform = torch.rand(65, generator=generator, dtype=torch.float64)
+    parts = list(iterate_minibatches(replica, is_used, uniform, 4, 3, size))
     assert len(parts) == 3
-    seen = np.concatenate([index[weight > 0].numpy() for index, weight in parts])
-    np.testing.assert_array_equal(np.sort(seen), rows)
+    seen = torch.cat([index[weight > 0] for index, weight in parts])
+    assert torch.equal(seen.sort().values, is_used.nonzero()[:, 0])
     for index, weight in parts:
-        for k in (0, 1, 3):
-            own = index[k][weight[k] > 0].numpy()
-            assert set(copy[own - 100]) <= {k}
-            if len(own):
-                assert weight[k].sum() == pytest.approx(1)
-        assert weight[2].sum() == 0
+        assert index.shape == weight.shape == (4, -(-size // 3))
+        assert ((index >= 0) & (index < 65)).all()
+        for k, rows in ((0, 10), (1, 20), (3, 30)):
+            is_real = weight[k] > 0
+            assert set(replica[index[k]].tolist()) == {k}
+            assert is_used[index[k]].all()  # the padding, too
+            assert int(is_real.sum()) in (rows // 3, -(-rows // 3))
+            assert weight[k].sum() == pytest.approx(1)
+            assert weight[k][is_real].unique().numel() == 1
+        assert not weight[2].any()
+
+
+def test_random_orders_are_those_of_splitmix64() -> None:
+    """Seed 1234567 gives the numbers of its reference implementation."""
+    seed = 1234567
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    # the first number of the reference is that of its seed after one step
+    found = draw_uniform(torch.tensor(seed), 5)[1:]
+    assert found.tolist() == [(bits >> 11) / 2**53 for bits in expected]
+    for seed in (0, 2**63 - 1, 5):
+        uniform = draw_uniform(torch.tensor(seed), 100_000)
+        assert ((uniform >= 0) & (uniform < 1)).all()
+        counts = (uniform * 100).long().bincount(minlength=100)
+        assert (counts - 1000).abs().max() < 5 * np.sqrt(1000)
+        assert abs(np.corrcoef(uniform[1:], uniform[:-1])[0, 1]) < 5 / np.sqrt(100_000)
+
+
+def test_the_order_of_a_pass_is_by_the_random_numbers() -> None:
+    uniform = torch.tensor([0.3, 0.9, 0.1, 0.6, 0.2, 0.8]).double()
+    replica = torch.zeros(6, dtype=torch.int64)
+    ((index, weight),) = iterate_minibatches(replica, uniform < 0.7, uniform, 1, 1, 4)
+    assert index.tolist() == [[2, 4, 0, 3]]
+    assert weight.tolist() == [[0.25] * 4]
 
 
 def test_the_first_step_of_a_batch_is_on_the_policy_that_played_it() -> None:
@@ -163,34 +192,41 @@ def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("log_prob", "unfinished_batch.log_prob: .* of another shape"),
-        ("last_row_of_seat", r"last_row_of_seat: \d+ is not in"),
+        ("log_prob", "unfinished log_prob: .* of another shape"),
+        ("observation", "unfinished observation: .* of another shape"),  # of other features
+        ("is_learner", "unfinished is_learner: .* of another shape or kind"),
+        ("is_pending", "is_pending: not one value for each seat"),
+        ("action", r"unfinished action: 3 is not in \[0, 3\)"),
+        ("replica", r"unfinished replica: -1 is not in \[0, 1\)"),
+        ("over", "tables: a hand is over, and there are unfinished decisions"),
         ("agent_of_seat", "agent_of_seat: not every agent has one seat"),
     ],
 )
-def test_tables_that_lack_rows_are_not_loaded(part: str, message: str) -> None:
-    learner = ppo(game_of("kuhn"))
+def test_unfinished_decisions_that_do_not_fit_are_not_loaded(part: str, message: str) -> None:
+    game = game_of("kuhn")
+    learner = ppo(game)
     learner.learn()
     state = learner.state_dict()
-    rollout = state["agents"]["rollout"]
+    rollout, unfinished = state["agents"]["rollout"], state["step_rollout"]
+    assert unfinished["is_pending"].any()
     if part == "log_prob":
-        rollout["unfinished_batch"][part] = rollout["unfinished_batch"][part][:1]
-    elif part == "last_row_of_seat":
-        rollout[part][0, 0] = len(rollout["unfinished_batch"]["action"])
+        unfinished[part] = unfinished[part][:1]
+    elif part == "observation":
+        unfinished[part] = unfinished[part][..., 1:]
+    elif part == "is_learner":
+        unfinished[part] = unfinished[part].long()
+    elif part == "is_pending":
+        unfinished[part] = unfinished[part][:, 1:]
+    elif part == "action":
+        unfinished[part][0, 0] = 3
+    elif part == "replica":
+        unfinished[part][0, 0] = -1
+    elif part == "over":
+        rollout["tables"] = ppo(game).state_dict()["agents"]["rollout"]["tables"]
     else:
         rollout[part] = rollout[part][:, :1]
     with pytest.raises(ValueError, match=message):
-        ppo(game_of("kuhn")).load_state_dict(state)
-
-
-def test_open_decisions_with_other_features_are_not_loaded() -> None:
-    learner = ppo(game_of("kuhn"))
-    learner.learn()
-    state = learner.state_dict()
-    carried = state["agents"]["rollout"]["unfinished_batch"]
-    carried["observation"] = carried["observation"][:, 1:]
-    with pytest.raises(ValueError, match="unfinished_batch: its observations have other features"):
-        learner.load_state_dict(state)
+        ppo(game).load_state_dict(state)
 
 
 def test_players_and_state_dict_only_look() -> None:
@@ -281,13 +317,18 @@ def test_the_update_against_plain_sums() -> None:
     now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}
     shown = torch.from_numpy(draw.random((1, count, next(learner._actor.parameters()).shape[1])))
     learner._actor_critic.double()
-    said = learner._actor_critic(shown)
+    said = torch.cat(learner._actor_critic(shown), -1)
     said.retain_grad()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
-    told = learner._update_networks(said[..., :-1], said[..., -1], parts, parts["weight"], now)
+    for name, value in now.items():
+        learner._schedule_values[name] = torch.tensor(value, dtype=torch.float64)
+    loss, told = learner._compute_loss(said[..., :-1], said[..., -1], parts, parts["weight"])
+    loss.backward()
 
     plain = said.detach().numpy()[0].copy()
-    np.testing.assert_allclose(told, plain_loss(plain[:, :-1], plain[:, -1], rows, now)[1], 1e-6)
+    expected = plain_loss(plain[:, :-1], plain[:, -1], rows, now)
+    assert loss.item() == pytest.approx(expected[0], rel=1e-6)
+    np.testing.assert_allclose(told, expected[1], 1e-6)
     slopes = np.zeros_like(plain)
     for place in np.ndindex(plain.shape):
         for sign in (1, -1):
@@ -353,9 +394,8 @@ def test_a_hundred_instances_count_all_their_hands() -> None:
     learner = ppo(game_of("kuhn"), instances=100, tables=4, rollout_steps=4)
     learner.learn()
     learner.learn()
-    assert learner.progress.decisions + len(
-        learner.agents.rollout.unfinished_batch or []
-    ) == pytest.approx(2 * 100 * 4 * 4)
+    pending = int(learner.state_dict()["step_rollout"]["is_pending"].sum())
+    assert learner.progress.decisions + pending == 2 * 100 * 4 * 4
     assert learner.players()["current"].instances == 100
 
 
@@ -429,16 +469,9 @@ def test_it_tells_the_entropy_of_the_policy_whatever_the_bonus_is_for(entropy_ov
         output_init_scale=0.0,
         entropy_over=entropy_over,
     )
-    batches: list[RolloutBatch] = []
-    learns = learner._select_learning_rows
-
-    def watching(batch: RolloutBatch) -> np.ndarray:
-        batches.append(batch)
-        return learns(batch)
-
-    learner._select_learning_rows = watching  # type: ignore[method-assign]
+    batches = watched(learner)
     told = learner.learn()  # of uniform play
-    (batch,) = batches
+    ((batch, _),) = batches
     legal = batch.mask[batch.next_row != NEXT_PENDING].sum(1)
     assert told["policy/entropy"] == pytest.approx(np.log(legal).mean(), rel=1e-5)
 
@@ -514,15 +547,10 @@ def test_an_iteration_without_a_decision_of_its_own_does_no_harm(
     bot = build(load_option("player", opponent), "opponent", game=game)
     small = {"tables": 1, "rollout_steps": 1, "minibatches": 1, "instances": instances}
     algorithm = ppo(game, opponent=bot, seating="shuffled", **small)
-    sizes, learns = [], algorithm._select_learning_rows
-
-    def watched(batch: RolloutBatch) -> np.ndarray:
-        sizes.append(len(batch))
-        return learns(batch)
-
-    algorithm._select_learning_rows = watched  # type: ignore[method-assign]
+    batches = watched(algorithm)
     for _ in range(30):
         assert all(np.isfinite(value) for value in algorithm.learn().values())
+    sizes = [len(batch) for batch, _ in batches]
     assert 0 in sizes
     assert max(sizes) > 0
 

@@ -10,22 +10,24 @@ accelerator of the machine. So these tests have processes of their own: `test_si
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any, NoReturn
-from unittest.mock import patch
+from unittest.mock import MagicMock, patch
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+from poker_rl.learning.captured_step import CapturedStep
 
 NAME = "simulated"
 aten = torch.ops.aten
 
-COPIES = {aten._to_copy.default, aten.copy_.default}
+INTO = {aten.copy_.default, aten._foreach_copy_.default}
 # A GPU takes indices from the CPU, beside copies.
-MAY_MIX = {*COPIES, aten._foreach_copy_.default, aten.index.Tensor}
+MAY_MIX = {*INTO, aten._to_copy.default, aten.index.Tensor}
 # What gives a number to the CPU, or a tensor whose size depends on the values: the CPU has to wait.
 AWAITED = {
     aten._local_scalar_dense.default,
@@ -153,6 +155,45 @@ def _each(change: Callable[[torch.Tensor], torch.Tensor], tree: Any) -> Any:
     return tree
 
 
+class SimulatedGraph:
+    """Operations of the device that `replay` runs on the memory of the recording, as a CUDA graph.
+
+    The recording runs them too, while a GPU only records them; so the first replay does nothing.
+    Memory that the CPU reads or writes in a recorded copy has to stay the same, too.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Any, Any, Any, Any]] = []
+        self.replays = 0
+
+    def register_generator_state(self, generator: torch.Generator) -> None:
+        """Do nothing; a replay draws from the generators of the recording."""
+
+    def add(self, operation: Any, args: Any, kwargs: dict[str, Any], made: Any) -> None:
+        """Record an operation with its arguments and results, tensors of the CPU."""
+        self._calls.append((operation, args, kwargs, made))
+
+    def replay(self) -> None:
+        """Run the recorded operations."""
+        self.replays += 1
+        if self.replays == 1:
+            return
+        with _disable_current_modes(), torch.no_grad():
+            for operation, args, kwargs, made in self._calls:
+                fresh = ONLY_ON_GPUS.get(operation, operation)(*args, **kwargs)
+                for old, new in zip(_list_tensors(made), _list_tensors(fresh), strict=True):
+                    # views and what is changed in place are in this memory already
+                    if old.untyped_storage().data_ptr() != new.untyped_storage().data_ptr():
+                        old.copy_(new)
+
+
+def _list_tensors(tree: Any) -> list[torch.Tensor]:
+    """Return the tensors in nested lists and tuples."""
+    found: list[torch.Tensor] = []
+    _each(lambda x: found.append(x) or x, tree)  # type: ignore[func-returns-value]
+    return found
+
+
 class DeviceSimulator(TorchDispatchMode):
     """Dispatch mode that runs operations of the device.
 
@@ -163,21 +204,22 @@ class DeviceSimulator(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.busy = self._records = False
+        self.busy = False
         self.waits = 0
+        self._graph: SimulatedGraph | None = None
 
     def synchronize(self) -> None:
         """Wait for all work."""
         self.busy = False
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Raise SynchronizationError in this context if the CPU waits, as a CUDA graph does."""
-        self._records = True
+    def recording(self, graph: SimulatedGraph | None = None) -> Iterator[None]:
+        """Record into a graph; raise SynchronizationError in this context if the CPU waits."""
+        self._graph = SimulatedGraph() if graph is None else graph
         try:
             yield
         finally:
-            self._records = False
+            self._graph = None
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None):
         given: list[torch.Tensor] = []
@@ -195,6 +237,15 @@ class DeviceSimulator(TorchDispatchMode):
         if here and asked is not None:
             inner["device"] = torch.device("cpu")
         made = ONLY_ON_GPUS.get(operation, operation)(*args, **inner)
+        if self._graph is not None and (here or theirs):
+            of_device = {id(x.inner) for x in theirs}
+
+            def as_recorded(x: torch.Tensor) -> torch.Tensor:
+                """A GPU gets the value of a number on the CPU at once, but the memory of copies."""
+                is_number = not x.dim() and id(x) not in of_device and operation not in MAY_MIX
+                return x.clone() if is_number else x
+
+            self._graph.add(operation, [_each(as_recorded, x) for x in args], inner, made)
 
         # what is changed in place stays what it is
         known = {id(x): x for x in given} | {id(x.inner): x for x in theirs}
@@ -203,11 +254,9 @@ class DeviceSimulator(TorchDispatchMode):
             return known[id(x)] if id(x) in known else SimulatedTensor(x) if here else x
 
         made = _each(wrapped, made)
-        is_async = inner.get("non_blocking") or (
-            operation is aten.copy_.default and args[2:] == [True]
-        )
-        if (here or theirs) and not is_async:
-            self._note(operation, given, made)
+        if here or theirs:
+            waits_not = inner.get("non_blocking", operation in INTO and args[2:] == [True])
+            self._note(operation, given, made, waits_not)
         return made
 
     def _check_one_device(self, operation: Any, given: list[torch.Tensor]) -> None:
@@ -220,16 +269,17 @@ class DeviceSimulator(TorchDispatchMode):
                 f"{operation}: tensors of {NAME} and, of these shapes, of the CPU: {others}"
             )
 
-    def _note(self, operation: Any, given: list[torch.Tensor], made: Any) -> None:
-        """Track whether the CPU had to wait."""
+    def _note(self, operation: Any, given: list[torch.Tensor], made: Any, waits_not: bool) -> None:
+        """Track whether the CPU had to wait; `waits_not` is that of a copy, of pinned memory."""
         copied = (
-            operation in COPIES
-            and len({isinstance(x, SimulatedTensor) for x in (*given, made)}) > 1
+            operation in MAY_MIX
+            and len({isinstance(x, SimulatedTensor) for x in (*given, *_list_tensors(made))}) > 1
+            and not waits_not
         )
         masked = operation is aten.index.Tensor and any(x.dtype == torch.bool for x in given[1:])
         self.busy = not (operation in AWAITED or copied or masked)
         self.waits += not self.busy
-        if self._records and not self.busy:
+        if self._graph is not None and not self.busy:
             raise SynchronizationError(f"{operation} makes the CPU wait")
 
 
@@ -283,6 +333,28 @@ def simulate_device() -> Iterator[DeviceSimulator]:
         stack.enter_context(patch.object(torch, "Generator", _Generator))
         stack.enter_context(_Drawing())
         yield stack.enter_context(DeviceSimulator())
+
+
+@contextmanager
+def simulate_graphs(simulator: DeviceSimulator) -> Iterator[None]:
+    """Have captured steps on the device record and replay graphs in this context, as on a GPU."""
+    original = CapturedStep.__init__
+
+    def set_up(self: CapturedStep, function: Any, device: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, function, device, *args, **kwargs)
+        self._uses_graph = device.type == NAME and kwargs.get("is_capturable", True)
+
+    with ExitStack() as stack:
+        for owner, name, stand_in in (
+            (CapturedStep, "__init__", set_up),
+            (torch.cuda, "CUDAGraph", SimulatedGraph),
+            (torch.cuda, "graph", simulator.recording),
+            (torch.cuda, "Stream", MagicMock),
+            (torch.cuda, "current_stream", MagicMock),
+            (torch.cuda, "stream", nullcontext),
+        ):
+            stack.enter_context(patch.object(owner, name, stand_in))
+        yield
 
 
 @cache

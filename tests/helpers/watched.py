@@ -1,21 +1,71 @@
-"""Batches of a PPO learner, recorded while it trains."""
+"""Decisions of a PPO learner in order of play, recorded while it trains."""
 
 from __future__ import annotations
+
+from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 
 from poker_rl.algos.ppo import PPO
-from poker_rl.learning.rollout import RolloutBatch
+from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, NO_ROW, RolloutBatch
+from poker_rl.learning.step_rollout import StepBatch
+
+
+def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:
+    """Return the N decisions of a batch in order of play, and which ones are learned from, [N].
+
+    Decisions carried over come first. The column `agent` holds seats, as in fixed seating.
+    """
+    columns = {field.name: getattr(batch, field.name).cpu().numpy() for field in fields(batch)}
+    places = np.nonzero(columns["is_decision"])
+    seats = columns["payoffs"].shape[2]
+    next_row = np.full(len(places[0]), NEXT_PENDING)
+    reward = np.zeros(len(places[0]), np.float32)
+    last_row = np.full((columns["seat"].shape[1], seats), NO_ROW)
+    starts = np.searchsorted(places[0], np.arange(len(columns["seat"]) + 1))
+    for i, (start, end) in enumerate(pairwise(starts)):
+        table, rows = places[1][start:end], np.arange(start, end)
+        seat = columns["seat"][i, table]
+        earlier = last_row[table, seat]
+        next_row[earlier[earlier != NO_ROW]] = rows[earlier != NO_ROW]
+        last_row[table, seat] = rows
+        if i < seats:
+            continue
+        ended = np.flatnonzero(columns["is_over"][i - seats])
+        final = last_row[ended]
+        next_row[final[final != NO_ROW]] = HAND_ENDED
+        reward[final[final != NO_ROW]] = columns["payoffs"][i - seats, ended][final != NO_ROW]
+        last_row[ended] = NO_ROW
+    names = ("observation", "hidden_cards", "mask", "action", "log_prob", "seat", "replica")
+    rows = RolloutBatch(
+        **{name: columns[name][places] for name in names},
+        table=places[1],
+        agent=columns["seat"][places],
+        next_row=next_row,
+        reward=reward,
+    )
+    return rows, columns["is_learner"][places]
 
 
 def watched(learner: PPO) -> list[tuple[RolloutBatch, np.ndarray]]:
-    """Return a list that gets each batch of the learner and the rows that it learns from."""
+    """Return a list that gets the decisions of each iteration, see `order_decisions`.
+
+    It checks that the learner uses those learned from whose end is known, and no others.
+    """
     batches: list[tuple[RolloutBatch, np.ndarray]] = []
-    decided = learner._select_learning_rows
+    prepare = learner._prepare_data
 
-    def watching(batch: RolloutBatch) -> np.ndarray:
-        batches.append((batch, decided(batch)))
-        return batches[-1][1]
+    def watching() -> None:
+        prepare()
+        batch = learner._step_rollout.batch
+        rows, is_learner = order_decisions(batch)
+        batches.append((rows, is_learner))
+        is_used = batch.is_decision.new_zeros(batch.is_decision.numel())
+        is_used[learner._places] = learner._data["is_used"]
+        found = is_used.view_as(batch.is_decision)[batch.is_decision]
+        np.testing.assert_array_equal(found, is_learner & (rows.next_row != NEXT_PENDING))
+        assert int(is_used.sum()) == len(found.nonzero())
 
-    learner._select_learning_rows = watching  # type: ignore[method-assign]
+    learner._prepare_data = watching  # type: ignore[assignment]
     return batches

@@ -14,6 +14,7 @@ import pytest
 import torch
 from fork_server import SERVER
 from torch import distributed as dist
+from watched import watched
 
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build
@@ -22,8 +23,9 @@ from poker_rl.config.option_files import load_option
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.learning.buffers.hand_replay_buffer import TransitionBatch
 from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
-from poker_rl.learning.minibatches import iterate_minibatches
+from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
 from poker_rl.learning.rollout import NEXT_PENDING, concatenate_batches
+from poker_rl.learning.step_rollout import StepBatch
 from poker_rl.training.run_checkpoints import Checkpoints, split_state
 
 CPU = torch.device("cpu")
@@ -130,13 +132,14 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
     one = learner(algo, 0, 1, *overrides, *doubled)
     halves = [learner(algo, rank, 2, *overrides) for rank in range(2)]
     rollouts = [half.agents.rollout for half in halves]
+    tables = len(rollouts[0].agent_of_seat)
     played: list[Any] = []
 
     def play(way: str, *arguments: Any) -> Any:
         played.clear()
         for half in halves:
             half.progress = one.progress
-            for name in ("_actor", "_q_network", "_other_network", "_actor_ema", "_critic_ema"):
+            for name in ("_actor", "_q_network", "_actor_ema", "_critic_ema"):
                 if hasattr(one, name):
                     setattr(half, name, getattr(one, name))
             half._epsilon, half._rollout_decisions = getattr(one, "_epsilon", None), 0
@@ -148,20 +151,28 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
             policy for half in halves for policy in getattr(half, "_recorded_policies", [])
         ]
         one._rollout_decisions = sum(half._rollout_decisions for half in halves)
-        tables = len(rollouts[0].agent_of_seat)
         return concatenate_batches([played[0], shifted(played[1], tables)])
 
-    def parts(rows: np.ndarray, copy: np.ndarray, count: int) -> Any:
-        """Whole batches, whose order is nothing; both generators draw theirs all the same."""
-        first = len(played[0])
-        if hasattr(one, "_traverser_of_table"):  # whose decisions alone are in the batch
-            first = int((played[0].agent == halves[0]._traverser_of_table[played[0].table]).sum())
-        here = int((rows < first).sum())
-        for half in halves:
-            half.agents.generator.permuted(np.arange(max(here, len(rows) - here))[None], axis=1)
-        return iterate_minibatches(rows, copy, 1, count, one.agents.generator, CPU)
+    def play_in_halves() -> None:
+        """Play a number of actions at all tables, those of the first half first."""
+        whole, parts = one._step_rollout, [half._step_rollout for half in halves]
+        for part in parts:
+            part._actor, part.other_network = whole._actor, whole.other_network
+            part.play()
+        for field in fields(StepBatch):
+            columns = [getattr(part.batch, field.name) for part in parts]
+            getattr(whole.batch, field.name).copy_(torch.cat(columns, 1))
+        whole.decisions = sum(part.decisions for part in parts)
+        whole.learner_decisions = sum(part.learner_decisions for part in parts)
+        one.agents.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
 
-    one.agents.iterate_minibatches = parts
+    def sample_seed() -> int:
+        """Return any seed of an order, as there is one minibatch; both generators draw theirs."""
+        return max(half.agents.sample_seed() for half in halves)
+
+    one.agents.sample_seed = sample_seed
+    if algo in ("ppo", "nfsp_ppo"):
+        one._step_rollout.play = play_in_halves
     one.agents.rollout.play_steps = lambda act, steps: play("play_steps", steps)
     one.agents.rollout.play_full_hands = lambda act, decks=None: play("play_full_hands")
     if algo == "nfsp_ppo":
@@ -169,14 +180,12 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
         one._averages.average_policy.buffer = BothMemories(*(average.buffer for average in both))
 
         def add(batch: Any, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
-            first, here = len(played[0]), rows < len(played[0])
-            both[0].add(played[0], rows[here], policy[here], iteration)
-            both[1].add(played[1], rows[~here] - first, policy[~here], iteration)
+            used = one._places[one._data["is_used"]].numpy()
+            is_first = used % (2 * tables) < tables
+            for average, here in zip(both, (is_first, ~is_first), strict=True):
+                average.add(batch, rows[here], policy[here], iteration)
 
         one._averages.average_policy.add = add
-        one._select_learning_rows = lambda batch: np.concatenate(
-            [half._select_learning_rows(part) for half, part in zip(halves, played, strict=True)]
-        )
     if hasattr(one, "_average_policy"):
         one._average_policy.buffer = BothMemories(*(half._average_policy.buffer for half in halves))
         for half in halves:
@@ -304,9 +313,10 @@ def test_two_processes_learn_what_one_does_with_both_halves(
 
 
 def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]:
-    copy = np.repeat([0, 1], sizes[rank])
-    generator = np.random.default_rng(rank)
-    parts = iterate_minibatches(np.arange(len(copy)), copy, 2, 3, generator, CPU)
+    copy = torch.from_numpy(np.repeat([0, 1], sizes[rank]))
+    uniform = draw_uniform(torch.tensor(rank), len(copy))
+    largest = max(map(max, sizes))
+    parts = iterate_minibatches(copy, uniform < 1, uniform, 2, 3, largest)
     return [(index.numpy(), weight.numpy()) for index, weight in parts]
 
 
@@ -338,16 +348,10 @@ def learn_from_little(
     beside = ["algo.normalize_advantages=true", "algo.seating=shuffled"]
     half = learner("ppo", rank, 2, *small, *beside, opponent=opponent)
     share_state(half)
-    seen = []
-    learns = half._select_learning_rows
-
-    def watched(batch: Any) -> Any:
-        seen.append((len(batch), int((batch.next_row != NEXT_PENDING).sum())))
-        return learns(batch)
-
-    half._select_learning_rows = watched
+    batches = watched(half)
     for _ in range(2 * TEN):
         assert all(np.isfinite(value) for value in half.learn().values())
+    seen = [(len(batch), int((batch.next_row != NEXT_PENDING).sum())) for batch, _ in batches]
     return seen, weights(half)
 
 

@@ -47,7 +47,7 @@ def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self(
 ) -> None:
     learner = ppo(share, tables=512)
     assert learner._opponent_pool is not None
-    assert learner._best_response_seats is not None
+    assert learner._step_rollout.best_response_seats is not None
     learner._opponent_pool.update = lambda iterations: None  # type: ignore[method-assign]
     always(learner._actor, 2)
     always(learner._opponent_pool.opponent_network, 1)
@@ -56,7 +56,7 @@ def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self(
     ((batch, own),) = learnt
     free = batch.mask[:, 2]
     np.testing.assert_array_equal(batch.action[free], np.where(own, 2, 1)[free])
-    seats = learner._best_response_seats.is_best_response.sum(1)
+    seats = learner._step_rollout.best_response_seats.is_best_response.sum(1)
     assert set(seats) <= {1, 3}
     assert (seats == 1).mean() == pytest.approx(share, abs=0.07)
 

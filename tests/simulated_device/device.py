@@ -13,6 +13,7 @@ from device_simulator import (
     NAME,
     DeviceSimulator,
     MixedDevicesError,
+    SimulatedGraph,
     SimulatedTensor,
     SynchronizationError,
     simulate_device,
@@ -93,6 +94,75 @@ def test_a_network_learns_is_copied_and_saved_as_on_the_cpu() -> None:
     file.seek(0)
     saved = torch.load(file, weights_only=True)
     assert all(torch.equal(saved[name], weight) for name, weight in cpu.state_dict().items())
+
+
+def test_copies_of_pinned_memory_do_not_wait(device: DeviceSimulator) -> None:
+    here, cpu = torch.ones(3, device=NAME), torch.arange(3.0)
+    with device.recording():
+        here.copy_(cpu, non_blocking=True)
+        assert cpu.to(NAME, non_blocking=True).device.type == NAME
+        cpu.copy_(here.mul_(2), non_blocking=True)
+        for wait in (
+            lambda: here.copy_(cpu),
+            lambda: cpu.to(NAME),
+            lambda: here[cpu.clamp(max=2).long()],
+        ):
+            with pytest.raises(SynchronizationError):
+                wait()
+    assert cpu.tolist() == [0, 2, 4]
+
+
+def test_a_graph_replays_the_work_on_the_memory_of_the_recording(device: DeviceSimulator) -> None:
+    weight = nn.Parameter(torch.ones(2, 3, device=NAME))
+    pinned, shown, step = torch.ones(3), torch.zeros(2, 2), torch.zeros(1).long().to(NAME)
+    rows, sums = torch.zeros(4, 3, device=NAME), torch.zeros(3, device=NAME)
+    generator = torch.Generator(NAME).manual_seed(0)
+    optimiser = torch.optim.Adam([weight], lr=torch.ones((), device=NAME), fused=True)
+    number = 1.0
+
+    def work() -> None:
+        x = pinned.to(NAME, non_blocking=True) * number
+        x = x + torch.rand(3, generator=generator, device=NAME)
+        rows.index_copy_(0, step, x[None])
+        step.add_(1)
+        optimiser.zero_grad()
+        (weight[:, :2] @ rows[:2, :2].T).square().sum().backward()
+        optimiser.step()
+        sums[1:] += x[1:]
+        shown.copy_(weight[:, :2].detach(), non_blocking=True)
+
+    def state() -> list[Tensor]:
+        return [x.detach().cpu().clone() for x in (weight, step, rows, sums, shown)]
+
+    work()  # moments of the optimiser come into being
+    start = deepcopy([*state(), optimiser.state_dict(), generator.get_state()])
+    graph = SimulatedGraph()
+    with device.recording(graph):
+        work()
+    graph.replay()
+    pinned.copy_(torch.tensor([1.0, 2.0, 3.0]))
+    graph.replay()
+    found = state()
+    assert step.item() == 3
+
+    generator.set_state(start.pop())
+    optimiser.load_state_dict(start.pop())
+    with torch.no_grad():
+        for x, before in zip((weight, step, rows, sums, shown), start, strict=True):
+            x.copy_(before)
+    pinned.fill_(1)
+    work()
+    pinned.copy_(torch.tensor([1.0, 2.0, 3.0]))
+    work()
+    for one, other in zip(found, state(), strict=True):
+        assert torch.equal(one, other)
+
+    # what is no longer the memory of the recording is not seen, nor are numbers of Python
+    number, sums = 100.0, torch.zeros(3, device=NAME)
+    step.zero_()
+    graph.replay()
+    assert rows[0].max().item() < 5
+    assert not sums.any().item()
 
 
 def test_it_is_told_what_the_cpu_waits_for(device: DeviceSimulator) -> None:

@@ -1,0 +1,227 @@
+"""Rollouts in tensors of fixed shape: against the rules, groups of tables, their advantages."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from watched import order_decisions
+
+from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.games.game_loader import load_game
+from poker_rl.games.tables import Tables, copy_records
+from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
+from poker_rl.learning.rollout import NEXT_PENDING
+from poker_rl.learning.step_rollout import StepBatch, StepRollout
+from poker_rl.nets.action_probs import sample_legal_action
+from poker_rl.players.action_sampling import sample_from_logits
+from poker_rl.players.player_loader import load_player
+
+CPU = torch.device("cpu")
+SEES_CARDS = "algo.critic_view=perfect_information"
+SELF_PLAY = {
+    "leduc": ["algo.tables=37", "algo.rollout_steps=5"],
+    "kuhn": ["algo.tables=37", "algo.rollout_steps=1", "algo.minibatches=1"],
+    "limit_holdem_6p": ["algo.tables=33", "algo.rollout_steps=8", "net=mlp_relu", SEES_CARDS],
+    "limit_holdem_2to9": ["algo.tables=33", "algo.rollout_steps=8", "algo.seating=shuffled"],
+    "big2": ["algo.tables=9", "algo.rollout_steps=20", "algo.include_forced_moves=false"],
+}
+POOL = "algo.opponent_pool={play_prob: 0.5, snapshot_interval: 1, capacity: 2}"
+CASES = [
+    *((game, None, overrides) for game, overrides in SELF_PLAY.items()),
+    ("leduc", "call", ["algo.tables=37", "algo.rollout_steps=5", "algo.seating=shuffled"]),
+    ("leduc", None, ["algo.tables=19", "algo.rollout_steps=5", "algo.instances=2", POOL]),
+]
+IDS = [f"{game} {opponent or ''} {len(overrides)}" for game, opponent, overrides in CASES]
+
+
+def ppo(game_name: str, opponent: str | None, overrides: list[str], on: str = "cpu") -> Any:
+    """Return a PPO learner."""
+    game = load_game(game_name)
+    words = ["algo=ppo", f"game={game_name}", "budget=20000", *overrides]
+    config = resolve_horizons(compose_plain_config(words))
+    player = None if opponent is None else load_player(opponent, game)
+    return build_algorithm(config, game, torch.device(on), 3, player)
+
+
+def copies(batch: StepBatch) -> dict[str, torch.Tensor]:
+    """Return copies of the tensors of a batch by name."""
+    return {field.name: getattr(batch, field.name).clone() for field in fields(batch)}
+
+
+@pytest.mark.parametrize(("game", "opponent", "overrides"), CASES, ids=IDS)
+def test_the_advantages_are_those_along_each_agents_own_decisions(
+    game: str, opponent: str | None, overrides: list[str]
+) -> None:
+    learner = ppo(game, opponent, overrides)
+    rollout, pool = learner._step_rollout, learner._opponent_pool
+    gamma, gae_lambda, reward_scale = 0.9, 0.8, 2.0
+    total = hidden = 0
+    for iteration in range(6):
+        if pool is not None:
+            pool.update(iteration)
+        rollout.play()
+        batch = rollout.batch
+        rows, is_learner = order_decisions(batch)
+        value = torch.randn(batch.action.shape, generator=torch.Generator().manual_seed(iteration))
+        advantage, is_complete = estimate_step_advantages(
+            batch, value, gamma, gae_lambda, reward_scale
+        )
+        expected = compute_gae(
+            rows.reward / np.float32(reward_scale),
+            value[batch.is_decision].numpy(),
+            rows.next_row,
+            gamma,
+            gae_lambda,
+        )
+        np.testing.assert_allclose(advantage[batch.is_decision], expected, atol=1e-5)
+        assert not advantage[~batch.is_decision].any()
+        ended = rows.next_row != NEXT_PENDING
+        np.testing.assert_array_equal(is_complete[batch.is_decision], ended)
+        assert not is_complete[~batch.is_decision].any()
+        assert rollout.decisions == ended.sum()
+        instance = learner.agents.instance_of_table(rows.table[ended & is_learner])
+        counts = np.bincount(instance, minlength=learner.instances)
+        np.testing.assert_array_equal(rollout.learner_decisions, counts)
+        total += rollout.decisions
+        hidden += int((~is_learner).sum())
+    assert total > 100
+    assert bool(hidden) == (pool is not None)
+
+
+@pytest.mark.parametrize(("game", "overrides"), SELF_PLAY.items(), ids=SELF_PLAY)
+def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> None:
+    """At other tables with the same cards, from decision to decision."""
+    learner = ppo(game, None, overrides)
+    rollout, agents = learner._step_rollout, learner.agents
+    count = len(agents.rollout.agent_of_seat)
+    tables = Tables(agents.game, count, 0)
+    asks_forced = agents.rollout.include_forced_moves
+    forced = ended = 0
+    for _ in range(6):
+        tables.load_records(copy_records(agents.rollout.tables.records))
+        if tables.records["over"].any():  # before the first iteration
+            tables.deal()
+        rollout.play()
+        batch = rollout.batch
+        seats = batch.payoffs.shape[2]
+        for step in range(learner.rollout_steps):
+            row, mask = seats + step, tables.legal_mask()
+            seat = tables.records["to_act"]
+            is_decision = np.full(count, True) if asks_forced else mask.sum(1) > 1
+            np.testing.assert_array_equal(batch.is_decision[row], is_decision)
+            np.testing.assert_array_equal(batch.seat[row], seat)
+            np.testing.assert_array_equal(batch.mask[row], mask)
+            observations, hidden_cards = agents.encode_records(tables.records)
+            np.testing.assert_array_equal(batch.observation[row], observations)
+            np.testing.assert_array_equal(batch.hidden_cards[row], hidden_cards)
+            action = batch.action[row].numpy()
+            assert mask[np.arange(count), action].all()
+            assert not batch.log_prob[row][torch.from_numpy(~is_decision)].any()
+            forced += int((~is_decision).sum())
+            tables.step(action)
+            is_over = tables.records["over"] != 0
+            np.testing.assert_array_equal(batch.is_over[step], is_over)
+            over = np.flatnonzero(is_over)
+            np.testing.assert_array_equal(batch.payoffs[step][over], tables.payoffs(over))
+            tables.deal(over)
+            ended += len(over)
+    assert agents.rollout.hands_played == ended > 5
+    assert bool(forced) == (not asks_forced)
+
+
+@pytest.mark.parametrize("group_count", [2, 3])
+@pytest.mark.parametrize(
+    ("game", "overrides"),
+    [(game, overrides) for game, overrides in SELF_PLAY.items() if game != "limit_holdem_2to9"],
+)
+def test_groups_of_tables_play_what_one_group_does(
+    game: str, overrides: list[str], group_count: int
+) -> None:
+    rollouts = []
+    for count in (1, group_count):
+        learner = ppo(game, None, overrides)
+        rollouts.append(
+            StepRollout(learner.agents, learner.rollout_steps, learner._actor, group_count=count)
+        )
+    for _ in range(5):
+        for rollout in rollouts:
+            rollout.play()
+        whole, parts = (copies(rollout.batch) for rollout in rollouts)
+        for name, expected in whole.items():
+            if game == "big2" and name == "log_prob":  # products of other shapes round otherwise
+                torch.testing.assert_close(parts[name], expected, atol=1e-6, rtol=0)
+            else:
+                assert torch.equal(parts[name], expected), name
+        assert rollouts[0].decisions == rollouts[1].decisions
+
+
+def test_more_groups_than_tables_play() -> None:
+    learner = ppo("leduc", None, ["algo.tables=1", "algo.rollout_steps=4"])
+    rollout = StepRollout(learner.agents, 4, learner._actor, group_count=2)
+    for _ in range(3):
+        rollout.play()
+    assert learner.agents.rollout.hands_played > 1
+
+
+def test_an_action_is_sampled_by_its_probability() -> None:
+    """Of n random numbers on a grid, each action gets n times its probability, rounded."""
+    count = 100_000
+    logits = torch.tensor([0.3, -2.0, 4.0, 1.0, 0.0, -90.0, 2.0, 1.5])
+    legal = torch.tensor([False, True, False, True, True, True, True, False])
+    uniform = (torch.arange(count).double() + 0.5).div(count).float()
+    action, log_prob = sample_legal_action(
+        logits.expand(count, -1), legal.expand(count, -1), uniform
+    )
+    probs = torch.where(legal, logits.double().exp(), 0)
+    probs = probs / probs.sum()
+    counts = action.bincount(minlength=8)
+    assert (counts - count * probs).abs().max() < 1.1
+    assert not counts[~legal].any()
+    assert not counts[5]
+    assert torch.equal(action, action.sort().values)
+    torch.testing.assert_close(log_prob, probs.log()[action].float())
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2**-24])
+def test_no_illegal_action_is_sampled(uniform: float) -> None:
+    """At the ends, with one legal action, with probabilities of 0, from a network that diverged."""
+    rows = {
+        "single": ([9.0, 0.0, 9.0, 9.0], [0, 1, 0, 0]),
+        "inner": ([9.0, 0.0, 1.0, 9.0], [0, 1, 1, 0]),
+        "unlikely": ([9.0, -200.0, 0.0, 9.0], [0, 1, 1, 0]),
+        "unlikely last": ([9.0, 0.0, -200.0, 9.0], [0, 1, 1, 0]),
+        "all": ([0.0, 0.0, 0.0, 0.0], [1, 1, 1, 1]),
+        "diverged": ([np.nan, np.nan, np.nan, np.nan], [0, 0, 1, 1]),
+        "infinite": ([0.0, np.inf, np.inf, 0.0], [0, 0, 1, 1]),
+    }
+    logits = torch.tensor([row for row, _ in rows.values()])
+    legal = torch.tensor([mask for _, mask in rows.values()]).bool()
+    action, _ = sample_legal_action(logits, legal, torch.full((len(rows),), uniform))
+    assert legal.gather(1, action[:, None]).all()
+    assert action[2] == 2
+    assert action[3] == 1
+
+
+@pytest.mark.parametrize("actions", [3, 17, 300])
+def test_on_a_gpu_actions_are_sampled_as_on_a_cpu(actions: int) -> None:
+    """The same random number gives the same action, but within rounding of a border."""
+    count = 5000
+    generator = torch.Generator().manual_seed(actions)
+    logits = 3 * torch.randn(count, actions, generator=generator)
+    legal = torch.rand(count, actions, generator=generator) < 0.6
+    legal[torch.arange(count), torch.randint(actions, (count,), generator=generator)] = True
+    uniform = torch.rand(count, generator=generator)
+    action, log_prob = sample_legal_action(logits, legal, uniform)
+    expected, expected_log_prob = sample_from_logits(logits, legal.numpy(), uniform.numpy())
+    differs = action.numpy() != expected
+    assert differs.mean() < 1e-3
+    borders = logits.double().masked_fill(~legal, -torch.inf).softmax(1).cumsum(1)
+    distance = (borders - uniform[:, None]).abs().min(1).values.numpy()
+    assert (distance[differs] < 1e-6).all()
+    np.testing.assert_allclose(log_prob[~differs], expected_log_prob[~differs], atol=1e-5)

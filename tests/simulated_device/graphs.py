@@ -1,0 +1,184 @@
+"""Learners whose steps are recorded and replayed, as by a GPU, learn what they do on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from device_simulator import NAME, SimulatedTensor, simulate_device, simulate_graphs
+
+from poker_rl.algos import ppo as ppo_module
+from poker_rl.algos.algorithm_loader import build_algorithm
+from poker_rl.config.compose import compose_plain_config
+from poker_rl.config.schedule_horizons import resolve_horizons
+from poker_rl.games.game_loader import load_game
+from poker_rl.learning.captured_step import WARMUP_CALLS, CapturedStep
+from poker_rl.learning.step_rollout import StepRollout
+from poker_rl.players.player_loader import load_player
+
+DQN = [
+    "algo.tables=8",
+    "algo.batch_size=8",
+    "algo.learning_starts=8",
+    "algo.train_freq=8",
+]
+PPO = ["algo.tables=16", "algo.rollout_steps=5", "algo.epochs=2"]
+AVERAGE = ["algo.average_policy.gradient_steps=1", "algo.average_policy.batch_size=8"]
+POOL = "algo.opponent_pool={play_prob: 0.5, snapshot_interval: 2, capacity: 2}"
+SEES_CARDS = "algo.critic_view=perfect_information"
+ODD = [SEES_CARDS, "algo.normalize_advantages=true", "algo.clip_value_loss=true"]
+TWO = "algo.instances=2"
+RUNS: dict[str, tuple[str, ...]] = {
+    "dqn": ("kuhn", "dqn", *DQN),
+    "dqn lstm": ("kuhn", "dqn", *DQN, "net=lstm"),
+    "nfsp": ("kuhn", "nfsp", *DQN),
+    "nfsp lstm": ("kuhn", "nfsp", *DQN, "net=lstm"),
+    "ppo": ("leduc", "ppo", *PPO),
+    "ppo pool": ("leduc", "ppo", *PPO, *ODD, POOL),
+    "ppo two": ("leduc", "ppo", *PPO, *ODD, TWO),
+    "ppo two pool": ("leduc", "ppo", *PPO, POOL, TWO, "algo.shared_layers=1"),
+    "ppo seats": ("leduc", "ppo", *PPO, "algo.network_sharing=per_seat", "algo.seating=shuffled"),
+    "ppo lstm": ("nolimit_leduc", "ppo", *PPO, "net=lstm", "algo.entropy_over=action_types"),
+    "ppo forced": ("big2", "ppo", "algo.tables=4", "algo.include_forced_moves=false"),
+    "mmd": ("leduc", "mmd", *PPO),
+    "mmd pool": ("leduc", "mmd", *PPO, *ODD, POOL),
+    "mmd two": ("leduc", "mmd", *PPO, *ODD, TWO),
+    "nfsp_ppo": ("leduc", "nfsp_ppo", *PPO, *AVERAGE),
+    "nfsp_ppo two": ("leduc", "nfsp_ppo", *PPO, *AVERAGE, *ODD, TWO),
+}
+ITERATIONS = 9
+
+
+@pytest.fixture(autouse=True)
+def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[CapturedStep]]:
+    """All captured steps on the simulated device."""
+    made: list[CapturedStep] = []
+    with simulate_device() as simulator, simulate_graphs(simulator):
+        set_up = CapturedStep.__init__
+
+        def listing(self: CapturedStep, function: Any, device: Any, *args: Any, **kw: Any) -> None:
+            set_up(self, function, device, *args, **kw)
+            if device.type == NAME:
+                made.append(self)
+
+        monkeypatch.setattr(CapturedStep, "__init__", listing)
+        yield made
+        monkeypatch.undo()
+
+
+def learner(
+    on: str, game_name: str, algo: str, *overrides: str, opponent: str | None = None
+) -> Any:
+    game = load_game(game_name)
+    words = [f"algo={algo}", f"game={game_name}", "budget=2000", *overrides]
+    bot = None if opponent is None else load_player(opponent, game, torch.device(on))
+    config = resolve_horizons(compose_plain_config(words))
+    return build_algorithm(config, game, torch.device(on), 0, bot)
+
+
+def addresses(learner: Any) -> dict[str, int]:
+    """Where the tensors are that captured steps of PPO read and write."""
+    batch = learner._step_rollout.batch
+    tensors = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    tensors |= {f"data {name}": values for name, values in learner._data.items()}
+    assert all(isinstance(values, SimulatedTensor) for values in tensors.values())
+    return {name: values.inner.data_ptr() for name, values in tensors.items()}
+
+
+def learn_alike(here: Any, there: Any) -> dict[str, float]:
+    """Have learners on the device and on the CPU learn, and compare what they say."""
+    found, expected = here.learn(), there.learn()
+    for one in (found, expected):
+        del one["time/outside_networks"]
+    assert found == pytest.approx(expected, rel=1e-3, abs=1e-5)
+    assert vars(here.progress) == vars(there.progress)
+    return found
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_what_a_graph_replays_is_what_the_cpu_does(
+    run: tuple[str, ...], steps: list[CapturedStep]
+) -> None:
+    """Nothing recorded makes the CPU wait, and what it reads and writes keeps its address."""
+    here, there = learner(NAME, *run), learner("cpu", *run)
+    before: dict[str, int] = {}
+    is_ppo = isinstance(here, ppo_module.PPO)
+    for _ in range(ITERATIONS if is_ppo else 4 * ITERATIONS):
+        learn_alike(here, there)
+        if not is_ppo:
+            continue
+        now = addresses(here)
+        assert before in ({}, now)
+        before = now
+    replays = {  # without graphs of several updates, if they are never due together
+        step: 0 if step._graph is None else step._graph.replays
+        for step in steps
+        if step._warmup_calls
+    }
+    if is_ppo:
+        rollout, prepare = here._step_rollout, here._prepare_data
+        assert replays.pop(rollout._captured_carry) == ITERATIONS - WARMUP_CALLS
+        (sample,) = rollout._captured_samples
+        calls = here.rollout_steps * ITERATIONS if here.agents.has_equal_blocks else WARMUP_CALLS
+        assert replays.pop(sample) == calls - WARMUP_CALLS
+        calls = ITERATIONS if here.agents.replicas == 1 else WARMUP_CALLS
+        assert replays.pop(prepare) == calls - WARMUP_CALLS
+    assert min(replays.values()) > 0
+    players, others = here.players(), there.players()
+    for name, player in players.items():
+        for one, other in zip(
+            player.module.parameters(), others[name].module.parameters(), strict=True
+        ):
+            torch.testing.assert_close(one.detach().cpu(), other.detach(), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("game", "opponent", "settings"),
+    [
+        ("limit_holdem", "fold", ["algo.seating=shuffled"]),
+        ("limit_holdem", "fold", ["algo.seating=shuffled", TWO]),
+        ("limit_holdem_6p", None, ["net=linear"]),
+        ("leduc", None, [POOL, TWO]),
+    ],
+)
+def test_an_iteration_without_a_decision_to_learn_from_does_no_harm(
+    game: str, opponent: str | None, settings: list[str]
+) -> None:
+    """At one table of each instance a step decides nothing, or nothing whose end is known."""
+    small = ["algo.tables=1", "algo.rollout_steps=1", "algo.minibatches=1", *settings]
+    here, there = (learner(on, game, "ppo", *small, opponent=opponent) for on in (NAME, "cpu"))
+    counts = []
+    for _ in range(25):
+        learn_alike(here, there)
+        counts += here._step_rollout.learner_decisions.tolist()
+    assert 0 in counts
+    assert max(counts) > 0
+
+
+@pytest.mark.parametrize("tables", [1, 17])
+def test_two_groups_of_tables_on_the_device_play_what_one_does_on_the_cpu(
+    tables: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = [*PPO, f"algo.tables={tables}", "algo.minibatches=1", SEES_CARDS]
+    there = learner("cpu", "leduc", "ppo", *settings)
+    monkeypatch.setattr(ppo_module, "StepRollout", partial(StepRollout, group_count=2))
+    here = learner(NAME, "leduc", "ppo", *settings)
+    for _ in range(ITERATIONS):
+        learn_alike(here, there)
+    samples = here._step_rollout._captured_samples
+    assert len(samples) == 2
+    assert all(sample._graph.replays > 9 * WARMUP_CALLS for sample in samples)
+
+
+def test_a_state_of_the_cpu_is_gone_on_with_by_new_recordings() -> None:
+    settings = ["leduc", "ppo", *PPO, POOL]
+    here, there = (learner(on, *settings) for on in (NAME, "cpu"))
+    for _ in range(6):
+        here.learn(), there.learn()
+    here.load_state_dict(there.state_dict())
+    for _ in range(6):
+        learn_alike(here, there)
