@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -119,6 +119,9 @@ class BothMemories:
         one, other = (memory.sample(count // 2) for memory in self.memories)
         return {name: torch.cat([one[name], other[name]], 1) for name in one}
 
+    def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, torch.Tensor]]:
+        return (self.sample(batch_size) for _ in range(count))
+
     def sample_transitions(self, count: int) -> TransitionBatch:
         one, other = (memory.sample_transitions(count // 2) for memory in self.memories)
         parts = {f.name: [getattr(part, f.name) for part in (one, other)] for f in fields(one)}
@@ -139,6 +142,8 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
             for name in ("_actor", "_q_network", "_other_network", "_actor_ema", "_critic_ema"):
                 if hasattr(one, name):
                     setattr(half, name, getattr(one, name))
+            if hasattr(one, "_acting_networks"):
+                half._acting_networks._modules = one._acting_networks._modules
             half._epsilon, half._rollout_decisions = getattr(one, "_epsilon", None), 0
             for gathered in ("_recorded_policies", "_moves_and_paid"):
                 getattr(half, gathered, []).clear()
@@ -166,23 +171,27 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
     one.agents.rollout.play_full_hands = lambda act, decks=None: play("play_full_hands")
     if algo == "nfsp_ppo":
         both = [half._averages.average_policy for half in halves]
-        one._averages.average_policy.buffer = BothMemories(*(average.buffer for average in both))
+        average = one._averages.average_policy
+        average.buffer = average.stepper.buffer = BothMemories(*(half.buffer for half in both))
 
         def add(batch: Any, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
             first, here = len(played[0]), rows < len(played[0])
             both[0].add(played[0], rows[here], policy[here], iteration)
             both[1].add(played[1], rows[~here] - first, policy[~here], iteration)
 
-        one._averages.average_policy.add = add
+        average.add = add
         one._select_learning_rows = lambda batch: np.concatenate(
             [half._select_learning_rows(part) for half, part in zip(halves, played, strict=True)]
         )
     if hasattr(one, "_average_policy"):
-        one._average_policy.buffer = BothMemories(*(half._average_policy.buffer for half in halves))
-        for half in halves:
-            half._average_policy.module = one._average_policy.module
+        average = one._average_policy
+        average.buffer = average.stepper.buffer = BothMemories(
+            *(half._average_policy.buffer for half in halves)
+        )
     if hasattr(one, "_buffer"):
         one._buffer = BothMemories(*(half._buffer for half in halves))
+        if hasattr(one, "_stepper"):
+            one._stepper.buffer = one._buffer
         one._store_transitions = lambda batch: sum(
             half._store_transitions(part) for half, part in zip(halves, played, strict=True)
         )
