@@ -43,7 +43,7 @@ from poker_rl.training.device import prepare_device
 from poker_rl.training.train import build_root_config
 
 # Seconds: of all rows, and of one row with the start of its process.
-TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 465, 120, 50, 100
+TIME_LIMIT, CHECK_LIMIT, GPU_LIMIT, CPU_LIMIT = 450, 120, 40, 100
 ONE_CORE = "device=cpu threads=1"
 MAX_CHECKS, MAX_CPU_ROWS = 8, 4  # processes at once
 WARMUP_SECONDS, WARMUP_CALLS = 3, 2  # compile rules, fill buffers and record CUDA graphs
@@ -57,18 +57,20 @@ CHECKS += [
     if (game, algo) != ("big2", "apu")  # APU is for poker
 ]
 WIDE = "experiment=ppo_lhe net.hidden_sizes=[1024,512,1024,512]"
-EXPERIMENTS = """nfsp_2000_code nfsp_lhe nfsp_lhe_paper ppo_lhe big2_ppo_fast big2_ppo ppo_lhe_6p
-    dual_apu_linear apu sd_cfr_leduc ppo_leduc ac_leduc ac_lhe"""
+EXPERIMENTS = """ppo_lhe nfsp_2000_code nfsp_lhe nfsp_lhe_paper big2_ppo_fast ppo_lhe_6p ppo_leduc
+    dual_apu_linear sd_cfr_leduc ac_leduc ac_lhe big2_ppo apu"""
 CORE_SPEEDS = [f"experiment={name}" for name in EXPERIMENTS.split()]
 CORE_SPEEDS += ["game=kuhn algo=ppo", f"{WIDE} algo.tables=8192"]
-SPEEDS = {row: row for row in CORE_SPEEDS} | {  # with the row of one core to compare with
+SPEEDS = {  # with the row of one core to compare with
     "experiment=ppo_lhe hardware=gpu_ppo": "experiment=ppo_lhe",
+    "experiment=ppo_lhe hardware=gpu_ppo algo.tables=131072": "experiment=ppo_lhe",
     f"{WIDE} hardware=gpu_ppo": f"{WIDE} algo.tables=8192",
     f"{WIDE} hardware=gpu_ppo precision=medium": f"{WIDE} algo.tables=8192",
     "experiment=big2_ppo_fast hardware=gpu_ppo algo.tables=8192": "experiment=big2_ppo_fast",
     "experiment=ppo_lhe_6p hardware=gpu_ppo": "experiment=ppo_lhe_6p",
     "experiment=ppo_leduc hardware=gpu_ppo": "experiment=ppo_leduc",
-}
+    "game=kuhn algo=ppo hardware=gpu_ppo": "game=kuhn algo=ppo",
+} | {row: row for row in CORE_SPEEDS}
 # Settings with which an iteration takes milliseconds.
 SMALL_SETTINGS = """tables=16 rollout_steps=4 hands_per_iteration=24 minibatches=2 traversals=20
     episodes_per_iteration=2 training_period=2 agent_switch_period=4 actor_copy_period=4
