@@ -35,9 +35,11 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
+from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
-from poker_rl.learning.gradient_steps import GradientStepper, OptimizerName
+from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
+from poker_rl.learning.parallel_branch import ParallelBranch
 from poker_rl.learning.rollout import (
     HAND_ENDED,
     NEXT_PENDING,
@@ -117,10 +119,13 @@ class DQN(NetworkLearner):
             self.optimizer,
             self.lr,
             self.max_grad_norm,
+            self._buffer,
+            self.batch_size,
             self._compute_loss,
-            self._buffer.sample_generator,
-            self.agents.timer,
         )
+        self._updates = CapturedUpdates([self._stepper], context.device, self.agents.timer)
+        self._target_branch = ParallelBranch(context.device)
+        self._acting_networks = ActingNetworks([self._q_network], self.agents)
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table and take the gradient steps that are due."""
@@ -130,8 +135,7 @@ class DQN(NetworkLearner):
         self.count_progress(self._store_transitions(batch))
         updates_due += self._total_updates_due(self.progress.decisions)
         if self._buffer.min_size >= self.learning_starts:
-            for _ in range(updates_due):
-                self._update_networks()
+            self._update_networks(updates_due)
         return self._compute_metrics()
 
     def players(self) -> dict[str, Player]:
@@ -155,15 +159,14 @@ class DQN(NetworkLearner):
         return decisions * self.gradient_steps // period
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        return self.agents.sample_from_probs(self._compute_epsilon_greedy_probs(rows))
+        values = self._acting_networks.compute_outputs(rows, np.zeros(len(rows.table), np.int64))
+        return self.agents.sample_from_probs(self._compute_epsilon_greedy_probs(values, rows.mask))
 
-    def _compute_epsilon_greedy_probs(self, rows: PendingDecisions) -> np.ndarray:
-        """Return the probabilities of the epsilon-greedy policy, [B, A]."""
-        with torch.no_grad():
-            values = self.agents.compute_logits(self._q_network, rows).cpu().numpy()
-        best = np.where(rows.mask, values, -np.inf).argmax(1)
-        greedy = best[:, None] == np.arange(rows.mask.shape[1])
-        return mix_with_uniform(greedy, rows.mask, self._epsilon)
+    def _compute_epsilon_greedy_probs(self, values: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return the epsilon-greedy policy for action values and action masks, all [B, A]."""
+        best = np.where(mask, values, -np.inf).argmax(1)
+        greedy = best[:, None] == np.arange(mask.shape[1])
+        return mix_with_uniform(greedy, mask, self._epsilon)
 
     def _store_transitions(self, batch: RolloutBatch) -> int:
         """Add the transitions whose end is known to the buffer; return their number."""
@@ -180,11 +183,18 @@ class DQN(NetworkLearner):
         )
         return len(rows)
 
-    def _update_networks(self) -> None:
-        self._stepper.step()
-        self.progress.updates += 1
-        if self.progress.updates % self.target_update_interval == 0:
-            self._sync_target_network()
+    def _update_networks(self, updates: int) -> None:
+        interval = self.target_update_interval
+        while updates:
+            steps = min(updates, interval - self.progress.updates % interval)
+            self._take_steps(steps)
+            self.progress.updates += steps
+            updates -= steps
+            if self.progress.updates % interval == 0:
+                self._sync_target_network()
+
+    def _take_steps(self, steps: int) -> None:
+        self._updates.take_steps(steps)
 
     @torch.no_grad()
     def _sync_target_network(self) -> None:
@@ -192,15 +202,15 @@ class DQN(NetworkLearner):
             list(self._target_network.parameters()), list(self._q_network.parameters())
         )
 
-    def _compute_loss(self) -> Tensor:
-        batch = self._buffer.sample(self.batch_size)
-        with torch.no_grad():
+    def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
+        with self._target_branch, torch.no_grad():
             values = self._target_network(batch["next"])  # [K, B, A]
             max_values = torch.where(batch["legal"], values, -torch.inf).amax(2)
             not_done = batch["legal"].any(2)  # no action is legal where the hand ended
             td_target = batch["reward"] + self.gamma * torch.where(not_done, max_values, 0.0)
         q = self._q_network(batch["observation"]).gather(2, batch["action"].long()[..., None])
-        return mse_loss(q[..., 0], td_target, reduction="sum") / self.batch_size
+        self._target_branch.join()
+        return mse_loss(q.squeeze(2), td_target, reduction="sum") / self.batch_size
 
     def _compute_metrics(self) -> dict[str, float]:
         losses = {"loss/q": self._stepper.pop_mean_loss()} if self._stepper.losses_summed else {}

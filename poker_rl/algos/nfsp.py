@@ -23,10 +23,13 @@ import torch
 from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.dqn import DQN
 from poker_rl.config.validation import Probability
+from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.agents import LearnerContext
 from poker_rl.learning.averaging.average_policy import AveragePolicy, AveragePolicySettings
 from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
+from poker_rl.learning.gradient_steps import CapturedUpdates
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
+from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 
@@ -44,6 +47,12 @@ class NFSP(DQN):
             self.average_policy, self.agents, learn_from_actions=True, other_buffers=[self._buffer]
         )
         self._average_policy.buffer.check_capacity("learning_starts", self.learning_starts)
+        self._joint_updates = CapturedUpdates(
+            [self._stepper, self._average_policy.stepper], context.device, self.agents.timer
+        )
+        self._acting_networks = ActingNetworks(
+            [self._q_network, self._average_policy.module], self.agents
+        )
         self._best_response_seats = BestResponseSeats(
             self.agents, make_eta_sampler(self.agents, self.eta)
         )
@@ -55,15 +64,14 @@ class NFSP(DQN):
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
         is_best_response = self._best_response_seats.record_rows(rows)
+        is_average = ~is_best_response
+        outputs = self._acting_networks.compute_outputs(rows, is_average.astype(np.int64))
         probs = np.empty(rows.mask.shape)
-        if is_best_response.any():
-            probs[is_best_response] = self._compute_epsilon_greedy_probs(
-                rows.select_rows(is_best_response)
-            )
-        if not is_best_response.all():
-            probs[~is_best_response] = self.agents.compute_probs(
-                self._average_policy.module, rows.select_rows(~is_best_response)
-            )
+        probs[is_best_response] = self._compute_epsilon_greedy_probs(
+            outputs[is_best_response], rows.mask[is_best_response]
+        )
+        logits, mask = outputs[is_average], rows.mask[is_average]
+        probs[is_average] = masked_softmax(torch.from_numpy(logits), torch.from_numpy(mask)).numpy()
         return self.agents.sample_from_probs(probs)
 
     def _store_transitions(self, batch: RolloutBatch) -> int:
@@ -77,10 +85,13 @@ class NFSP(DQN):
         )
         return transition_count
 
-    def _update_networks(self) -> None:
-        super()._update_networks()
-        if self._average_policy.buffer.min_size >= self.learning_starts:
-            self._average_policy.learn()
+    def _take_steps(self, steps: int) -> None:
+        if self._average_policy.buffer.min_size < self.learning_starts:
+            super()._take_steps(steps)
+            return
+        self._joint_updates.take_steps(steps)
+        more_average_steps = steps * (self.average_policy.gradient_steps - 1)
+        self._average_policy.take_steps(more_average_steps)
 
     def _compute_metrics(self) -> dict[str, float]:
         buffer = self._average_policy.buffer

@@ -9,15 +9,17 @@ import numpy as np
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.big2 import big2_rules
 from poker_rl.games.big2.combinations import DECK_SIZE
-from poker_rl.games.game import Game
+from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.suit_isomorphism import sort_suits
+from poker_rl.games.table_loops import history_loop, observe_loop
 from poker_rl.games.tables import Tables, copy_records, tables_from_records
 from poker_rl.nets.dense import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
-EncodeFunction = Callable[[np.ndarray], np.ndarray]
+EncodeFunction = Callable[[Tables, np.ndarray], None]
+"""Function that writes the inputs for all tables [B] into an array [B, W]."""
 
 HISTORY_STEPS = 48  # largest number of actions in a history; older ones are left out
 
@@ -50,8 +52,6 @@ class ObservationEncoder:
     def __init__(self, game: Game, features: Features) -> None:
         self._game = game
         self._sorts_suits = features in ("sorted_suits", "table", "history")
-        self._encodes_sorted_records = features in ("table", "history")
-        self._encode_into = Tables.observe_sorted if features == "sorted_suits" else None
         if self._sorts_suits and game.rules is not betting:
             raise ConfigError(f"net: {features} features need a game of betting, not {game.name}")
         if features == "every_card" and game.rules is not big2_rules:
@@ -78,14 +78,13 @@ class ObservationEncoder:
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
         """Return the network inputs for tables [B], [B, W]."""
-        return self._encode(self._sort_suits(records) if self._encodes_sorted_records else records)
+        out = np.empty((len(records), self.size), np.uint8 if self.is_binary else np.float32)
+        self.encode_into(tables_from_records(self._game, records), out)
+        return out
 
     def encode_into(self, tables: Tables, out: np.ndarray) -> None:
-        """Write the network inputs for all tables into `out`, [B, W]."""
-        if self._encode_into is not None:
-            self._encode_into(tables, out)
-        else:
-            out[:] = self(tables.records)
+        """Write the network inputs for all tables into `out`, [B, W] uint8 or float32."""
+        self._encode(tables, out)
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
         """Return cards hidden from the seats to act, suits sorted as in inputs, [B, H] uint8."""
@@ -103,35 +102,30 @@ class ObservationEncoder:
 
 def _wrap_feature_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bool, EncodeFunction]:
     """Return `size`, `is_binary` and the encode function of a plug-in's features."""
-    tables = Tables(game, 1, seed=0)
-    tables.deal()
-    example = features.encode(game, tables.records)
+    example_tables = Tables(game, 1, seed=0)
+    example_tables.deal()
+    example = features.encode(game, example_tables.records)
     if example.ndim != 2 or example.dtype not in (np.uint8, np.float32):
         raise ConfigError(
             f"net.features: {type(features).__name__}.encode returned {example.dtype} of shape"
             f" {example.shape} for one table; allowed: uint8 or float32 [1, W]"
         )
-    return (
-        example.shape[1],
-        example.dtype == np.uint8,
-        lambda records: features.encode(game, records),
-    )
+
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        out[:] = features.encode(game, tables.records)
+
+    return example.shape[1], example.dtype == np.uint8, encode
 
 
 def _make_observation_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    def encode(records: np.ndarray) -> np.ndarray:
-        return tables_from_records(game, records).observe()
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        tables.run_loop(observe_loop, None, out)
 
     return game.observation_size, encode
 
 
 def _make_sorted_suits_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    def encode(records: np.ndarray) -> np.ndarray:
-        out = np.empty((len(records), game.observation_size), game.observation_dtype)
-        tables_from_records(game, records).observe_sorted(out)
-        return out
-
-    return game.observation_size, encode
+    return game.observation_size, Tables.observe_sorted
 
 
 def _make_rank_encoder(game: Game) -> tuple[int, EncodeFunction]:
@@ -139,10 +133,10 @@ def _make_rank_encoder(game: Game) -> tuple[int, EncodeFunction]:
         raise ConfigError(f"net.features: rank needs a game with one hole card, not {game.name}")
     suit_count, middle_rank = len(game.suits), (len(game.ranks) - 1) / 2
 
-    def encode(records: np.ndarray) -> np.ndarray:
-        card = records["deck"][np.arange(len(records)), records["to_act"]]  # seat i holds deck[i]
-        rank = (card // suit_count - middle_rank) / max(middle_rank, 1)
-        return np.asarray(rank, np.float32)[:, None]
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        row, seat = np.arange(len(out)), tables.records["to_act"]
+        card = tables.records["deck"][row, seat]  # seat i holds deck[i]
+        out[:, 0] = (card // suit_count - middle_rank) / max(middle_rank, 1)
 
     return 1, encode
 
@@ -150,10 +144,9 @@ def _make_rank_encoder(game: Game) -> tuple[int, EncodeFunction]:
 def _make_infoset_encoder(game: Game) -> tuple[int, EncodeFunction]:
     tree = get_tree(game)
 
-    def encode(records: np.ndarray) -> np.ndarray:
-        out = np.zeros((len(records), tree.infoset_count), np.uint8)
-        out[np.arange(len(records)), tree.lookup_infosets(records)] = 1
-        return out
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        out[:] = 0
+        out[np.arange(len(out)), tree.lookup_infosets(tables.records)] = 1
 
     return tree.infoset_count, encode
 
@@ -165,13 +158,12 @@ def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
     seat_slots = int(game.definitions[0]["room"])
     cards_size = game.observation_size - cards_offset
 
-    def encode(records: np.ndarray) -> np.ndarray:
-        tables = tables_from_records(game, records)
-        out = np.empty((len(records), size), np.float32)
-        out[:, :cards_size] = tables.observe()[:, cards_offset:]
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        observation = np.empty((len(out), game.observation_size), game.observation_dtype)
+        tables.observe_sorted(observation)
+        out[:, :cards_size] = observation[:, cards_offset:]
         if not shows_chips:
-            out[:, cards_size:] = encode_chips(records, tables.gather_definitions(), seat_slots)
-        return out
+            _fill_chips(game.definitions, tables.records, seat_slots, out[:, cards_size:])
 
     size = cards_size + (0 if shows_chips else 3 * seat_slots + 3)
     return size, encode
@@ -182,13 +174,15 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
     table_size, encode_table = _make_table_encoder(game)
     history_size = HISTORY_STEPS * game.history_step_size
 
-    def encode(records: np.ndarray) -> np.ndarray:
-        steps, lengths = tables_from_records(game, records).history()
-        out = np.empty((len(records), history_size + table_size), np.float32)
-        newest_steps = take_newest_steps(steps, lengths)
-        out[:, :history_size] = newest_steps.reshape(len(records), history_size)
-        out[:, history_size:] = encode_table(records)
-        return out
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
+        steps[:] = 0  # a view of `out`
+        lengths = np.empty(len(out), np.int64)
+        tables.run_loop(history_loop, None, steps, lengths)  # writes no more than HISTORY_STEPS
+        too_long = np.flatnonzero(lengths > HISTORY_STEPS)
+        if len(too_long):
+            steps[too_long] = take_newest_steps(*tables.history(too_long))
+        encode_table(tables, out[:, history_size:])
 
     return history_size + table_size, encode
 
@@ -198,9 +192,10 @@ def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
     held_offset = game.observation_size
     played_offset = held_offset + DECK_SIZE
 
-    def encode(records: np.ndarray) -> np.ndarray:
-        row, out = np.arange(len(records)), np.zeros((len(records), size), np.uint8)
-        out[:, :held_offset] = tables_from_records(game, records).observe()
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        records, row = tables.records, np.arange(len(out))
+        out[:] = 0
+        out[:, :held_offset] = tables.observe()
         hand = records["hand"][row, records["to_act"]].astype(np.int64)
         table_row, hand_position = np.nonzero(hand >= 0)
         out[table_row, held_offset + hand[table_row, hand_position]] = 1
@@ -209,7 +204,6 @@ def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
         mask_bytes = played_masks[..., None].view(np.uint8)  # one bit per card
         played_bits = np.unpackbits(mask_bytes, axis=-1, bitorder="little")
         out[:, played_offset:] = played_bits[..., :DECK_SIZE].reshape(len(records), -1)
-        return out
 
     size = played_offset + game.seats * DECK_SIZE
     return size, encode
@@ -225,26 +219,29 @@ def take_newest_steps(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return newest_steps
 
 
-def encode_chips(records: np.ndarray, definitions: np.ndarray, seat_slots: int) -> np.ndarray:
-    """Return the chips of tables [B], as fractions of the most that a seat can put in.
+@jit
+def _fill_chips(definitions, tables, seat_slots, out):  # type: ignore[no-untyped-def]
+    """Write the chips of tables [B], as fractions of the most that a seat can put in.
 
-    Returns:
-        [B, 3 * seat_slots + 3] float32: chips put in, chips left and whether it has not folded, for
-        each seat from the one to act; then the pot, the bet to match and the chips to call.
+    Each row of `out` [B, 3 * seat_slots + 3] gets chips put in, chips left and whether it has not
+    folded, for each seat from the one to act; then the pot, the bet to match and the chips to call.
     """
-    seats = definitions["seats"][:, None].astype(np.int64)
-    chip_scale = definitions["chip"][:, None]
-    seat_offset = np.arange(seat_slots)
-    has_seat = seat_offset < seats  # [B, seat_slots]
-    seat = (records["to_act"][:, None] + seat_offset) % seats
-    paid = np.take_along_axis(records["paid"], seat, 1) * chip_scale * has_seat
-    in_hand = (np.take_along_axis(records["folded"], seat, 1) == 0) & has_seat
-    price = records["price"][:, None] * chip_scale
-    seat_features = np.stack([paid, (1 - paid) * has_seat, in_hand], -1).reshape(
-        len(records), 3 * seat_slots
-    )
-    pot = paid.sum(1, keepdims=True)
-    return np.concatenate([seat_features, pot, price, price - paid[:, :1]], 1)
+    for i in range(len(tables)):
+        table, row = tables[i], out[i]
+        game = definitions[table.variant]
+        row[:] = 0
+        chip, pot = np.float64(game.chip), 0.0
+        for j in range(game.seats):
+            seat = (table.to_act + j) % game.seats
+            paid = table.paid[seat] * chip
+            row[3 * j] = paid
+            row[3 * j + 1] = 1 - paid
+            row[3 * j + 2] = table.folded[seat] == 0
+            pot += paid
+        price = table.price * chip
+        row[3 * seat_slots] = pot
+        row[3 * seat_slots + 1] = price
+        row[3 * seat_slots + 2] = price - table.paid[table.to_act] * chip
 
 
 ENCODER_FACTORIES: dict[FeatureKind, Callable[[Game], tuple[int, EncodeFunction]]] = {

@@ -119,7 +119,6 @@ def test_the_target_is_the_best_legal_value_of_the_target_network() -> None:
     for _ in range(30):
         learner.learn()
     batch = learner._buffer.sample(64)
-    learner._buffer.sample = lambda count: batch  # type: ignore[method-assign]
     q = learner._q_network(batch["observation"]).detach()
     target = learner._target_network(batch["next"]).detach()
     assert (learner._q_network(batch["next"]) != target).any()
@@ -133,7 +132,7 @@ def test_the_target_is_the_best_legal_value_of_the_target_network() -> None:
             total += (float(q[k, i, int(batch["action"][k, i])]) - goal) ** 2 / 64
     assert ends > 10
     assert goes_on > 10
-    assert learner._compute_loss().item() == pytest.approx(total, rel=1e-5)
+    assert learner._compute_loss(batch).item() == pytest.approx(total, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -173,12 +172,23 @@ def test_the_target_network_is_a_copy_made_every_so_often() -> None:
         learner.learn()
     past = []
     for turn in range(1, 11):
-        learner._update_networks()
+        learner._update_networks(1)
         past.append([weight.detach().clone() for weight in learner._q_network.parameters()])
         made = turn // 5 * 5
         if made:
             now = list(learner._target_network.parameters())
             assert all(torch.equal(a, b) for a, b in zip(now, past[made - 1], strict=True))
+    learner._update_networks(13)  # the last copy is the one after 20 updates
+    assert learner.progress.updates == 23
+    last = [weight.clone() for weight in learner._target_network.parameters()]
+    learner._update_networks(1)
+    for target, copy in zip(learner._target_network.parameters(), last, strict=True):
+        assert torch.equal(target, copy)
+    learner._update_networks(1)
+    for target, weight in zip(
+        learner._target_network.parameters(), learner._q_network.parameters(), strict=True
+    ):
+        assert torch.equal(target, weight)
 
 
 def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance() -> None:
@@ -188,11 +198,11 @@ def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance() ->
     learner._choose_actions = lambda rows: seen.append(rows) or act(rows)  # type: ignore[method-assign]
     learner.learn()
     rows = seen[0]
-    policy = learner._compute_epsilon_greedy_probs(rows)
     with torch.no_grad():
         value = learner._q_network(torch.from_numpy(rows.observation)[None].expand(2, -1, -1))[
             0
         ].numpy()
+    policy = learner._compute_epsilon_greedy_probs(value, rows.mask)
     for i in range(len(policy)):  # all of them first to act: the first seat's
         legal = np.flatnonzero(rows.mask[i])
         best = legal[value[i, legal].argmax()]
@@ -320,7 +330,7 @@ def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any], optimi
     whole = nfsp(game, optimizer=optimiser, replay_capacity=100, **changed)
     for _ in range(15):
         whole.learn()
-    assert whole._average_policy._stepper.updates
+    assert whole._average_policy.updates
     file = io.BytesIO()
     torch.save(whole.state_dict(), file)
     file.seek(0)
@@ -349,8 +359,7 @@ def test_agents_of_one_copy_do_not_touch_the_other() -> None:
         for weight in learners[1]._q_network.parameters():
             weight[1] += 1.0
     for learner in learners:
-        for _ in range(4):
-            learner._update_networks()
+        learner._update_networks(4)
     for one, other in zip(*(learner._q_network.parameters() for learner in learners), strict=True):
         torch.testing.assert_close(one[0], other[0])
         assert (one[1] != other[1]).any()
@@ -477,7 +486,7 @@ def test_play_may_weigh_by_its_iteration_from_the_first_one_on() -> None:
     assert {1, 2, 3} == {int(one) for copy in iterations for one in copy}
 
 
-def test_later_play_weighs_more_in_the_average(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_play_weighs_more_in_the_average() -> None:
     learner = nfsp(
         kuhn(),
         rollout_steps=16,
@@ -489,7 +498,6 @@ def test_later_play_weighs_more_in_the_average(monkeypatch: pytest.MonkeyPatch) 
         learner.learn()
     part = learner._average_policy
     batch = part.buffer.sample(50)
-    monkeypatch.setattr(part.buffer, "sample", lambda count: batch)
     logits = part.module(batch["observation"]).detach().double().numpy()
     iteration, mask = batch["iteration"].numpy(), batch["mask"].numpy()
     loss = 0.0
@@ -499,7 +507,7 @@ def test_later_play_weighs_more_in_the_average(monkeypatch: pytest.MonkeyPatch) 
         error = -sum(batch["policy"][copy, row, legal].numpy() * np.log(chances))
         loss += (iteration[copy, row] / iteration.max()) ** 2 * error / iteration.shape[1]
     assert len(np.unique(iteration)) > 2
-    assert part._compute_loss().item() == pytest.approx(loss, rel=1e-5)
+    assert part._compute_loss(batch).item() == pytest.approx(loss, rel=1e-5)
 
 
 def test_a_network_a_seat_learns_against_an_opponent_who_changes_seats() -> None:

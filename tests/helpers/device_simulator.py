@@ -199,11 +199,13 @@ class DeviceSimulator(TorchDispatchMode):
 
     Attributes:
         busy: there is work for which the CPU has not waited.
+        waits: number of operations for which the CPU has waited.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.busy = False
+        self.waits = 0
         self._graph: SimulatedGraph | None = None
 
     def synchronize(self) -> None:
@@ -276,6 +278,7 @@ class DeviceSimulator(TorchDispatchMode):
         )
         masked = operation is aten.index.Tensor and any(x.dtype == torch.bool for x in given[1:])
         self.busy = not (operation in AWAITED or copied or masked)
+        self.waits += not self.busy
         if self._graph is not None and not self.busy:
             raise SynchronizationError(f"{operation} makes the CPU wait")
 

@@ -1,49 +1,124 @@
-"""Steps on batches from a memory, and what of them belongs to the device."""
+"""Gradient steps on batches of a replay buffer: states of other devices, mean losses, schedules."""
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+from collections.abc import Callable
 
-from poker_rl.config.schedules import Constant
-from poker_rl.learning.gradient_steps import GradientStepper
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from poker_rl.config.schedules import Constant, Linear, Schedule
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.chunked_adam import MIN_CHUNK, ChunkedAdam
+from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
 from poker_rl.learning.timing import LearnerTimer
+from poker_rl.nets.dense import ReplicatedMLP, build_mlp
+
+CPU = torch.device("cpu")
+
+
+def make_buffer(values: list[float], seed: int = 0) -> ReplayBuffer:
+    columns = {"x": Column(torch.float32)}
+    buffer = ReplayBuffer("capacity", 100, CircularInsertion(), columns, CPU, seed)
+    buffer.add(np.zeros(len(values), np.int64), x=np.array(values, np.float32))
+    return buffer
+
+
+def make_stepper(
+    module: nn.Module,
+    compute_loss: Callable[[dict[str, Tensor]], Tensor],
+    optimizer: OptimizerName = "adam",
+    lr: Schedule | None = None,
+    seed: int = 0,
+) -> GradientStepper:
+    buffer = make_buffer([0.0, 1.0, 2.0], seed)
+    return GradientStepper(
+        module, optimizer, lr or Constant(start=0.1), None, buffer, 4, compute_loss
+    )
+
+
+def make_updates(*steppers: GradientStepper) -> CapturedUpdates:
+    return CapturedUpdates(steppers, CPU, LearnerTimer(CPU))
 
 
 def test_a_state_of_a_gpu_is_taken_up_as_one_of_this_device() -> None:
     """There steps are recorded, for which the optimiser has to be capturable; here they are not."""
     module = nn.Linear(2, 1)
-    descent = GradientStepper(
-        module,
-        "adam",
-        Constant(start=0.1),
-        None,
-        lambda: module(torch.ones(1, 2)).sum(),
-        torch.Generator(),
-        LearnerTimer(torch.device("cpu")),
-    )
-    descent.step()
+    descent = make_stepper(module, lambda batch: module(torch.ones(1, 2)).sum())
+    updates = make_updates(descent)
+    updates.take_steps(1)
     state = descent.state_dict()
     state["optimizer"]["param_groups"][0]["capturable"] = True
     descent.load_state_dict(state)
     assert descent.state_dict()["optimizer"]["param_groups"][0]["capturable"] is False
-    descent.step()
+    updates.take_steps(1)
     assert descent.updates == 2
 
 
 def test_the_mean_loss_is_that_of_a_copy_and_a_step() -> None:
     module, losses = nn.Linear(1, 2), iter([2.0, 6.0, 10.0, 4.0])  # two copies
-    descent = GradientStepper(
-        module,
-        "sgd",
-        Constant(start=0.1),
-        None,
-        lambda: module(torch.zeros(1, 1)).sum() * 0 + next(losses),
-        torch.Generator(),
-        LearnerTimer(torch.device("cpu")),
+    descent = make_stepper(
+        module, lambda batch: module(torch.zeros(1, 1)).sum() * 0 + next(losses), "sgd"
     )
-    for _ in range(3):
-        descent.step()
+    updates = make_updates(descent)
+    updates.take_steps(3)
     assert descent.pop_mean_loss() == 3.0  # 18 of three steps and two copies
-    descent.step()
+    updates.take_steps(1)
     assert descent.pop_mean_loss() == 2.0
+
+
+def test_every_step_has_the_learning_rate_of_its_turn() -> None:
+    """SGD on w, whose gradient is 1: the weight falls by the sum of the learning rates."""
+    lr = Linear(start=1.0, end=0.0, horizon=8)
+    module = nn.Linear(1, 1, bias=False)
+    nn.init.zeros_(module.weight)
+    descent = make_stepper(module, lambda batch: module.weight.sum(), "sgd", lr)
+    updates = make_updates(descent)
+    for steps in (3, 1, 5):
+        updates.take_steps(steps)
+    assert module.weight.detach().item() == pytest.approx(-sum(lr.value(step) for step in range(9)))
+
+
+def test_networks_that_learn_together_learn_as_alone() -> None:
+    def make(seed: int) -> tuple[ReplicatedMLP, GradientStepper]:
+        module = build_mlp([1, 4, 1], 1, "relu", "torch", torch.Generator().manual_seed(seed))
+        return module, make_stepper(
+            module, lambda batch: (module(batch["x"][..., None]) - 1).square().sum(), seed=seed
+        )
+
+    together, alone = [make(seed) for seed in (1, 2)], [make(seed) for seed in (1, 2)]
+    make_updates(*(stepper for _, stepper in together)).take_steps(20)
+    for _, stepper in alone:
+        make_updates(stepper).take_steps(20)
+    for (one, _), (other, _) in zip(together, alone, strict=True):
+        for weight, expected in zip(one.parameters(), other.parameters(), strict=True):
+            assert torch.equal(weight, expected)
+    assert [stepper.pop_mean_loss() for _, stepper in together] == [
+        stepper.pop_mean_loss() for _, stepper in alone
+    ]
+
+
+@pytest.mark.parametrize("widths", [[1, 5, 3], [70, 90, 40], [300, 2000, 10]])
+def test_adam_in_chunks_takes_the_steps_of_adam(widths: list[int]) -> None:
+    """Also after loading a state of the other one."""
+    modules = [
+        build_mlp(widths, 2, "tanh", "torch", torch.Generator().manual_seed(0)) for _ in range(2)
+    ]
+    lr = torch.tensor(0.01)
+    adam = torch.optim.Adam(modules[0].parameters(), lr=lr, fused=True)
+    chunked = ChunkedAdam(modules[1].parameters(), lr=lr, fused=True)
+    assert any(weight.numel() > MIN_CHUNK for weight in modules[0].parameters()) == (widths[0] > 1)
+    x = torch.randn(2, 6, widths[0], generator=torch.Generator().manual_seed(1))
+    for step in range(6):
+        if step == 3:
+            states = adam.state_dict(), chunked.state_dict()
+            adam.load_state_dict(states[1])
+            chunked.load_state_dict(states[0])
+        for module, optimizer in zip(modules, (adam, chunked), strict=True):
+            optimizer.zero_grad()
+            module(x).square().sum().backward()
+            optimizer.step()
+    for weight, expected in zip(modules[1].parameters(), modules[0].parameters(), strict=True):
+        torch.testing.assert_close(weight, expected, rtol=1e-6, atol=1e-7)

@@ -21,6 +21,7 @@ from poker_rl.evaluation.exact.network_query import start_network_query
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
+from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.nets.dense import NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.lstm import ReplicatedLSTM
@@ -133,6 +134,39 @@ def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(
         assert found.best_values == pytest.approx(expected.best_values, abs=1e-6)
 
 
+@pytest.fixture
+def recorded(device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every captured step is recorded."""
+
+    def recording(self: CapturedStep) -> None:
+        with device.recording():
+            self._function()
+
+    monkeypatch.setattr(CapturedStep, "__call__", recording)
+
+
+def learn(algo: str, net: str, *more: str, on: str = NAME) -> Any:
+    """A learner with this net after some steps, with ten updates each if there is one network."""
+    small = (
+        "algo.tables=20",
+        "algo.batch_size=8",
+        "algo.learning_starts=8",
+        "algo.train_freq=2",
+        f"net={net}",
+    )
+    learner = load_algorithm(algo, load_game("kuhn"), *small, *more, device=torch.device(on))
+    for _ in range(12):
+        learner.learn()
+    return learner
+
+
+@pytest.mark.parametrize("net", ["mlp_relu", "lstm"])
+@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
+@pytest.mark.usefixtures("recorded")
+def test_what_a_cuda_graph_holds_never_makes_the_cpu_wait(algo: str, net: str) -> None:
+    assert learn(algo, net).progress.updates > 0
+
+
 @pytest.mark.parametrize("copies", [1, 3])
 def test_an_lstm_reads_the_same_on_the_device_and_never_makes_the_cpu_wait(
     device: DeviceSimulator, copies: int
@@ -188,3 +222,44 @@ def test_no_part_of_a_network_makes_the_cpu_wait(device: DeviceSimulator, name: 
     for mine, theirs in zip(here.parameters(), there.parameters(), strict=True):
         assert mine.grad is not None
         torch.testing.assert_close(mine.grad.cpu(), theirs.grad, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_steps_of_one_graph_are_those_of_a_cpu(algo: str, optimizer: str) -> None:
+    """A graph of several steps samples their batches at once, of one replica the same ones."""
+    settings = (
+        "algo.network_sharing=shared",
+        f"algo.optimizer={optimizer}",
+        "algo.target_update_interval=21",
+        "algo.lr._target_=poker_rl.config.schedules.LogLinear",
+        "algo.lr.start=0.01",
+        "+algo.lr.end=0.001",
+        "+algo.lr.horizon=99",
+    )
+    here, there = (learn(algo, "mlp_relu", *settings, on=on) for on in (NAME, "cpu"))
+    assert here.progress == there.progress
+    assert here.progress.updates > 60
+    for name, part in there.stateful_parts().items():
+        module = getattr(part, "module", part)
+        if isinstance(module, torch.nn.Module):
+            own = here.stateful_parts()[name]
+            for weight, expected in zip(
+                getattr(own, "module", own).parameters(), module.parameters(), strict=True
+            ):
+                torch.testing.assert_close(weight.cpu(), expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
+def test_the_cpu_waits_as_often_for_many_updates_as_for_one(
+    algo: str, device: DeviceSimulator
+) -> None:
+    waits, updates = [], []
+    for gradient_steps in (1, 20):
+        learner = learn(algo, "mlp_relu", f"algo.gradient_steps={gradient_steps}")
+        before = device.waits, learner.progress.updates
+        learner.learn()
+        waits.append(device.waits - before[0])
+        updates.append(learner.progress.updates - before[1])
+    assert updates[1] > 90
+    assert waits[0] == waits[1] <= 14

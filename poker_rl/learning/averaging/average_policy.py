@@ -20,7 +20,7 @@ from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloa
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.buffers.replay_buffer import Column, InsertionRule, ReplayBuffer
 from poker_rl.learning.distributed import collectives
-from poker_rl.learning.gradient_steps import GradientStepper, OptimizerName
+from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
 from poker_rl.learning.rollout import RolloutBatch
 from poker_rl.nets.action_probs import masked_log_softmax
 
@@ -32,7 +32,7 @@ class AveragePolicySettings:
     Args:
         capacity: number of decisions that the reservoir of each replica can hold.
         insertion_rule: rule of which decisions the reservoir keeps.
-        gradient_steps: gradient steps at each call of `learn`.
+        gradient_steps: gradient steps per update of the learner.
         batch_size: decisions of each replica in a gradient step.
         optimizer: `adam`, or `sgd` without momentum.
         lr: learning rate as a function of this network's own gradient steps.
@@ -62,6 +62,8 @@ class AveragePolicy:
 
     Attributes:
         module: the network, K replicas.
+        buffer: the reservoirs.
+        stepper: optimizer of the network, for steps that are captured with those of other networks.
     """
 
     def __init__(
@@ -95,20 +97,21 @@ class AveragePolicy:
             other_buffers=other_buffers,
         )
         self.buffer.check_batch_memory("average_policy.batch_size", settings.batch_size)
-        self._stepper = GradientStepper(
+        self.stepper = GradientStepper(
             self.module,
             settings.optimizer,
             settings.lr,
             settings.max_grad_norm,
+            self.buffer,
+            settings.batch_size,
             self._compute_loss,
-            self.buffer.sample_generator,
-            agents.timer,
         )
+        self._updates = CapturedUpdates([self.stepper], agents.device, agents.timer)
 
     @property
     def updates(self) -> int:
         """Number of gradient steps."""
-        return self._stepper.updates
+        return self.stepper.updates
 
     def add(
         self, batch: RolloutBatch, rows: np.ndarray, policy: np.ndarray, iteration: int
@@ -124,10 +127,9 @@ class AveragePolicy:
             columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)
         self.buffer.add(replica, **columns)
 
-    def learn(self) -> None:
-        """Take `gradient_steps` steps on batches of the reservoirs."""
-        for _ in range(self.settings.gradient_steps):
-            self._stepper.step()
+    def take_steps(self, steps: int) -> None:
+        """Take gradient steps on batches of the reservoirs."""
+        self._updates.take_steps(steps)
 
     def add_and_learn(
         self, batch: RolloutBatch, rows: np.ndarray, policy: np.ndarray, iteration: int
@@ -135,7 +137,7 @@ class AveragePolicy:
         """Add decisions as `add` does, learn, and return the metrics of `pop_metrics`."""
         self.add(batch, rows, policy, iteration)
         if self.buffer.has_items:  # replicas without items get no gradient
-            self.learn()
+            self.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
@@ -144,12 +146,11 @@ class AveragePolicy:
         The loss is a cross-entropy weighted by (iteration / newest iteration of the batch)^power,
         so it is smaller than the unweighted one unless the power is 0.
         """
-        if not self._stepper.losses_summed:
+        if not self.stepper.losses_summed:
             return {}
-        return {"loss/average": self._stepper.pop_mean_loss()}
+        return {"loss/average": self.stepper.pop_mean_loss()}
 
-    def _compute_loss(self) -> Tensor:
-        batch = self.buffer.sample(self.settings.batch_size)
+    def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
         logits = self.module(batch["observation"])  # [K, B, A]
         cross_entropy = -(batch["policy"] * masked_log_softmax(logits, batch["mask"])).sum(2)
         if self.settings.iteration_weight_power:
@@ -163,14 +164,14 @@ class AveragePolicy:
         return {
             "warm_start_iterations": self._warm_start_iterations,
             "module": self.module.state_dict(),
-            "stepper": self._stepper.state_dict(),
+            "stepper": self.stepper.state_dict(),
             "buffer": self.buffer.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`."""
         self.module.load_state_dict(state["module"])
-        self._stepper.load_state_dict(state["stepper"])
+        self.stepper.load_state_dict(state["stepper"])
         self.buffer.load_state_dict(state["buffer"])
         self._warm_start_iterations = state["warm_start_iterations"]
 

@@ -4,15 +4,14 @@ The insertion rule decides which items stay: the newest (`CircularInsertion`), a
 all items (`UniformReservoir`, Vitter's algorithm R), or one that favors newer items
 (`FlooredReservoir`, arXiv:1603.01121; `ExponentialReservoir`, Osborne et al., ACL 2014).
 
-Items are tensors on the networks' device, and batches are sampled there. Boolean columns are packed
-eight to a byte: an observation of heads-up limit hold'em takes 36 bytes.
+Items are rows of bytes on the networks' device, and batches are sampled there. Boolean columns are
+packed eight to a byte: an observation of heads-up limit hold'em takes 36 bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,10 +20,12 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from poker_rl.config.validation import ConfigError, PositiveShare
+from poker_rl.learning.device_copies import copy_to_device
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.learning.state_checks import MAX_COUNT, check_range
 
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size in bytes
 BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
 
 
@@ -130,6 +131,83 @@ class Column(NamedTuple):
         return torch.uint8 if self.dtype == torch.bool else self.dtype
 
 
+class ItemLayout:
+    """Layout of an item as a row of bytes: numbers in descending order of size, then booleans.
+
+    So numbers are aligned, and all booleans are unpacked at once.
+
+    Args:
+        columns: the parts of an item, by name.
+        device: where items are unpacked.
+
+    Attributes:
+        dtype: structured dtype of an item.
+        word: integer type that divides a row; rows are copied faster by words than by bytes.
+    """
+
+    def __init__(self, columns: Mapping[str, Column], device: torch.device) -> None:
+        self.columns = dict(columns)
+        formats = {
+            name: np.dtype((_to_numpy_dtype(column.stored_dtype()), column.stored_shape()))
+            for name, column in columns.items()
+        }
+        names = sorted(
+            columns,
+            key=lambda name: (columns[name].dtype == torch.bool, -formats[name].base.itemsize),
+        )
+        ends = np.cumsum([formats[name].itemsize for name in names])
+        word_bytes = max(part.base.itemsize for part in formats.values())
+        self.word = WORDS[word_bytes]
+        self.dtype = np.dtype(
+            {
+                "names": names,
+                "formats": [formats[name] for name in names],
+                "offsets": [0, *ends[:-1]],
+                "itemsize": -(-ends[-1] // word_bytes) * word_bytes,
+            }
+        )
+        self._bytes = {
+            name: slice(int(end) - formats[name].itemsize, int(end))
+            for name, end in zip(names, ends, strict=True)
+        }
+        booleans = [self._bytes[name] for name in names if columns[name].dtype == torch.bool]
+        self._boolean_bytes = slice(booleans[0].start, booleans[-1].stop) if booleans else None
+        self._bits_of_byte = torch.from_numpy(BITS_OF_BYTE).to(device, torch.bool)
+
+    def pack(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
+        """Return the items at `index` [N] of columns [M, width] or [M] as rows, [N, bytes]."""
+        items = np.empty(len(index), self.dtype)
+        for name, column in self.columns.items():
+            part = columns[name][index]
+            if column.dtype == torch.bool:
+                part = np.packbits(part, axis=-1)
+            elif column.dtype == torch.float16:
+                part = torch.from_numpy(part).half().numpy()  # NumPy takes 20 times as long
+            items[name] = part
+        return items.view(np.uint8).reshape(len(index), -1)
+
+    def view_stored(self, rows: Tensor, name: str) -> Tensor:
+        """View a column, in its stored form, in rows of items [N, bytes]."""
+        column = self.columns[name]
+        part = rows[:, self._bytes[name]].view(column.stored_dtype())
+        return part[:, 0] if column.width is None else part
+
+    def unpack(self, rows: Tensor) -> dict[str, Tensor]:
+        """Return the columns of rows of items [N, bytes], [N, width] or [N]; some are views."""
+        columns = {}
+        if self._boolean_bytes is not None:
+            first = self._boolean_bytes.start
+            bits = embedding(rows[:, self._boolean_bytes].int(), self._bits_of_byte)
+        for name, column in self.columns.items():
+            if column.dtype == torch.bool:
+                own = self._bytes[name]
+                own_bits = bits[:, own.start - first : own.stop - first]  # [N, bytes, 8]
+                columns[name] = own_bits.flatten(1)[:, : column.width]
+            else:
+                columns[name] = self.view_stored(rows, name)
+        return columns
+
+
 class ReplayBuffer:
     """Buffer of `capacity` items for each of K replicas; adding is O(1) per item.
 
@@ -165,10 +243,8 @@ class ReplayBuffer:
         self.capacity, self.replicas, self.insertion_rule = capacity, replicas, insertion_rule
         self._capacity_key = capacity_key
         self.items_added = np.zeros(replicas, np.int64)
-        self._columns, self._device = dict(columns), device
-        item_bytes = sum(
-            prod(c.stored_shape()) * c.stored_dtype().itemsize for c in columns.values()
-        )
+        self._layout, self._device = ItemLayout(columns, device), device
+        item_bytes = self._layout.dtype.itemsize
         self.nbytes = replicas * capacity * item_bytes
         setting = f"{capacity_key}: {capacity:,} items of {item_bytes} bytes for each of {replicas}"
         setting += " networks" + (" and all other buffers" if other_buffers else "")
@@ -177,17 +253,13 @@ class ReplayBuffer:
         self._insertion_generator = np.random.Generator(np.random.PCG64(int(streams[0])))
         self.sample_generator = torch.Generator(device)
         self.sample_generator.manual_seed(int(streams[1]) >> 1)
-        self._storage = {
-            name: _allocate_lazy_zeros(
-                (replicas * capacity, *c.stored_shape()), c.stored_dtype(), device
-            )
-            for name, c in columns.items()
-        }
+        self._storage = _allocate_lazy_zeros((replicas * capacity, item_bytes), device)
+        self._words = self._storage.view(self._layout.word)
         self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
+        self._copied_sizes = np.zeros(replicas, np.int64)  # those in `_sizes`
         self._min_size: int | None = None
         self._has_items = False
-        self._bits_of_byte = torch.from_numpy(BITS_OF_BYTE).to(device, torch.bool)
 
     def check_batch_memory(self, batch_key: str, batch_size: int) -> None:
         """Check that a batch of `batch_size` items of each replica fits into memory.
@@ -195,7 +267,7 @@ class ReplayBuffer:
         Raises:
             ConfigError: if it does not, naming the setting `batch_key`.
         """
-        value_bytes = sum(c.dtype.itemsize * (c.width or 1) for c in self._columns.values())
+        value_bytes = sum(c.dtype.itemsize * (c.width or 1) for c in self._layout.columns.values())
         item_bytes = 16 + value_bytes  # 16 for a random number and an index
         setting = f"{batch_key}: {batch_size:,} items for each of {self.replicas} networks"
         check_memory(setting, self.replicas * batch_size * item_bytes, self._device)
@@ -253,14 +325,10 @@ class ReplayBuffer:
         stored_items = np.flatnonzero(slot < self.capacity)[::-1]
         stored_row = (replica * self.capacity + slot)[stored_items]
         stored_rows, item = np.unique(stored_row, return_index=True)
-        row_tensor = torch.from_numpy(stored_rows).to(self._device)
-        for name, column in self._columns.items():
-            part = columns[name][stored_items[item]]
-            if column.dtype == torch.bool:
-                part = np.packbits(part, axis=-1)
-            storage = self._storage[name]
-            part_tensor = torch.from_numpy(part).to(self._device, storage.dtype)
-            storage.index_copy_(0, row_tensor, part_tensor)
+        if len(stored_rows):
+            rows = self._layout.pack(columns, stored_items[item])
+            words = copy_to_device(rows, self._device).view(self._layout.word)
+            self._words.index_copy_(0, copy_to_device(stored_rows, self._device), words)
         self._update_sizes()
 
     def sample(self, batch_size: int) -> dict[str, Tensor]:
@@ -275,18 +343,28 @@ class ReplayBuffer:
             generator=self.sample_generator,
             device=self._device,
         )
-        rows = ((uniform * self._sizes).long() + self._replica_starts).view(-1)
-        batch = {}
-        for name, column in self._columns.items():
-            part = self._storage[name].index_select(0, rows)
-            if column.dtype == torch.bool:
-                part = embedding(part.int(), self._bits_of_byte).flatten(1)[:, : column.width]
-            batch[name] = part.view(self.replicas, batch_size, *part.shape[1:])
-        return batch
+        index = ((uniform * self._sizes).long() + self._replica_starts).view(-1)
+        rows = self._words.index_select(0, index).view(torch.uint8)
+        return {
+            name: part.view(self.replicas, batch_size, *part.shape[1:])
+            for name, part in self._layout.unpack(rows).items()
+        }
+
+    def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
+        """Iterate over `count` batches as `sample` returns them; a GPU samples them at once."""
+        if self._device.type == "cpu":
+            for _ in range(count):
+                yield self.sample(batch_size)
+        else:
+            columns = self.sample(count * batch_size)
+            for start in range(0, count * batch_size, batch_size):
+                yield {name: part[:, start : start + batch_size] for name, part in columns.items()}
 
     def _update_sizes(self) -> None:
-        sizes = np.minimum(self.items_added, self.capacity).astype(np.float64)
-        self._sizes.copy_(torch.from_numpy(sizes)[:, None])
+        sizes = np.minimum(self.items_added, self.capacity)
+        if (sizes != self._copied_sizes).any():
+            self._copied_sizes = sizes
+            self._sizes.copy_(copy_to_device(sizes.astype(np.float64)[:, None], self._device))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the items, the numbers of items added, and both generator states."""
@@ -297,10 +375,12 @@ class ReplayBuffer:
             "sample_generator": self.sample_generator.get_state(),
             "items": {
                 name: [
-                    part[start : start + size].cpu().clone()
+                    self._layout.view_stored(self._storage[start : start + size], name)
+                    .cpu()
+                    .clone()
                     for start, size in zip(self._replica_starts[:, 0].tolist(), sizes, strict=True)
                 ]
-                for name, part in self._storage.items()
+                for name in self._layout.columns
             },
         }
 
@@ -325,8 +405,8 @@ class ReplayBuffer:
             ConfigError: if that buffer has another capacity or other columns.
             ValueError: if its items have other shapes or types.
         """
-        if state["items"].keys() != self._storage.keys():
-            theirs, ours = (", ".join(columns) for columns in (state["items"], self._storage))
+        if state["items"].keys() != self._layout.columns.keys():
+            theirs, ours = (", ".join(names) for names in (state["items"], self._layout.columns))
             raise ConfigError(f"{self._capacity_key}: that buffer holds {theirs}, this one {ours}")
         sizes = [len(items) for items in next(iter(state["items"].values()))]
         if sizes != [min(added, self.capacity) for added in state["items_added"]]:
@@ -339,9 +419,10 @@ class ReplayBuffer:
         self.items_added = np.array(state["items_added"], np.int64)
         self._min_size, self._has_items = None, False
         starts = self._replica_starts[:, 0].tolist()
-        for name, part in self._storage.items():
+        for name in self._layout.columns:
             for start, items in zip(starts, state["items"][name], strict=True):
-                part[start : start + len(items)] = items.to(self._device)
+                rows = self._storage[start : start + len(items)]
+                self._layout.view_stored(rows, name).copy_(items)
         self._update_sizes()
 
     def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
@@ -350,7 +431,7 @@ class ReplayBuffer:
         sizes = [min(count, self.capacity) for count in added]
         if len(sizes) != self.replicas:
             raise ValueError(f"items_added: {len(sizes)} replicas, not {self.replicas}")
-        for name, column in self._columns.items():
+        for name, column in self._layout.columns.items():
             expected = [(column.stored_dtype(), (size, *column.stored_shape())) for size in sizes]
             if [(one.dtype, tuple(one.shape)) for one in items[name]] != expected:
                 raise ValueError(f"items.{name}: of another shape or kind")
@@ -359,12 +440,12 @@ class ReplayBuffer:
                     check_range(f"items.{name}", one, 0, column.below)
 
 
-def _allocate_lazy_zeros(
-    shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-) -> Tensor:
-    """Allocate zeros; in main memory, pages are only used once they are written to."""
+def _allocate_lazy_zeros(shape: tuple[int, ...], device: torch.device) -> Tensor:
+    """Allocate zero bytes; in main memory, pages are only used once they are written to."""
     if device.type != "cpu":
-        return torch.zeros(shape, dtype=dtype, device=device)
-    # torch.zeros would write all bytes
-    zero_bytes = np.zeros(prod(shape) * dtype.itemsize, np.uint8)
-    return torch.from_numpy(zero_bytes).view(dtype).view(shape)
+        return torch.zeros(shape, dtype=torch.uint8, device=device)
+    return torch.from_numpy(np.zeros(shape, np.uint8))  # torch.zeros would write all bytes
+
+
+def _to_numpy_dtype(dtype: torch.dtype) -> np.dtype:
+    return torch.empty(0, dtype=dtype).numpy().dtype
