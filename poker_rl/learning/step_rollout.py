@@ -208,6 +208,12 @@ class StepRollout:
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
         self._no_observations = np.empty((0, 0), agents.game.observation_dtype)
+        # The networks on a device do not read which agent decides.
+        self._needs_agents = (
+            device.type == "cpu"
+            or self._rollout.opponent is not None
+            or self._rollout.assign_replicas is not None
+        )
         self._is_bound = False  # whether the groups have the tables and their observations
 
     def let_others_play(
@@ -307,7 +313,7 @@ class StepRollout:
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
             self._agents.encoder.encode_into(group.tables, group.observation)
-        agent = rollout.agent_of_seat[rows, seat]
+        agent = rollout.agent_of_seat[rows, seat] if self._needs_agents else seat
         decisions = PendingDecisions(
             rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
         )
@@ -370,8 +376,11 @@ class StepRollout:
     def _sample_on_device(self, group: TableGroup) -> None:
         """Sample actions at all tables of a group; write the decisions into the batch."""
         inputs = group.on_device
-        for name, tensor in group.host.items():
-            inputs[name].copy_(tensor, non_blocking=True)
+        names = ["observation", "mask", "uniform"]
+        names += ["is_learner"] * (self.other_network is not None)
+        names += ["replica"] * (not self._agents.has_equal_blocks)
+        for name in names:
+            inputs[name].copy_(group.host[name], non_blocking=True)
         replica = None if self._agents.has_equal_blocks else inputs["replica"]
         logits = forward_by_replica(self._actor, inputs["observation"], replica)
         if self.other_network is not None:
@@ -464,9 +473,9 @@ class StepRollout:
 @jit
 def _set_last_rows(row, seat, is_decision, is_learner, is_over, last_row, learned_last):  # type: ignore[no-untyped-def]
     """Set the rows of the seats' last decisions [T, seats] after a step at T tables."""
-    for i in range(len(seat)):
-        if is_over[i]:
-            last_row[i] = NO_ROW
-        elif is_decision[i]:
-            last_row[i, seat[i]] = row
-            learned_last[i, seat[i]] = is_learner[i]
+    for i in range(len(seat)):  # without branches, which would often be mispredicted
+        s = seat[i]
+        last_row[i, s] = row if is_decision[i] else last_row[i, s]
+        learned_last[i, s] = is_learner[i] if is_decision[i] else learned_last[i, s]
+        for j in range(last_row.shape[1]):
+            last_row[i, j] = NO_ROW if is_over[i] else last_row[i, j]

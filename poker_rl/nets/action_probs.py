@@ -11,12 +11,12 @@ def masked_log_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
 
     Illegal actions get a large negative number, since with -inf an entropy would be 0 * -inf = NaN.
     """
-    return logits.masked_fill(~legal_mask, torch.finfo(logits.dtype).min).log_softmax(-1)
+    return torch.where(legal_mask, logits, torch.finfo(logits.dtype).min).log_softmax(-1)
 
 
 def masked_softmax(logits: Tensor, legal_mask: Tensor) -> Tensor:
     """Return probabilities over the legal actions [..., A], exactly 0 for illegal ones."""
-    return logits.masked_fill(~legal_mask, -torch.inf).softmax(-1)
+    return torch.where(legal_mask, logits, -torch.inf).softmax(-1)
 
 
 def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Tensor:
@@ -24,7 +24,7 @@ def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Ten
 
     Values of illegal actions get no gradient, since a log-probability of -3e38 could overflow it.
     """
-    return (policy * value.masked_fill(~legal_mask, 0.0)).sum(-1)
+    return (policy * torch.where(legal_mask, value, 0.0)).sum(-1)
 
 
 def sample_legal_action(
@@ -45,13 +45,10 @@ def sample_legal_action(
     # A GPU sums short rows faster along the other dimension.
     is_short = probs.shape[1] <= 32
     cumulative = probs.t().contiguous().cumsum(0).t() if is_short else probs.cumsum(1)
-    action = (cumulative <= uniform[:, None] * cumulative[:, -1:]).sum(1, keepdim=True)
-    action = action.clamp(max=logits.shape[1] - 1)
-    # Sums in parallel may be rounded so that the count ends at an illegal action. The replacement
-    # is legal even if a network has diverged, since `argmax` prefers NaN to all numbers.
-    is_legal = legal_mask.gather(1, action)
-    likeliest = log_probs.masked_fill(~legal_mask, -torch.inf).argmax(1, keepdim=True)
-    action = torch.where(is_legal, action, likeliest)
+    # The first legal action whose cumulative probability is larger; or the first legal one, if
+    # rounding or a diverged network leaves none. `argmax` returns the first of equal numbers.
+    is_beyond = (cumulative > uniform[:, None] * cumulative[:, -1:]) & legal_mask
+    action = (is_beyond.byte() + legal_mask.byte()).argmax(1, keepdim=True)
     return action[:, 0], log_probs.gather(1, action)[:, 0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -121,6 +121,9 @@ class BothMemories:
         one, other = (memory.sample(count // 2) for memory in self.memories)
         return {name: torch.cat([one[name], other[name]], 1) for name in one}
 
+    def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, torch.Tensor]]:
+        return (self.sample(batch_size) for _ in range(count))
+
     def sample_transitions(self, count: int) -> TransitionBatch:
         one, other = (memory.sample_transitions(count // 2) for memory in self.memories)
         parts = {f.name: [getattr(part, f.name) for part in (one, other)] for f in fields(one)}
@@ -142,6 +145,8 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
             for name in ("_actor", "_q_network", "_actor_ema", "_critic_ema"):
                 if hasattr(one, name):
                     setattr(half, name, getattr(one, name))
+            if hasattr(one, "_acting_networks"):
+                half._acting_networks._modules = one._acting_networks._modules
             half._epsilon, half._rollout_decisions = getattr(one, "_epsilon", None), 0
             for gathered in ("_recorded_policies", "_moves_and_paid"):
                 getattr(half, gathered, []).clear()
@@ -177,21 +182,25 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
     one.agents.rollout.play_full_hands = lambda act, decks=None: play("play_full_hands")
     if algo == "nfsp_ppo":
         both = [half._averages.average_policy for half in halves]
-        one._averages.average_policy.buffer = BothMemories(*(average.buffer for average in both))
+        average = one._averages.average_policy
+        average.buffer = average.stepper.buffer = BothMemories(*(half.buffer for half in both))
 
         def add(batch: Any, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
             used = one._places[one._data["is_used"]].numpy()
             is_first = used % (2 * tables) < tables
-            for average, here in zip(both, (is_first, ~is_first), strict=True):
-                average.add(batch, rows[here], policy[here], iteration)
+            for half_average, here in zip(both, (is_first, ~is_first), strict=True):
+                half_average.add(batch, rows[here], policy[here], iteration)
 
-        one._averages.average_policy.add = add
+        average.add = add
     if hasattr(one, "_average_policy"):
-        one._average_policy.buffer = BothMemories(*(half._average_policy.buffer for half in halves))
-        for half in halves:
-            half._average_policy.module = one._average_policy.module
+        average = one._average_policy
+        average.buffer = average.stepper.buffer = BothMemories(
+            *(half._average_policy.buffer for half in halves)
+        )
     if hasattr(one, "_buffer"):
         one._buffer = BothMemories(*(half._buffer for half in halves))
+        if hasattr(one, "_stepper"):
+            one._stepper.buffer = one._buffer
         one._store_transitions = lambda batch: sum(
             half._store_transitions(part) for half, part in zip(halves, played, strict=True)
         )

@@ -21,7 +21,6 @@ from poker_rl.evaluation.exact.network_query import start_network_query
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
-from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.nets.dense import NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.lstm import ReplicatedLSTM
@@ -134,17 +133,6 @@ def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(
         assert found.best_values == pytest.approx(expected.best_values, abs=1e-6)
 
 
-@pytest.fixture
-def recorded(device: DeviceSimulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every captured step is recorded."""
-
-    def recording(self: CapturedStep) -> None:
-        with device.recording():
-            self._function()
-
-    monkeypatch.setattr(CapturedStep, "__call__", recording)
-
-
 def learn(algo: str, net: str, *more: str, on: str = NAME) -> Any:
     """A learner with this net after some steps, with ten updates each if there is one network."""
     small = (
@@ -158,13 +146,6 @@ def learn(algo: str, net: str, *more: str, on: str = NAME) -> Any:
     for _ in range(12):
         learner.learn()
     return learner
-
-
-@pytest.mark.parametrize("net", ["mlp_relu", "lstm"])
-@pytest.mark.parametrize("algo", ["dqn", "nfsp"])
-@pytest.mark.usefixtures("recorded")
-def test_what_a_cuda_graph_holds_never_makes_the_cpu_wait(algo: str, net: str) -> None:
-    assert learn(algo, net).progress.updates > 0
 
 
 @pytest.mark.parametrize("copies", [1, 3])
