@@ -8,6 +8,7 @@ reads and writes tensors that keep their addresses, and the CPU never waits for 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -38,6 +39,8 @@ class CapturedStep:
     ) -> None:
         self._function, self._generators = function, generators
         self._uses_graph = device.type == "cuda" and is_capturable
+        # Steps may run at the same time, and PyTorch keeps one workspace of cuBLAS for each stream.
+        self._stream: Any = torch.cuda.Stream() if self._uses_graph else None  # type: ignore[no-untyped-call]
         self.reset()
 
     def reset(self) -> None:
@@ -51,11 +54,10 @@ class CapturedStep:
             self._function()
         elif self._warmup_calls < WARMUP_CALLS:
             self._warmup_calls += 1
-            stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
+            self._stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._stream):
                 self._function()
-            torch.cuda.current_stream().wait_stream(stream)
+            torch.cuda.current_stream().wait_stream(self._stream)
         else:
             if self._graph is None:
                 self._record()
@@ -66,5 +68,5 @@ class CapturedStep:
         self._graph = torch.cuda.CUDAGraph()
         for generator in self._generators:
             self._graph.register_generator_state(generator)
-        with torch.cuda.graph(self._graph):
+        with torch.cuda.graph(self._graph, stream=self._stream):
             self._function()

@@ -213,7 +213,7 @@ class DeviceSimulator(TorchDispatchMode):
         self.busy = False
 
     @contextmanager
-    def recording(self, graph: SimulatedGraph | None = None) -> Iterator[None]:
+    def recording(self, graph: SimulatedGraph | None = None, stream: Any = None) -> Iterator[None]:
         """Record into a graph; raise SynchronizationError in this context if the CPU waits."""
         self._graph = SimulatedGraph() if graph is None else graph
         try:
@@ -343,6 +343,7 @@ def simulate_graphs(simulator: DeviceSimulator) -> Iterator[None]:
     def set_up(self: CapturedStep, function: Any, device: Any, *args: Any, **kwargs: Any) -> None:
         original(self, function, device, *args, **kwargs)
         self._uses_graph = device.type == NAME and kwargs.get("is_capturable", True)
+        self._stream = MagicMock()
 
     with ExitStack() as stack:
         for owner, name, stand_in in (
