@@ -71,6 +71,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
     average_policy: AveragePolicySettings | None
     exact_average_interval: PositiveInt | None
 
+    min_gpu_work: ClassVar = 1e8
     warm_start_parts: ClassVar = ("actor", "critic", "weight_average", "average")
     per_process_parts: ClassVar = ("agents", "buffer")
 

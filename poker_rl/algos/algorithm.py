@@ -103,6 +103,8 @@ class NetworkLearner(ABC):
         warm_start_parts: names of the parts, such as networks and averages, that a warm start
             copies from another run.
         warm_start_sources: `_target_` of the other learner classes that a warm start can copy from.
+        min_gpu_work: weights of a network times rows of a batch from which a GPU is faster than one
+            CPU core, for `device: auto`; measured by scripts/gpu.py, see docs/gpu.md.
         per_process_parts: keys of the nested state whose values differ between the processes of a
             run, such as tables and buffers; None: the learner does not support several processes.
     """
@@ -110,6 +112,7 @@ class NetworkLearner(ABC):
     context: InitVar[LearnerContext]
     warm_start_parts: ClassVar[tuple[str, ...]]
     warm_start_sources: ClassVar[tuple[str, ...]] = ()
+    min_gpu_work: ClassVar[float] = 1.2e7
     per_process_parts: ClassVar[tuple[str, ...] | None] = None
 
     @abstractmethod

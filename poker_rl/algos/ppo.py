@@ -101,6 +101,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     include_forced_moves: bool
 
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
+    min_gpu_work: ClassVar = 5e5
     per_process_parts: ClassVar = (
         "agents",
         "buffer",

@@ -71,6 +71,7 @@ class SDCFR(NetworkLearner):
     network_sharing: Literal["shared", "per_seat"]
     instances: PositiveInt
 
+    min_gpu_work: ClassVar = 1e8  # most of its time is spent outside networks
     warm_start_parts: ClassVar = ("regrets", "average", "regret_buffer", "average_buffer")
 
     def __post_init__(self, context: LearnerContext) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from poker_rl.algos.algorithm import NetworkLearner
 from poker_rl.config.build import build_instance_of, resolve_target
 from poker_rl.config.threads import count_cores, set_threads
 from poker_rl.config.validation import ConfigError, memory_errors_as_config_errors
@@ -18,10 +19,6 @@ from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.storage.disk import print_line
 from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
 
-# Multiply-adds of a network call from which a GPU is faster than one CPU core, by the name of the
-# learner; measured by scripts/gpu.py, see docs/gpu.md.
-MIN_GPU_WORK = 1.2e7
-MIN_GPU_WORK_BY_LEARNER = {"SDCFR": 1e8}  # most of its time is spent outside networks
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")  # the first that a learner has
 
 
@@ -71,7 +68,8 @@ def prepare_device(
 def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.device, str]:
     """Return the device that `device: auto` stands for where there is a GPU, and the reason.
 
-    The work of a network call is estimated as weights of the network times rows of a batch.
+    The work of a network call is estimated as weights of the network times rows of a batch, and
+    compared with `min_gpu_work` of the learner, see `NetworkLearner`.
 
     Args:
         config: the settings of a run, with `algo`, and `net` if it has networks.
@@ -94,6 +92,6 @@ def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.d
     rows = next((numbers[name] for name in ROW_SETTINGS if name in numbers), math.inf)
     weights = sum(weight.numel() for weight in module.parameters())
     work = weights * rows * numbers.get("instances", 1)
-    if work < MIN_GPU_WORK_BY_LEARNER.get(learner_class.__name__, MIN_GPU_WORK):
+    if work < getattr(learner_class, "min_gpu_work", NetworkLearner.min_gpu_work):
         return cpu, "faster than the GPU for networks this small (device=cuda uses it anyway)"
     return gpu, "faster than the CPU for networks of this size (device=cpu uses that anyway)"

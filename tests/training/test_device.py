@@ -27,8 +27,9 @@ def choose(settings: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("settings", "device", "reason"),
     [
-        ("game=kuhn algo=ppo", "cpu", "networks this small"),
-        ("experiment=ppo_leduc", "cpu", "networks this small"),
+        ("game=kuhn algo=ppo", "cuda", "networks of this size"),
+        ("game=kuhn algo=ppo algo.tables=64", "cpu", "networks this small"),
+        ("experiment=ac_leduc", "cpu", "networks this small"),
         ("experiment=sd_cfr_leduc", "cpu", "networks this small"),
         ("experiment=nfsp_leduc", "cpu", "networks this small"),
         ("game=kuhn algo=cfr", "cpu", "no networks"),
@@ -36,8 +37,9 @@ def choose(settings: str) -> tuple[str, str]:
         ("experiment=nfsp_lhe", "cuda", "networks of this size"),
         ("experiment=ppo_lhe", "cuda", "networks of this size"),
         ("experiment=big2_ppo", "cuda", "networks of this size"),
-        ("game=kuhn algo=ppo algo.tables=32768", "cuda", "networks of this size"),
-        ("game=kuhn algo=ppo algo.instances=100", "cuda", "networks of this size"),
+        ("experiment=ac_lhe", "cuda", "networks of this size"),
+        ("experiment=ppo_lhe_6p", "cuda", "networks of this size"),
+        ("game=kuhn algo=ppo algo.tables=64 algo.instances=10", "cuda", "networks of this size"),
     ],
 )
 def test_the_faster_device(settings: str, device: str, reason: str) -> None:
