@@ -230,14 +230,25 @@ def test_every_deal_is_dealt_equally_often_to_every_traverser() -> None:
         learner(game_of("limit_holdem"), hands_per_iteration=960)
 
 
-def test_updates_are_the_steps_that_were_taken() -> None:
-    """Some rows can't be shared out among as many parts as were asked for."""
-    algorithm = learner(game_of("kuhn"), hands_per_iteration=24, minibatches=20)
+@pytest.mark.parametrize("name", ["kuhn", "limit_holdem"])
+def test_updates_are_the_steps_that_were_taken(name: str) -> None:
+    """Where the opponent folds before a decision, rows are fewer than the parts asked for."""
+    game = game_of(name)
+    folds = build(load_option("player", "fold"), "opponent", game=game)
+    algorithm = learner(
+        game,
+        opponent=None if name == "kuhn" else folds,
+        hands_per_iteration=24,
+        minibatches=20,
+        enumerate_deals=False,
+        seating="shuffled",
+    )
     taken = []
     step = algorithm._optimizer.step
     algorithm._optimizer.step = lambda: taken.append(step())  # type: ignore[method-assign]
     algorithm.learn()
-    assert algorithm.progress.updates == len(taken) < 20
+    assert algorithm.progress.updates == len(taken)
+    assert len(taken) == 20 if name == "kuhn" else 0 < len(taken) < 20
 
 
 def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:

@@ -41,11 +41,13 @@ class RecordedEvent:
     def __init__(self, enable_timing: bool) -> None:
         assert enable_timing
 
-    def record(self) -> None:
+    def record(self, stream: str | None) -> None:
+        self.stream = stream
         RecordedEvent.count += 1
         self.second = RecordedEvent.count
 
     def elapsed_time(self, later: RecordedEvent) -> float:
+        assert self.stream == later.stream
         return 1000.0 * (later.second - self.second)
 
 
@@ -56,8 +58,9 @@ def test_a_gpu_is_measured_by_events_in_its_queue(
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: watch.wait(2))
     clock = LearnerTimer(torch.device("cuda"))
     watch.wait(2)
-    for _ in range(2):
-        with clock.time_networks():
+    for stream in (None, "of a group of tables"):
+        with clock.time_networks(stream):  # type: ignore[arg-type]
             pass  # nothing waits here
+    assert [begin.stream for begin, _ in clock._events] == [None, "of a group of tables"]  # type: ignore[attr-defined]
     assert watch.now == 2
     assert clock.fraction_outside_networks() == 0.5
