@@ -147,9 +147,13 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         )
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
-            average_rows = is_traverser if is_traverser.all() else ~is_traverser
+            rows = is_traverser if is_traverser.all() else ~is_traverser
             metrics |= average_policy.add_and_learn(
-                batch, average_rows, policy[average_rows], iteration
+                batch.replica[rows],
+                batch.observation[rows],
+                batch.mask[rows],
+                policy[rows],
+                iteration,
             )
 
         self.count_progress(len(batch))

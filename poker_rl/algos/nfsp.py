@@ -78,10 +78,14 @@ class NFSP(DQN):
         """Also add this iteration's best-response actions, which are in the batch's last rows."""
         transition_count = super()._store_transitions(batch)
         is_best_response = self._best_response_seats.pop_recorded()
-        best_response_rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
-        one_hot_actions = batch.action[best_response_rows, None] == np.arange(batch.mask.shape[1])
+        rows = len(batch) - len(is_best_response) + np.flatnonzero(is_best_response)
+        one_hot_actions = batch.action[rows, None] == np.arange(batch.mask.shape[1])
         self._average_policy.add(
-            batch, best_response_rows, one_hot_actions, self.progress.iterations + 1
+            batch.replica[rows],
+            batch.observation[rows],
+            batch.mask[rows],
+            one_hot_actions,
+            self.progress.iterations + 1,
         )
         return transition_count
 

@@ -199,11 +199,14 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
-            rows = self._data["is_used"].nonzero()[:, 0]
-            batch = self._step_rollout.batch.to_rollout_batch(self._places[rows])
-            policy = self._average_policy_targets(rows, batch.action)
+            batch, rows = self._step_rollout.batch, self._data["is_used"].nonzero()[:, 0]
+            replica, observation, mask, action = (
+                column.flatten(0, 1)[self._places[rows]].cpu().numpy()
+                for column in (batch.replica, batch.observation, batch.mask, batch.action)
+            )
+            policy = self._average_policy_targets(rows, action)
             metrics = average_policy.add_and_learn(
-                batch, np.arange(len(rows)), policy, self.progress.iterations + 1
+                replica, observation, mask, policy, self.progress.iterations + 1
             )
 
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))

@@ -22,7 +22,7 @@ from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.learning.agents import Agents
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
-from poker_rl.learning.rollout import NO_ROW, PendingDecisions, RolloutBatch
+from poker_rl.learning.rollout import NO_ROW, PendingDecisions
 from poker_rl.learning.state_checks import check_range
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
@@ -58,28 +58,6 @@ class StepBatch:
     is_learner: Tensor  # whether the networks learn from it [R, T] bool
     is_over: Tensor  # whether the hand ended at this step [steps, T] bool
     payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
-
-    def to_rollout_batch(self, rows: Tensor) -> RolloutBatch:
-        """Return observations, masks, actions and replicas at some of the R * T places."""
-
-        def select(column: Tensor) -> np.ndarray:
-            array: np.ndarray = column.flatten(0, 1)[rows].cpu().numpy()
-            return array
-
-        unused = np.empty((len(rows), 0), np.int64)
-        return RolloutBatch(
-            observation=select(self.observation),
-            hidden_cards=unused,
-            mask=select(self.mask),
-            action=select(self.action),
-            log_prob=unused,
-            table=unused,
-            seat=unused,
-            agent=unused,
-            replica=select(self.replica),
-            next_row=unused,
-            reward=unused,
-        )
 
 
 class TableGroup:

@@ -185,11 +185,11 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
         average = one._averages.average_policy
         average.buffer = average.stepper.buffer = BothMemories(*(half.buffer for half in both))
 
-        def add(batch: Any, rows: np.ndarray, policy: np.ndarray, iteration: int) -> None:
+        def add(*columns: Any) -> None:
             used = one._places[one._data["is_used"]].numpy()
             is_first = used % (2 * tables) < tables
             for half_average, here in zip(both, (is_first, ~is_first), strict=True):
-                half_average.add(batch, rows[here], policy[here], iteration)
+                half_average.add(*(column[here] for column in columns[:-1]), columns[-1])
 
         average.add = add
     if hasattr(one, "_average_policy"):

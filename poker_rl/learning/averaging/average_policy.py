@@ -21,7 +21,6 @@ from poker_rl.learning.agents import Agents
 from poker_rl.learning.buffers.replay_buffer import Column, InsertionRule, ReplayBuffer
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
-from poker_rl.learning.rollout import RolloutBatch
 from poker_rl.nets.action_probs import masked_log_softmax
 
 
@@ -114,15 +113,23 @@ class AveragePolicy:
         return self.stepper.updates
 
     def add(
-        self, batch: RolloutBatch, rows: np.ndarray, policy: np.ndarray, iteration: int
+        self,
+        replica: np.ndarray,
+        observation: np.ndarray,
+        mask: np.ndarray,
+        policy: np.ndarray,
+        iteration: int,
     ) -> None:
-        """Add rows of a batch, by index or mask, with the policy there, [B, A], to reservoirs."""
-        replica = batch.replica[rows]
-        columns = {
-            "observation": batch.observation[rows],
-            "mask": batch.mask[rows],
-            "policy": policy,
-        }
+        """Add decisions to the reservoirs.
+
+        Args:
+            replica: replica of each decision, [B].
+            observation: network inputs, [B, W].
+            mask: legal actions, [B, A].
+            policy: the policy at each decision, [B, A].
+            iteration: number of the learner's iteration.
+        """
+        columns = {"observation": observation, "mask": mask, "policy": policy}
         if self.settings.iteration_weight_power:
             columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)
         self.buffer.add(replica, **columns)
@@ -132,10 +139,15 @@ class AveragePolicy:
         self._updates.take_steps(steps)
 
     def add_and_learn(
-        self, batch: RolloutBatch, rows: np.ndarray, policy: np.ndarray, iteration: int
+        self,
+        replica: np.ndarray,
+        observation: np.ndarray,
+        mask: np.ndarray,
+        policy: np.ndarray,
+        iteration: int,
     ) -> dict[str, float]:
         """Add decisions as `add` does, learn, and return the metrics of `pop_metrics`."""
-        self.add(batch, rows, policy, iteration)
+        self.add(replica, observation, mask, policy, iteration)
         if self.buffer.has_items:  # replicas without items get no gradient
             self.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
