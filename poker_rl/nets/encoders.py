@@ -178,7 +178,9 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
         steps[:] = 0  # a view of `out`
         lengths = np.empty(len(out), np.int64)
+        scratch = tables.records["rank"].copy()  # the rule `history` overwrites it
         tables.run_loop(history_loop, None, steps, lengths)  # writes no more than HISTORY_STEPS
+        tables.records["rank"] = scratch
         too_long = np.flatnonzero(lengths > HISTORY_STEPS)
         if len(too_long):
             steps[too_long] = take_newest_steps(*tables.history(too_long))
