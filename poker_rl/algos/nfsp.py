@@ -15,7 +15,6 @@ With eta 1 only best responses play; the average policy is still learned. Differ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -102,16 +101,9 @@ class NFSP(DQN):
         metrics = super()._compute_metrics() | self._average_policy.pop_metrics()
         return metrics | {"memory/average": buffer.fill_fraction}
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parts, and the best-response seats of current hands."""
-        seats = self._best_response_seats.is_best_response  # its record is empty between iterations
-        return super().state_dict() | {"best_response_seats": torch.from_numpy(seats.copy())}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
-        super().load_state_dict(state)
-        self._best_response_seats.is_best_response[:] = state["best_response_seats"].numpy()
-
     def stateful_parts(self) -> dict[str, Stateful | None]:
         """Return the parts to save, by name; a part that the settings turn off is None."""
-        return super().stateful_parts() | {"average": self._average_policy}
+        return super().stateful_parts() | {
+            "average": self._average_policy,
+            "best_response_seats": self._best_response_seats,
+        }

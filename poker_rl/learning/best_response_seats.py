@@ -31,8 +31,7 @@ class BestResponseSeats:
         self.is_best_response: np.ndarray = np.zeros(agents.rollout.agent_of_seat.shape, bool)
         self._sample_seats = sample_seats
         self._recorded = [np.zeros(0, bool)]
-        self._rollout = agents.rollout
-        self._rollout.on_deal = self._on_deal
+        agents.rollout.on_deal = self._on_deal
 
     def _on_deal(self, tables: np.ndarray) -> None:
         self.is_best_response[tables] = self._sample_seats(tables)
@@ -46,32 +45,16 @@ class BestResponseSeats:
     def pop_recorded(self) -> np.ndarray:
         """Return the record of all decisions in the order of play, [N] bool, and clear it."""
         recorded = np.concatenate(self._recorded)
-        self.restore_recorded(recorded[:0])
+        self._recorded = [recorded[:0]]
         return recorded
 
-    def restore_recorded(self, recorded: np.ndarray) -> None:
-        """Start a new record with the decisions that are carried over to the next batch, [N]."""
-        self._recorded = [recorded]
-
     def state_dict(self) -> dict[str, Any]:
-        """Return the best-response seats of the current hands, and the record."""
-        recorded = np.concatenate(self._recorded)
-        return {
-            "is_best_response": torch.from_numpy(self.is_best_response.copy()),
-            "recorded": torch.from_numpy(recorded.copy()),
-        }
+        """Return the best-response seats of the current hands; the record must have been popped."""
+        return {"is_best_response": torch.from_numpy(self.is_best_response.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; the state of the agents must be restored before.
-
-        Raises:
-            ValueError: if the record does not match the unfinished decisions of the agents.
-        """
+        """Restore a `state_dict`."""
         self.is_best_response[:] = state["is_best_response"].numpy()
-        carried = self._rollout.unfinished_batch
-        if state["recorded"].shape != (0 if carried is None else len(carried),):
-            raise ValueError("recorded: not one for each unfinished decision")
-        self.restore_recorded(state["recorded"].numpy().astype(bool))
 
 
 def make_eta_sampler(agents: Agents, eta: float) -> Callable[[np.ndarray], np.ndarray]:

@@ -3,7 +3,7 @@
 Every input feature of poker depends either on the public state or on the cards that the seat to act
 sees. So D states and R hands need only D + R encoded rows, and the sums of a linear first layer are
 computed for states and for hands before they are added for each pair. On a GPU the work is queued,
-so that the CPU goes on with other boards until it needs the result.
+so that the CPU can work on other boards until it needs the result.
 """
 
 from __future__ import annotations
