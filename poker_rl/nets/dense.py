@@ -25,7 +25,14 @@ from poker_rl.nets.precision import is_bfloat16_enabled
 from poker_rl.nets.sparse_linear import SparseLinearFunction, find_nonzeros_if_sparse
 
 FeatureKind = Literal[
-    "observation", "sorted_suits", "rank", "infoset", "table", "history", "every_card"
+    "observation",
+    "sorted_suits",
+    "log_chips",
+    "rank",
+    "infoset",
+    "table",
+    "history",
+    "every_card",
 ]
 
 

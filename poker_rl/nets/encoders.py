@@ -33,6 +33,8 @@ class ObservationEncoder:
     `rank`         rank of the player's one card, evenly spaced from -1 to 1 (highest), float32
     `infoset`      one-hot information set of an enumerable game, uint8
     `table`        poker: cards with sorted suits, and chips, without the action history, float32
+    `log_chips`    poker with stacks: `sorted_suits` with chips on a logarithmic scale, float32, on
+                   which pots of a few chips differ as much as large ones
     `history`      poker: the newest HISTORY_STEPS actions, oldest first, then the features `table`
     `every_card`   Big 2: the observation, then for each card whether it is in the player's hand,
                    and which seat has played it, counted from the player's seat, uint8
@@ -51,7 +53,7 @@ class ObservationEncoder:
 
     def __init__(self, game: Game, features: Features) -> None:
         self._game = game
-        self._sorts_suits = features in ("sorted_suits", "table", "history")
+        self._sorts_suits = features in ("sorted_suits", "log_chips", "table", "history")
         if self._sorts_suits and game.rules is not betting:
             raise ConfigError(f"net: {features} features need a game of betting, not {game.name}")
         if features == "every_card" and game.rules is not big2_rules:
@@ -126,6 +128,17 @@ def _make_observation_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 def _make_sorted_suits_encoder(game: Game) -> tuple[int, EncodeFunction]:
     return game.observation_size, Tables.observe_sorted
+
+
+def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
+    if game.observation_dtype == np.uint8:
+        raise ConfigError(f"net.features: log_chips needs a game with stacks, not {game.name}")
+
+    def encode(tables: Tables, out: np.ndarray) -> None:
+        tables.observe_sorted(out)
+        _take_logarithm_of_chips(game.definitions, tables.records, out)
+
+    return game.observation_size, encode
 
 
 def _make_rank_encoder(game: Game) -> tuple[int, EncodeFunction]:
@@ -222,6 +235,24 @@ def take_newest_steps(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 @jit
+def _take_logarithm_of_chips(definitions, tables, observations):  # type: ignore[no-untyped-def]
+    """Replace the shares of chips in observations [B, W] by their logarithms."""
+    for i in range(len(tables)):
+        game = definitions[tables[i].variant]
+        _take_logarithm(observations[i, : game.own_plane], game.chip)
+        _take_logarithm(observations[i, game.chip_plane :], game.chip)
+
+
+@jit
+def _take_logarithm(shares, chip):  # type: ignore[no-untyped-def]
+    """Replace shares x, where a chip is the share `chip`, by log(1 + x/chip) / log(1 + 1/chip)."""
+    scale = 1 / np.log1p(1 / chip)
+    for i in range(len(shares)):
+        if shares[i] != 0 and shares[i] != 1:  # both stay as they are
+            shares[i] = np.log1p(shares[i] / chip) * scale
+
+
+@jit
 def _fill_chips(definitions, tables, seat_slots, out):  # type: ignore[no-untyped-def]
     """Write the chips of tables [B], as fractions of the most that a seat can put in.
 
@@ -249,6 +280,7 @@ def _fill_chips(definitions, tables, seat_slots, out):  # type: ignore[no-untype
 ENCODER_FACTORIES: dict[FeatureKind, Callable[[Game], tuple[int, EncodeFunction]]] = {
     "observation": _make_observation_encoder,
     "sorted_suits": _make_sorted_suits_encoder,
+    "log_chips": _make_log_chips_encoder,
     "rank": _make_rank_encoder,
     "infoset": _make_infoset_encoder,
     "table": _make_table_encoder,

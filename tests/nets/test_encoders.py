@@ -105,6 +105,23 @@ def test_the_table_is_what_stands_behind_the_steps_of_a_history(name):
     np.testing.assert_array_equal(table(records), history(records)[:, steps:])
 
 
+def test_log_chips_are_the_logarithms_of_chips_and_the_same_cards():
+    game = game_of("nolimit_holdem_sizes")
+    records = midway(game, 200)
+    linear = ObservationEncoder(game, "sorted_suits")(records)
+    logs = ObservationEncoder(game, "log_chips")(records)
+    first_card, first_chip = (int(game.definitions[0][key]) for key in ("own_plane", "chip_plane"))
+    np.testing.assert_array_equal(logs[:, first_card:first_chip], linear[:, first_card:first_chip])
+    chips = np.expm1(logs.astype(np.float64) * np.log(201))  # of a stack of 200
+    is_chip = np.arange(game.observation_size) < first_card
+    is_chip |= np.arange(game.observation_size) >= first_chip
+    is_chip = is_chip & (linear != 0) & (linear != 1)
+    assert is_chip[:, :first_card].any()
+    np.testing.assert_allclose(chips[is_chip], 200 * linear[is_chip], rtol=1e-3)
+    with pytest.raises(ConfigError, match="log_chips needs a game with stacks, not limit_holdem"):
+        ObservationEncoder(game_of("limit_holdem"), "log_chips")
+
+
 def test_a_network_that_reads_no_history_is_not_shown_the_steps():
     net = load_option("net", "lstm")
     assert build(net, "net").features == "history"

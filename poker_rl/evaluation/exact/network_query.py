@@ -22,7 +22,7 @@ from poker_rl.nets.replicas import view_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index
 from poker_rl.players.player import NonFiniteProbsError, Player
 
-SEPARABLE_FEATURES = ("observation", "sorted_suits", "rank", "table", "history")
+SEPARABLE_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 CPU_BLOCK_ROWS = 4096  # rows of a forward pass; their activations stay in the cache
 GPU_BLOCK_ROWS = 65_536  # enough that kernels take longer than their launches
 
