@@ -43,7 +43,7 @@ from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 FULL_BAR_WIDTH = 30  # length of the bar of a probability of 1, in characters
-MAX_LISTED_RAISES = 10  # the probabilities of other raises are added up in one line
+MAX_LISTED_RAISES = 10  # if there are more, the unlikely ones are added up in one line
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -184,22 +184,20 @@ class PositionAdvice:
 
     def _format_prob_bars(self) -> str:
         raise_actions = [choice for choice in self.actions if choice.bet is not None]
-        likeliest_raises = sorted(raise_actions, key=lambda choice: -choice.prob)[
-            :MAX_LISTED_RAISES
-        ]
+        listed_raises = raise_actions
+        if len(raise_actions) > MAX_LISTED_RAISES:
+            by_prob = sorted(raise_actions, key=lambda choice: -choice.prob)[:MAX_LISTED_RAISES]
+            listed_raises = [choice for choice in by_prob if choice.prob > 0]
         listed_actions = [
-            choice for choice in self.actions if choice.bet is None or choice in likeliest_raises
+            choice for choice in self.actions if choice.bet is None or choice in listed_raises
         ]
         rows = [
             (choice.display_name, choice.prob, choice.equilibrium_prob) for choice in listed_actions
         ]
-        if len(raise_actions) > MAX_LISTED_RAISES:
-            remaining_prob = sum(
-                choice.prob for choice in raise_actions if choice not in likeliest_raises
-            )
-            rows.append(
-                (f"{len(raise_actions) - MAX_LISTED_RAISES} other raises", remaining_prob, None)
-            )
+        other_raises = [choice for choice in raise_actions if choice not in listed_raises]
+        if other_raises:
+            other_prob = sum(choice.prob for choice in other_raises)
+            rows.append((f"{len(other_raises)} other raises", other_prob, None))
         width = max(len(display_name) for display_name, _, _ in rows)
         has_equilibrium = any(equilibrium_prob is not None for _, _, equilibrium_prob in rows)
         lines = [f"{'':{width}}            equilibrium"] if has_equilibrium else []

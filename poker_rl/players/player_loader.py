@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,11 @@ from poker_rl.config.build import build_instance_of
 from poker_rl.config.class_lookup import load_class
 from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
 from poker_rl.config.threads import set_default_threads
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.greedy_wrapper import GreedyWrapper
 from poker_rl.players.player import Player
+from poker_rl.players.sized_player import SizedPlayer, is_sized_game
 from poker_rl.storage.checkpoint import (
     LOAD_STATE_ERRORS,
     PLAYERS_FOLDER,
@@ -222,11 +224,14 @@ def load_players(
 ) -> dict[str, Player]:
     """Return the players of a snapshot file by name, or only the player `name`.
 
+    Players of a no-limit game with bet sizes can play the full game too, see `SizedPlayer`.
+
     Raises:
         ConfigError: if the file is missing or damaged, of another game, or without that player.
     """
     (game_of_file, player_states), game_config = load_player_states(path), game.to_dict()
-    if game_of_file != game_config:
+    has_sizes = is_sized_game(game_of_file, game_config)
+    if game_of_file != game_config and not has_sizes:
         keys = game_config | game_of_file  # the first key is the name
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
         other_game = game_of_file.get(key) if key == "name" else f"another {game.name}: {key}"
@@ -238,12 +243,17 @@ def load_players(
     for weight_name in find_non_finite_tensors(player_states):
         raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
     try:
-        return {
-            name: load_class(state["_target_"]).from_dict(state, game, device)
+        own_game = replace(game, **game_of_file) if has_sizes else game
+        players = {
+            name: load_class(state["_target_"]).from_dict(state, own_game, device)
             for name, state in player_states.items()
         }
     except LOAD_STATE_ERRORS as error:
         raise ConfigError(f"{path} does not hold the players of a {game.name} run") from error
+    if not has_sizes:
+        return players
+    with error_prefix(str(path)):
+        return {name: SizedPlayer(game, own_game, player) for name, player in players.items()}
 
 
 def load_player_states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

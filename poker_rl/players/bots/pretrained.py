@@ -23,7 +23,7 @@ class PretrainedBot(Bot):
     `scripts/release.py` makes such files.
 
     Raises:
-        ConfigError: if the game is not the one that the player was trained on.
+        ConfigError: if the player can't play the game, see `player_loader.load_players`.
     """
 
     file: str

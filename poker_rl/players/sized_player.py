@@ -1,0 +1,130 @@
+"""Player of a no-limit game with listed bet sizes at the full game, which allows any amount.
+
+The record of a table is the same in both games, except that the list of past actions has indices of
+bet sizes in one and chips in the other. Therefore the player can read a table of the full game by
+the definition of its own game: it sees the exact chips of every bet, whether its game lists that
+size or not. The rules of its own game convert its bet sizes to chips.
+"""
+
+# Records have no static type: numba gives the compiled functions theirs.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from poker_rl.config.class_lookup import load_class
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game, jit
+from poker_rl.games.poker.betting import compute_raise_to
+from poker_rl.games.poker.record_dtypes import RAISE
+from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.players.player import Player
+
+# These features show past bets in chips, or not at all.
+ALLOWED_FEATURES = ("observation", "sorted_suits", "rank", "table", "history")
+
+
+class SizedPlayer(Player):
+    """Player of the full game that chooses between the bet sizes of the game it was trained on.
+
+    The game with bet sizes decides which of them are legal at a table: a size below the smallest
+    raise becomes the smallest raise, one above the stack becomes all-in, and of sizes that give the
+    same amount only the first is legal.
+
+    Args:
+        game: the full game.
+        sized_game: the same game with bet sizes.
+        player: a player of `sized_game`.
+
+    Raises:
+        ConfigError: if the player may depend on past bets as indices of bet sizes.
+    """
+
+    def __init__(self, game: Game, sized_game: Game, player: Player) -> None:
+        self._game, self._sized_game, self._player = game, sized_game, player
+        if not (
+            isinstance(player, NetworkPlayer)
+            and player.network_sharing != "per_betting_node"
+            and player.net_config.features in ALLOWED_FEATURES
+        ):
+            raise ConfigError(
+                f"a player of {sized_game.name} can play {game.name} only if it is a network with"
+                f" net.features one of {', '.join(ALLOWED_FEATURES)}, without"
+                " network_sharing=per_betting_node"
+            )
+
+    @property
+    def instances(self) -> int:
+        """Number of instances of the wrapped player."""
+        return self._player.instances
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        """True if the wrapped player is suit-invariant."""
+        return self._player.is_suit_invariant
+
+    def select_instance(self, k: int) -> SizedPlayer:
+        """Return a player that wraps instance `k` of the wrapped player."""
+        return SizedPlayer(self._game, self._sized_game, self._player.select_instance(k))
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        return self._convert_sizes(records, self._player.action_probs(records), 0.0)
+
+    def state_values(self, records: np.ndarray) -> np.ndarray | None:
+        """Return the values of the critic, see `Player.state_values`."""
+        return self._player.state_values(records)
+
+    def action_values(self, records: np.ndarray) -> np.ndarray | None:
+        """Return the values of the critic, NaN for amounts of no listed size too."""
+        values = self._player.action_values(records)
+        return None if values is None else self._convert_sizes(records, values, np.nan)
+
+    def _convert_sizes(
+        self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
+    ) -> np.ndarray:
+        """Return values by action of the full game, [B, A], from those by bet size, [B, sizes]."""
+        targets = np.empty((len(records), self._sized_game.action_count - RAISE), np.int64)
+        _fill_raise_targets(self._sized_game.definitions, records, targets)
+        values = np.full((len(records), self._game.action_count), unlisted_value)
+        values[:, :RAISE] = sized_values[:, :RAISE]
+        row, size = np.nonzero(targets)
+        values[row, targets[row, size]] = sized_values[row, RAISE + size]
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the class, the settings of the game with bet sizes, and the wrapped player."""
+        return {
+            "_target_": f"{__name__}.{type(self).__name__}",
+            "sized_game": self._sized_game.to_dict(),
+            "player": self._player.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
+        """Return the player with the state that `to_dict` returned."""
+        sized_game = replace(game, **state["sized_game"])
+        player_class = load_class(state["player"]["_target_"])
+        return cls(game, sized_game, player_class.from_dict(state["player"], sized_game, device))
+
+
+def is_sized_game(game_config: dict[str, Any], full_game_config: dict[str, Any]) -> bool:
+    """Return whether the first game is the second one, a full no-limit game, with bet sizes."""
+    if full_game_config.get("bet_sizes") != [] or not game_config.get("bet_sizes"):
+        return False
+    own_settings = {key: game_config.get(key) for key in ("name", "bet_sizes")}
+    return game_config == full_game_config | own_settings
+
+
+@jit
+def _fill_raise_targets(definitions, tables, targets):
+    """Write the chips that each bet size raises to at tables [B], [B, sizes]; 0 if illegal."""
+    for i in range(len(tables)):
+        for size in range(targets.shape[1]):
+            targets[i, size] = compute_raise_to(
+                definitions[tables[i].variant], tables[i], RAISE + size
+            )

@@ -1,0 +1,249 @@
+"""Players of no-limit games with bet sizes at the full game, which allows any amount."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from random_games import game
+
+from poker_rl.algos.algorithm_loader import load_algorithm
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.best_response.exploitability_bounds import compute_lbr_bound
+from poker_rl.evaluation.exact.exploitability import exploitability
+from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.evaluation.variance_reduction.variance_reducers import build_reducer_factory
+from poker_rl.games.game import Game
+from poker_rl.games.game_tree import get_tree
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.tables import Tables
+from poker_rl.play.live_hand import GameTable, NamedPlayer
+from poker_rl.play.session import Session
+from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.player_loader import load_player
+from poker_rl.players.sized_player import SizedPlayer
+from poker_rl.players.tabular_player import TabularPlayer
+from poker_rl.storage.checkpoint import save_snapshot
+
+HOLDEM = game("nolimit_holdem")
+THREE, FIVE = [0.5, 1.0, "all_in"], [0.25, 0.5, 1.0, 2.0, "all_in"]
+
+
+def add_sizes(full: Game, sizes: list[float | str]) -> Game:
+    return replace(full, name=f"{full.name}_sizes", bet_sizes=sizes)
+
+
+def build_network(sized: Game, features: str = "table", seed: int = 0) -> NetworkPlayer:
+    """An untrained network, with values of actions, that is far from uniform play."""
+    overrides = [f"net.features={features}", "net.hidden_sizes=[16]"]
+    critic = "algo.critic_view=own"
+    learner = load_algorithm("actor_critic", sized, *overrides, critic, seed=seed)
+    player = learner.players()["current"]
+    assert isinstance(player, NetworkPlayer)
+    with torch.no_grad():
+        for weight in player.module.parameters():
+            weight *= 4
+    return player
+
+
+def build_player(
+    full: Game, sizes: list[float | str], features: str = "table", seed: int = 0
+) -> Player:
+    sized = add_sizes(full, sizes)
+    return SizedPlayer(full, sized, build_network(sized, features, seed))
+
+
+def play_line(full: Game, *actions: int) -> Tables:
+    tables = Tables(full, 1, 0)
+    tables.deal()
+    for action in actions:
+        tables.step(np.array([action]))
+    return tables
+
+
+def list_played_actions(player: Player, tables: Tables) -> list[int]:
+    (probs,) = player.action_probs(tables.records.copy())
+    return [int(action) for action in np.flatnonzero(probs)]
+
+
+@pytest.mark.parametrize("features", ["table", "observation", "history"])
+@pytest.mark.parametrize(
+    ("full", "sizes"),
+    [
+        (HOLDEM, THREE),
+        (replace(HOLDEM, stacks=[9, 23]), FIVE),
+        (game("nolimit_holdem_6p"), FIVE),
+        (replace(game("nolimit_holdem_6p"), stacks=[3, 200, 7, 40, 12, 90]), THREE),
+        (game("nolimit_holdem_2to9"), THREE),
+    ],
+    ids=["two", "two_short", "six", "six_short", "two_to_nine"],
+)
+def test_lines_of_listed_sizes_are_played_as_in_the_game_with_sizes(
+    full: Game, sizes: list[float | str], features: str
+) -> None:
+    """Hands of random listed sizes, in lock-step: equal chips, probabilities and values."""
+    sized = add_sizes(full, sizes)
+    trained = build_network(sized, features)
+    player = SizedPlayer(full, sized, trained)
+    in_full, in_sized = Tables(full, 200, 1), Tables(sized, 200, 1)
+    in_full.deal()
+    in_sized.deal()
+    generator = np.random.default_rng(0)
+    raise_count = 0
+    while len(rows := np.flatnonzero(in_sized.records["over"] == 0)):
+        before = in_full.records[rows]
+        legal = in_sized.legal_mask(rows)
+        probs = compute_checked_probs(full, player, before)
+        probs_by_size = trained.action_probs(in_sized.records[rows])
+        values, values_by_size = (
+            player.action_values(before),
+            trained.action_values(in_sized.records[rows]),
+        )
+        assert values is not None
+        assert values_by_size is not None
+        assert np.array_equal((probs > 0).sum(1), (probs_by_size > 0).sum(1))
+        assert np.array_equal((~np.isnan(values)).sum(1), legal.sum(1))
+        for action in range(legal.shape[1]):
+            able = np.flatnonzero(legal[:, action])
+            trial = Tables(sized, 0, 0)
+            trial.load_records(in_sized.records[rows[able]])
+            trial.step(np.full(len(able), action))
+            chips = trial.records["paid"][np.arange(len(able)), before["to_act"][able]]
+            action_in_full = np.where(action < RAISE, action, chips)
+            assert np.array_equal(probs[able, action_in_full], probs_by_size[able, action])
+            assert np.array_equal(values[able, action_in_full], values_by_size[able, action])
+        state_values = player.state_values(before)
+        assert state_values == pytest.approx(trained.state_values(in_sized.records[rows]))
+        actions = (legal * generator.random(legal.shape)).argmax(1)
+        in_sized.step(actions, rows)
+        chips = in_sized.records["paid"][rows, before["to_act"]]
+        in_full.step(np.where(actions < RAISE, actions, chips), rows)
+        raise_count += int((actions >= RAISE).sum())
+    assert raise_count > 100
+    for name in set(full.table_dtype.names or ()) - {"line"}:
+        assert np.array_equal(in_full.records[name], in_sized.records[name]), name
+
+
+def test_amounts_of_no_list_are_seen_in_chips_and_answered_by_listed_sizes() -> None:
+    player = build_player(HOLDEM, THREE)
+    seven = play_line(HOLDEM, 7)  # pot after a call: 14
+    assert list_played_actions(player, seven) == [FOLD, CALL, 14, 21, 200]
+    assert list_played_actions(player, play_line(HOLDEM, 8)) == [FOLD, CALL, 16, 24, 200]
+    by_seven, by_eight = (
+        player.action_probs(play_line(HOLDEM, chips).records)[0, CALL] for chips in (7, 8)
+    )
+    assert by_seven != by_eight
+    values = player.action_values(seven.records)
+    assert values is not None
+    assert np.flatnonzero(~np.isnan(values[0])).tolist() == [FOLD, CALL, 14, 21, 200]
+
+
+def test_sizes_out_of_range_are_the_smallest_raise_or_all_in() -> None:
+    player = build_player(HOLDEM, FIVE)
+    # A raise to 60 over the blind of 2 has to be raised by 58 more, and half of the pot is 60.
+    assert list_played_actions(player, play_line(HOLDEM, 60)) == [FOLD, CALL, 118, 120, 180, 200]
+    assert list_played_actions(player, play_line(HOLDEM, 150)) == [FOLD, CALL, 200]
+    assert list_played_actions(player, play_line(HOLDEM, 200)) == [FOLD, CALL]
+    (probs,) = player.action_probs(play_line(HOLDEM, 150).records)
+    assert probs.sum() == pytest.approx(1)
+    short = replace(HOLDEM, stacks=[200, 6])
+    assert list_played_actions(build_player(short, FIVE), play_line(short)) == [FOLD, CALL, 4, 6]
+
+
+def test_an_amount_that_does_not_reopen_the_betting_is_not_raised() -> None:
+    """A bet of 10, then all-in for 2 more: the seat that bet can only call or fold."""
+    six = game("nolimit_holdem_6p")
+    short = replace(six, seats=3, blinds=[1, 2, 0], openers=[2, 0, 0, 0], stacks=[100, 14, 100])
+    player = build_player(short, THREE)
+    line = CALL, CALL, CALL, 12, 14
+    assert list_played_actions(player, play_line(short, *line)) == [FOLD, CALL, 34, 54, 100]
+    assert list_played_actions(player, play_line(short, *line, CALL)) == [FOLD, CALL]
+
+
+def test_the_full_game_offers_more_to_a_best_response() -> None:
+    full = replace(game("nolimit_leduc"), stacks=8)
+    sized = add_sizes(full, THREE)
+    trained = build_network(sized)
+    player, tree, sized_tree = SizedPlayer(full, sized, trained), get_tree(full), get_tree(sized)
+    in_sized = exploitability(sized_tree, trained.action_probs(sized_tree.infoset_records))
+    in_full = exploitability(tree, player.action_probs(tree.infoset_records))
+    assert in_full > in_sized > 0.1
+    bound = compute_lbr_bound(full, player, "player", 600, seed=0)
+    assert bound.half_width is not None
+    assert 0 < bound.value < in_full / full.unit_chips + bound.half_width
+
+
+def test_players_with_different_sizes_play_a_match() -> None:
+    three, five = build_player(HOLDEM, THREE), build_player(HOLDEM, FIVE, seed=1)
+    plain = play_match(HOLDEM, three, five, "five", 400, 0)
+    aivat = build_reducer_factory("aivat", HOLDEM, None)
+    adjusted = play_match(HOLDEM, three, five, "five", 400, 0, reducer_factory=aivat)
+    assert plain.half_width is not None
+    assert adjusted.half_width is not None
+    assert adjusted.half_width < plain.half_width
+    assert abs(plain.value - adjusted.value) < plain.half_width + adjusted.half_width
+
+
+def test_the_page_gives_hints_and_grades_moves() -> None:
+    """The first raise is to 5 chips, which is no listed size, so the critic has no value for it."""
+    adviser = NamedPlayer("sized", build_player(HOLDEM, THREE))
+    call = NamedPlayer("call", load_player("call", HOLDEM))
+    session = Session.create(GameTable(HOLDEM, [call], adviser), None, 1)
+    view = session.build_view()
+    hint = session.get_hint(view["turn"])
+    assert sum(choice["prob"] for choice in hint["probs"]) == pytest.approx(1, abs=0.01)
+    assert hint["value"] is not None
+    view = session.act(view["turn"], {"to": 5})
+    while view["phase"] == "act":
+        view = session.act(view["turn"], CALL)
+    steps = session.review_hand(view["hand"])["steps"]
+    losses = [step["grade"]["loss"] for step in steps if step["grade"] is not None]
+    assert losses[0] is None
+    assert len(losses) == 4
+    assert all(loss >= 0 for loss in losses[1:])
+
+
+def save_run(folder: Path, of_game: Game, player: Player) -> str:
+    folder.mkdir()
+    players = {"current": player.to_dict()}
+    save_snapshot(folder, 10, {"game": of_game.to_dict(), "players": players})
+    return str(folder)
+
+
+def test_a_saved_player_of_the_game_with_sizes_is_loaded_for_the_full_game(tmp_path: Path) -> None:
+    trained = build_network(sized := add_sizes(HOLDEM, THREE))
+    run, (record,) = save_run(tmp_path / "run", sized, trained), play_line(HOLDEM, 7).records[None]
+    loaded = load_player(run, HOLDEM)
+    probs = loaded.action_probs(record)
+    assert np.array_equal(probs, SizedPlayer(HOLDEM, sized, trained).action_probs(record))
+    again = SizedPlayer.from_dict(loaded.to_dict(), HOLDEM, "cpu")
+    assert np.array_equal(again.action_probs(record), probs)
+    greedy = load_player(f"{run}:current:greedy", HOLDEM).action_probs(record)
+    assert greedy.max() == 1
+    assert probs[0, greedy.argmax()] > 0
+    other = replace(sized, name="five", bet_sizes=FIVE)
+    for refusing in (other, replace(HOLDEM, name="deep", stacks=300)):
+        with pytest.raises(
+            ConfigError, match=f"of nolimit_holdem_sizes, not of this {refusing.name}"
+        ):
+            load_player(run, refusing)
+    of_full_game = save_run(tmp_path / "full", HOLDEM, build_player(HOLDEM, THREE))
+    with pytest.raises(ConfigError, match="of nolimit_holdem, not of this nolimit_holdem_sizes"):
+        load_player(of_full_game, sized)
+
+
+def test_players_that_know_past_bets_by_their_sizes_are_refused(tmp_path: Path) -> None:
+    full = replace(game("nolimit_leduc"), stacks=4)
+    sized = add_sizes(full, THREE)
+    table = TabularPlayer(sized, get_tree(sized).build_uniform_policy())
+    by_node = build_network(sized)
+    by_node.network_sharing = "per_betting_node"
+    for name, player in {"table": table, "infoset": build_network(sized, "infoset")}.items():
+        with pytest.raises(ConfigError, match="can play nolimit_leduc only if it is a network"):
+            load_player(save_run(tmp_path / name, sized, player), full)
+    with pytest.raises(ConfigError, match="without network_sharing=per_betting_node"):
+        SizedPlayer(full, sized, by_node)
