@@ -25,7 +25,7 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 
 # These features show past bets in chips, or not at all.
-ALLOWED_FEATURES = ("observation", "sorted_suits", "rank", "table", "history")
+ALLOWED_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 
 
 class SizedPlayer(Player):
