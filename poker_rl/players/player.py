@@ -54,7 +54,9 @@ class Player(Protocol):
         return None
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the expected payoff after each action, [B, A] float64 chips, NaN if illegal.
+        """Return the expected payoff after each action, [B, A] float64 chips.
+
+        It is NaN if the action is illegal, or if the critic has no value for it.
 
         Returns None if there is no critic that estimates values of actions.
         """
