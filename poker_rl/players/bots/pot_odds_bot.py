@@ -254,13 +254,13 @@ def list_range(
             if not is_known and percentiles[first, second] >= 1 - preflop_share:
                 hole_cards[count] = MAX_DECK_SIZE * first + second
                 count += 1
-    if board_share == 1:
+    if board_share == 1 or count == 0:
         return count
     strengths = np.empty(count, np.int64)
     for j in range(count):
         cards[0], cards[1] = divmod(hole_cards[j], MAX_DECK_SIZE)
         strengths[j] = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
-    min_strength = np.sort(strengths)[int((1 - board_share) * count)]
+    min_strength = np.sort(strengths)[min(int((1 - board_share) * count), count - 1)]
     strong_count = 0
     for j in range(count):
         if strengths[j] >= min_strength:
@@ -333,7 +333,7 @@ def find_bet_actions(definitions, tables, bet_pot_share, all_in_share, out):
         out[i] = RAISE
         if is_no_limit(table):
             pot, stack = compute_pot_after_call(game, table), np.int64(game.stack[table.to_act])
-            target = np.int64(table.price + np.rint(bet_pot_share * pot))
+            target = np.int64(min(table.price + np.rint(bet_pot_share * pot), stack))
             paid = table.paid[table.to_act]
             if target - paid >= all_in_share * (stack - paid):
                 target = stack
