@@ -11,10 +11,18 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.notation import parse_position
-from poker_rl.players.bots.holdem_bot import to_legal_action_probs
+from poker_rl.players.bots.holdem_bot import find_smallest_raises, to_legal_action_probs
 from poker_rl.players.player_loader import load_class
 
-HOLDEM = ["tight", "chen", "sklansky", "rules", "sklansky_randomized", "rules_randomized"]
+HOLDEM = [
+    "tight",
+    "chen",
+    "sklansky",
+    "rules",
+    "sklansky_randomized",
+    "rules_randomized",
+    "pot_odds",
+]
 BOTS = [*HOLDEM, "mcts"]
 
 
@@ -22,7 +30,7 @@ def test_what_is_not_legal_is_a_call():
     limit = np.array([[True, True, True], [False, True, True], [True, True, False]])
     wishes = np.array([[0.5, 0.25, 0.25]] * 3)
     expected = [[0.5, 0.25, 0.25], [0, 0.75, 0.25], [0.5, 0.5, 0]]
-    assert to_legal_action_probs(limit, wishes).tolist() == expected
+    assert to_legal_action_probs(limit, wishes, find_smallest_raises(limit)).tolist() == expected
 
 
 def test_a_bet_is_the_smallest_raise():
@@ -30,7 +38,8 @@ def test_a_bet_is_the_smallest_raise():
     no_limit[:, [FOLD, CALL]] = True
     no_limit[0, 5:] = True  # to five chips or more
     wishes = np.array([[0.5, 0.25, 0.25]] * 2)
-    assert to_legal_action_probs(no_limit, wishes).tolist() == [
+    raises = find_smallest_raises(no_limit)
+    assert to_legal_action_probs(no_limit, wishes, raises).tolist() == [
         [0.5, 0.25, 0, 0, 0, 0.25, 0, 0, 0],
         [0.5, 0.5, 0, 0, 0, 0, 0, 0, 0],
     ]

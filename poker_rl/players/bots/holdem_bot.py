@@ -1,7 +1,8 @@
 """Base class of the bots for hold'em, whose three choices are fold, call and bet.
 
-A bet is the smallest legal raise, which in limit poker is the only one. If a bot chooses to bet and
-no raise is legal, it calls. If it chooses to fold and there is no bet to call, it checks.
+A bet is the smallest legal raise unless a bot chooses another; in limit poker there is only one. If
+a bot chooses to bet and no raise is legal, it calls. If it chooses to fold and there is no bet to
+call, it checks.
 """
 
 from __future__ import annotations
@@ -54,12 +55,17 @@ class HoldemBot(Bot):
         """
         raise NotImplementedError
 
+    def choose_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+        """Return the raise that is a bet at each table, [B]; any raise where none is legal."""
+        return find_smallest_raises(legal_mask)
+
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the probability of each action at tables [B], as an array [B, A]."""
         tables = self.to_tables(records)
         legal_mask = tables.legal_mask()
         choice_probs = self.compute_choice_probs(tables.records, legal_mask)
-        return to_legal_action_probs(legal_mask, choice_probs)
+        bet_actions = self.choose_bet_actions(tables.records, legal_mask)
+        return to_legal_action_probs(legal_mask, choice_probs, bet_actions)
 
 
 def get_hole_cards(records: np.ndarray) -> np.ndarray:
@@ -88,14 +94,25 @@ def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
     return probs
 
 
-def to_legal_action_probs(legal_mask: np.ndarray, choice_probs: np.ndarray) -> np.ndarray:
+def find_smallest_raises(legal_mask: np.ndarray) -> np.ndarray:
+    """Return the smallest legal raise of each action mask, [B]; any raise where none is legal."""
+    smallest_raises: np.ndarray = BET + legal_mask[:, BET:].argmax(1)
+    return smallest_raises
+
+
+def to_legal_action_probs(
+    legal_mask: np.ndarray, choice_probs: np.ndarray, bet_actions: np.ndarray
+) -> np.ndarray:
     """Convert probabilities of fold, call and bet [B, 3] to those of actions [B, A].
 
     The probability of an illegal choice goes to the call (or check), which is always legal.
+
+    Args:
+        bet_actions: the raise that is a bet at each table, [B]; any raise where none is legal.
     """
     legal_choice_probs = choice_probs * get_legal_choice_mask(legal_mask)
     out = np.zeros(legal_mask.shape)
+    out[np.arange(len(out)), bet_actions] = legal_choice_probs[:, BET]
     out[:, FOLD] = legal_choice_probs[:, FOLD]
-    out[np.arange(len(out)), BET + legal_mask[:, BET:].argmax(1)] = legal_choice_probs[:, BET]
     out[:, CALL] = legal_choice_probs[:, CALL] + (choice_probs - legal_choice_probs).sum(1)
     return out

@@ -44,6 +44,7 @@ from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.bots.holdem_bot import (
     BET,
     CHOICE_COUNT,
+    find_smallest_raises,
     to_legal_action_probs,
     to_one_hot_choices,
 )
@@ -75,7 +76,8 @@ class MCTSBot(Bot):
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the probability of each action at tables [B], as an array [B, A]."""
         choice_probs = to_one_hot_choices(self.count_visits(records).argmax(1))
-        return to_legal_action_probs(self.legal_mask(records), choice_probs)
+        legal_mask = self.legal_mask(records)
+        return to_legal_action_probs(legal_mask, choice_probs, find_smallest_raises(legal_mask))
 
     def count_visits(self, records: np.ndarray) -> np.ndarray:
         """Return how many simulations began with fold, with call and with bet, [B, 3]."""
