@@ -1,4 +1,4 @@
-"""Make a bundled player of this project from a finished run.
+"""Make a bundled player of this project from a run.
 
     python scripts/release.py outputs/leduc/actor_critic/RUN leduc_ac
 
@@ -22,15 +22,17 @@ from typing import Any
 
 import torch
 
-from poker_rl.algos.algorithm_loader import CPU, build_algorithm
-from poker_rl.config.build import build_instance_of
+from poker_rl.config.class_lookup import load_class
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.game import Game
 from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
-from poker_rl.players.player_loader import PERCENTILE_PATTERN, PLAYER_NAME_PATTERN
-from poker_rl.storage.checkpoint import STATE_FILE, load_run_state, save_atomically
+from poker_rl.players.player_loader import (
+    PERCENTILE_PATTERN,
+    PLAYER_NAME_PATTERN,
+    load_player_states,
+)
+from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_run_folder
 
 
@@ -38,22 +40,21 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
     """Return the contents of the file: the game, the run's headline player and its origin.
 
     Raises:
-        ConfigError: if the run is not finished, or was trained against a fixed opponent.
+        ConfigError: if the run goes on or has failed, or was trained against a fixed opponent.
     """
     settings, manifest = read_run_folder(run)
-    if manifest["status"] != "finished":
-        raise ConfigError(f"{run} is {manifest['status']}; a player is released of a finished run")
+    if manifest["status"] not in ("finished", "interrupted"):
+        raise ConfigError(f"{run} is {manifest['status']}; finish or stop it first")
     if settings.get("opponent") is not None:
         raise ConfigError(f"{run} was trained against {settings['opponent']}, not in self-play")
-    game = build_instance_of(Game, settings["game"], "game")
-    algorithm = build_algorithm(settings, game, CPU, manifest["seed"])
-    algorithm.load_state_dict(load_run_state(run / STATE_FILE)["algorithm"])
-    name, player = next(iter(algorithm.players().items()))
-    if not isinstance(player, NetworkPlayer):
+    snapshot = find_newest_snapshot(run)
+    game, players = load_player_states(snapshot)
+    name, state = next(iter(players.items()))
+    if load_class(state["_target_"]) is not NetworkPlayer:
         raise ConfigError(f"{run}: {name} is a table and no network")
-    if player.instances > 1:
+    if state["instances"] > 1:
         raise ConfigError(
-            f"{run}: {name} is {player.instances} copies; a player is released of one"
+            f"{run}: {name} is {state['instances']} copies; a player is released of one"
         )
     words = shlex.split(manifest["command"])
     origin = {
@@ -62,13 +63,13 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
         ),
         "experiment": settings["names"].get("experiment"),
         "seed": manifest["seed"],
-        "decisions": algorithm.progress.decisions,
+        "decisions": manifest["checkpoint"]["decisions"],
+        "status": manifest["status"],
         "commit": manifest["commit"],
         "date": manifest["end"],
     }
-    state = player.to_dict()
     share_layers(state, settings["algo"].get("shared_layers", 0))
-    return {"game": game.to_dict(), "players": {name: state}, "origin": origin}
+    return {"game": game, "players": {name: state}, "origin": origin}
 
 
 def share_layers(player: dict[str, Any], count: int) -> None:

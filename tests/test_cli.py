@@ -176,7 +176,7 @@ def test_every_player_can_be_the_opponent(name: str, asked: list[dict[str, Any]]
         "leduc_ac": "leduc",
         "lhe_6p_ppo": "limit_holdem_6p",
         "lowest": "big2",
-        "nlhe_nfsp": "nolimit_holdem",
+        "nlhe_ppo": "nolimit_holdem",
     }
     game = only.get(name, "limit_holdem")
     assert code("train", "algo=ppo", f"game={game}", f"opponent={name}") == 0

@@ -120,7 +120,7 @@ chips of its seat:
   r12 or r12h          12 chips over the whole hand, blinds and antes included
   r12s, b12s           12 chips on this street, as players say at a table
 
-  poker-rl advise game=nolimit_holdem player=nlhe_nfsp hand=AKs board=Qs7h2c actions="r6 c / x b6s"
+  poker-rl advise game=nolimit_holdem player=nlhe_ppo hand=AKs board=Qs7h2c actions="r6 c / x b6s"
 
 docs/advise.md has all notations of cards and actions.
 
