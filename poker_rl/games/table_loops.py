@@ -71,6 +71,18 @@ def observe_sorted_loop(definitions, tables, rows, out):
         observe_sorted(definitions[table.variant], table, table.to_act, out[i])
 
 
+def observe_log_chips_loop(definitions, tables, rows, logarithms, out):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        observe_log_chips(definitions[table.variant], table, table.to_act, logarithms, out[i])
+
+
+def reveal_sorted_loop(definitions, tables, rows, out):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        reveal_sorted(definitions[table.variant], table, table.to_act, out[i])
+
+
 def history_loop(definitions, tables, rows, out, lengths):
     for i in prange(len(rows)):
         table = tables[rows[i]]

@@ -17,12 +17,14 @@ from poker_rl.games.table_loops import (
     history_loop,
     infoset_loop,
     legal_loop,
+    observe_log_chips_loop,
     observe_loop,
     observe_sorted_loop,
     payoffs_loop,
     redeal_loop,
     replay_loop,
     reveal_loop,
+    reveal_sorted_loop,
     start_loop,
     step_autoreset_loop,
     step_loop,
@@ -140,6 +142,16 @@ class Tables:
     def observe_sorted(self, out: np.ndarray) -> None:
         """Write observations [B, W] with suits in canonical order; see `suit_isomorphism`."""
         self.run_loop(observe_sorted_loop, None, out)
+
+    def observe_log_chips(self, logarithms: np.ndarray, out: np.ndarray) -> None:
+        """Write the observations of `observe_sorted`, with k chips as `logarithms[k]` (float32)."""
+        self.run_loop(observe_log_chips_loop, None, logarithms, out)
+
+    def reveal_sorted(self) -> np.ndarray:
+        """Return `reveal` with suits renamed as in `observe_sorted`, [B, H] uint8."""
+        out = np.empty((len(self.records), self.game.hidden_card_size), np.uint8)
+        self.run_loop(reveal_sorted_loop, None, out)
+        return out
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.

@@ -13,9 +13,8 @@ from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.table_loops import history_loop, observe_loop
-from poker_rl.games.tables import Tables, copy_records, tables_from_records
+from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.dense import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
 EncodeFunction = Callable[[Tables, np.ndarray], None]
@@ -90,16 +89,8 @@ class ObservationEncoder:
 
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
         """Return cards hidden from the seats to act, suits sorted as in inputs, [B, H] uint8."""
-        return tables_from_records(self._game, self._sort_suits(records)).reveal()
-
-    def _sort_suits(self, records: np.ndarray) -> np.ndarray:
-        if not self._sorts_suits:
-            return records
-        sorted_records = copy_records(records)
-        sort_suits(
-            tables_from_records(self._game, sorted_records).gather_definitions(), sorted_records
-        )
-        return sorted_records
+        tables = tables_from_records(self._game, records)
+        return tables.reveal_sorted() if self._sorts_suits else tables.reveal()
 
 
 def _wrap_feature_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bool, EncodeFunction]:
@@ -134,9 +125,13 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     if game.observation_dtype == np.uint8:
         raise ConfigError(f"net.features: log_chips needs a game with stacks, not {game.name}")
 
+    # A pot is at most what all seats put in, and antes that exceed the smallest one.
+    most_chips = round(1 / float(game.definitions["chip"].min()))
+    most_in_pot = game.seats * most_chips + int(game.definitions["dead_pot"].max())
+    logarithms = np.log1p(np.arange(most_in_pot + 1, dtype=np.float32)) / np.log1p(most_chips)
+
     def encode(tables: Tables, out: np.ndarray) -> None:
-        tables.observe_sorted(out)
-        _take_logarithm_of_chips(game.definitions, tables.records, out)
+        tables.observe_log_chips(logarithms, out)
 
     return game.observation_size, encode
 
@@ -232,24 +227,6 @@ def take_newest_steps(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     step_index = lengths[too_long, None] - HISTORY_STEPS + np.arange(HISTORY_STEPS)
     newest_steps[too_long] = steps[too_long[:, None], step_index]
     return newest_steps
-
-
-@jit
-def _take_logarithm_of_chips(definitions, tables, observations):  # type: ignore[no-untyped-def]
-    """Replace the shares of chips in observations [B, W] by their logarithms."""
-    for i in range(len(tables)):
-        game = definitions[tables[i].variant]
-        _take_logarithm(observations[i, : game.own_plane], game.chip)
-        _take_logarithm(observations[i, game.chip_plane :], game.chip)
-
-
-@jit
-def _take_logarithm(shares, chip):  # type: ignore[no-untyped-def]
-    """Replace shares x, where a chip is the share `chip`, by log(1 + x/chip) / log(1 + 1/chip)."""
-    scale = 1 / np.log1p(1 / chip)
-    for i in range(len(shares)):
-        if shares[i] != 0 and shares[i] != 1:  # both stay as they are
-            shares[i] = np.log1p(shares[i] / chip) * scale
 
 
 @jit

@@ -43,7 +43,11 @@ from poker_rl.games.poker.record_dtypes import (
     has_stacks,
     is_no_limit,
 )
-from poker_rl.games.poker.suit_isomorphism import observe_sorted
+from poker_rl.games.poker.suit_isomorphism import (
+    observe_log_chips,
+    observe_sorted,
+    reveal_sorted,
+)
 
 __all__ = [  # includes rules from other files, as `Game.rules` is one module with all rules
     "CALL",
@@ -59,10 +63,12 @@ __all__ = [  # includes rules from other files, as `Game.rules` is one module wi
     "infoset",
     "legal",
     "observe",
+    "observe_log_chips",
     "observe_sorted",
     "payoffs",
     "redeal",
     "reveal",
+    "reveal_sorted",
     "start",
     "step",
 ]

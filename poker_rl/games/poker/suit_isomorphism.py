@@ -13,7 +13,7 @@ import numpy as np
 
 from poker_rl.games.cards import MAX_RANKS
 from poker_rl.games.game import jit
-from poker_rl.games.poker.observation import observe
+from poker_rl.games.poker.observation import observe, reveal
 
 
 @jit
@@ -36,10 +36,39 @@ def observe_sorted(game, table, seat, out):
     order = compute_suit_order(game, table)
     rename_seen_cards(game, table, order)
     observe(game, table, seat, out)
+    rename_seen_cards(game, table, invert_suit_order(game, order))
+
+
+@jit
+def observe_log_chips(game, table, seat, logarithms, out):
+    """Write `observe_sorted` of a game with stacks, with each number of chips k as logarithms[k].
+
+    A feature of 1 counts as the most chips that a seat can put in.
+    """
+    observe_sorted(game, table, seat, out)
+    most_chips = np.float32(1) / game.chip
+    for start, stop in ((0, np.int64(game.own_plane)), (np.int64(game.chip_plane), len(out))):
+        for j in range(start, stop):
+            if out[j] != 0:
+                out[j] = logarithms[np.int64(out[j] * most_chips + np.float32(0.5))]
+
+
+@jit
+def reveal_sorted(game, table, seat, out):
+    """Write the cards hidden from the seat to act, with suits renamed as by `sort_suits`."""
+    order = compute_suit_order(game, table)
+    rename_suits(game, table, 0, game.dealt, order)
+    reveal(game, table, seat, out)
+    rename_suits(game, table, 0, game.dealt, invert_suit_order(game, order))
+
+
+@jit
+def invert_suit_order(game, order):
+    """Return the inverse of an order of suits, with two bits for each suit."""
     inverse = 0
     for suit in range(game.suits):
         inverse |= suit << 2 * (order >> 2 * suit & 3)
-    rename_seen_cards(game, table, inverse)
+    return inverse
 
 
 @jit
