@@ -16,17 +16,7 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl tune tune=NAME [key=value …]         a search for the best settings, many runs
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
-The first three things to try:
-  poker-rl train game=kuhn name=first           half a minute; the folder is outputs/kuhn/ppo/first
-  poker-rl evaluate run=outputs/kuhn/ppo/first against=[uniform,equilibrium]
-  tensorboard --logdir outputs                  look at the curves
-
-Then:
-  poker-rl train experiment=ppo_leduc           the settings of a published result
-  poker-rl train -m algo=vpg,ppo seed=0,1,2     a sweep: one run after another
-  poker-rl train resume=FOLDER                  continue a run that was stopped
-  poker-rl train warm_start=FOLDER …            start a new run with the networks of another
-
+First: `poker-rl train game=kuhn name=first`, then `poker-rl evaluate run=outputs/kuhn/ppo/first`.
 `poker-rl COMMAND --help` explains a command, --version prints the version."""
 
 CONFIG_DIR_HELP = """\
@@ -58,11 +48,8 @@ A PLAYER is a name in conf/player, a file like those, a run folder (the headline
 newest snapshot) or a snapshot or player of a run:
 
   poker-rl evaluate run=outputs/kuhn/ppo/TIME against=[uniform,equilibrium]
-  poker-rl evaluate run=outputs/kuhn/ppo/TIME show=true      all evaluations of the run, a table
   poker-rl evaluate game=leduc player=call against=[raise,outputs/leduc/ppo/TIME]
-  poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@DECISIONS:current against=[call]
-  poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME:current:greedy against=[call]
-  poker-rl evaluate game=limit_holdem player=tight lbr=true  a lower bound on exploitability
+  poker-rl evaluate game=leduc player=outputs/leduc/ppo/TIME@DECISIONS:current:greedy
   poker-rl evaluate game=kuhn_3p seats=[raise,call,call]     a table with a player for each seat
 
 `:greedy` behind a player, of a snapshot (`RUN:current:greedy`) or a bot (`chen:greedy`), always
@@ -78,24 +65,20 @@ mixed tables. The cross table and a ranking with 95 % intervals, heads-up with E
 kept in a folder; finished tables are not played again. A PLAYER is named as in `poker-rl evaluate`:
 
   poker-rl tournament game=leduc players=[uniform,call,raise,outputs/leduc/ppo/TIME] workers=2
-  poker-rl tournament game=limit_holdem_6p players=[tight,chen,sklansky,rules] deals=4000
-  poker-rl tournament game=kuhn_3p players=[uniform,call,raise,fold] table_kind=mixed
 
 {GAME_HELP}""",
     "play": f"""\
 poker-rl play [key=value …]                             a table against a bundled player
 poker-rl play run=FOLDER [against=[PLAYER,…]]           against the player of a run
 poker-rl play game=NAME against=[PLAYER,…]              an opponent for each other seat
-poker-rl play ui=terminal [key=value …]                 by keys, in this terminal
 
 Prints the address of a page on which you play by mouse or by keys. After the hand it shows all
 cards and the probabilities of all players, and grades your own decisions. Finished hands are kept;
 the page shows the same table when it is loaded again, also after a restart of the server.
 A PLAYER is named as for `poker-rl evaluate`:
 
-  poker-rl play game=kuhn                                        against an equilibrium
   poker-rl play game=limit_holdem_6p against=[tight,call,call,uniform,tight]
-  poker-rl play run=outputs/leduc/ppo/TIME adviser=outputs/leduc/ppo/TIME
+  poker-rl play run=outputs/leduc/ppo/TIME ui=terminal           in this terminal
   poker-rl play session=outputs/play/kuhn/SESSION.jsonl          continue a session
   poker-rl play host=0.0.0.0 public=true                         for others on the network
 
@@ -109,18 +92,11 @@ player has learnt them, in hold'em the policy with every starting hand in that p
 poker and Leduc hold'em the probabilities of an equilibrium:
 
   poker-rl advise game=limit_holdem player=sklansky hand=AsKd board=Qs7h2c actions="r c / b r"
-  poker-rl advise run=outputs/kuhn/ppo/TIME hand=K actions="c r"
-  poker-rl advise game=nolimit_holdem player=FOLDER hand=AhAd actions=r6 figure=aces.png
-
-The cards are those of the seat that acts after these actions. hand=AKs is a class of hands (AKo, AK
-and 22 too): all numbers are then the mean over its combinations, each with the same weight. actions
-are f fold, c check or call, r bet or raise, and / between streets. In no-limit an amount counts the
-chips of its seat:
-
-  r12 or r12h          12 chips over the whole hand, blinds and antes included
-  r12s, b12s           12 chips on this street, as players say at a table
-
   poker-rl advise game=nolimit_holdem player=nlhe_nfsp hand=AKs board=Qs7h2c actions="r6 c / x b6s"
+
+The cards are those of the seat that acts after these actions; hand=AKs is the mean over a class of
+hands. actions are f fold, c check or call, r bet or raise, and / between streets. In no-limit, r12
+and b12 count the chips of the seat in the whole hand, r12s and b12s those on this street.
 
 docs/advise.md has all notations of cards and actions.
 
@@ -134,12 +110,7 @@ Runs that differ in their seed alone are one row: the mean of each figure with i
   outputs/leduc/ppo/first            a run folder
   outputs/leduc                      all run folders below a folder
   'outputs/leduc/*/*seed*'           all that match a pattern
-  outputs/sweeps/SWEEP.csv           all runs of a sweep, by its summary
-
-  poker-rl compare outputs/leduc                                    the final figures
-  poker-rl compare outputs/leduc x_value=1e6 x_axis=hands           those after a million hands
-  poker-rl compare outputs/leduc tags=[exploitability,policy/entropy]
-  poker-rl compare outputs/leduc x_axis=seconds out=curves.png      curves over the time, too""",
+  outputs/sweeps/SWEEP.csv           all runs of a sweep, by its summary""",
     "sweep": """\
 poker-rl sweep FOLDER
 
@@ -147,17 +118,13 @@ Prints a line for each job of a sweep: its progress, its last measurements and i
 writes the table as a CSV file too, and works at any time and on any machine that sees the folders.
 The folder is outputs/sweeps/NAME, which `poker-rl train -m` prints when it begins.
 
-"running or killed" is a run that has begun and has not recorded an end. The command of the sweep,
-given again, runs the jobs that are not finished.""",
+"running or killed" is a run that has begun and has not recorded an end.""",
     "report": """\
 poker-rl report RUN … [key=value …] [--config-dir FOLDER]
 
 One HTML file that needs no other and loads nothing: figures, curves, policies of small games, the
 evaluations of the run, a few hands, every setting beside its default, versions and machine.
-A RUN is as for `poker-rl compare`; of several runs the page begins with their comparison.
-
-  poker-rl report outputs/kuhn/ppo/first               into report.html of that folder
-  poker-rl report 'outputs/leduc/*/*' out=leduc.html""",
+A RUN is as for `poker-rl compare`; of several runs the page begins with their comparison.""",
     "export": f"""\
 poker-rl export run=FOLDER [key=value …]               the player of a run
 poker-rl export game=NAME player=PLAYER [key=value …]  any player of any game
@@ -165,9 +132,7 @@ poker-rl export game=NAME player=PLAYER [key=value …]  any player of any game
 Hands of hold'em that a player plays, in the PHH format that PokerKit replays, and the whole policy
 of a game that can be enumerated, its information sets named as in OpenSpiel if that has the game:
 
-  poker-rl export run=outputs/limit_holdem/ppo/TIME hands=1000 against=call out=hands.phhs
-  poker-rl export run=outputs/leduc/ppo/TIME policy=leduc.csv
-  poker-rl export game=kuhn player=equilibrium policy=kuhn.json
+  poker-rl export run=FOLDER hands=1000 against=call out=hands.phhs policy=leduc.csv
 
 An existing file is replaced only with overwrite=true. docs/export.md describes the files.
 
@@ -181,11 +146,9 @@ folder, with figures and all runs. The same command continues it, and in a secon
 the trials:
 
   poker-rl tune tune=vpg_kuhn                          some minutes
-  poker-rl tune tune=vpg_kuhn trials=60                the same study, three times as long
-  poker-rl tune tune=mine --config-dir FOLDER          of FOLDER/tune/mine.yaml
 
 At the end it prints the command that trains with the best settings. docs/tune.md explains how to
-write a study.
+write a study, FOLDER/tune/NAME.yaml.
 
 {CONFIG_DIR_HELP}""",
     "list": f"""\

@@ -84,14 +84,9 @@ def _resolve_horizon(
     step_unit: StepUnit,
     unit: object,
 ) -> Any:
-    """Return the horizon of a schedule, converted to steps.
+    """Return the horizon of a schedule in steps.
 
-    Args:
-        schedule: the settings of the schedule.
-        path: dotted key of the schedule.
-        budget_steps: budget in steps of the schedule; None if the budget has another unit.
-        step_unit: unit of the schedule's steps.
-        unit: unit of the budget.
+    `budget_steps` is the budget in steps of the schedule, None if the budget has another unit.
     """
     horizon = schedule["horizon"]
     share = 1.0 if horizon is None else horizon

@@ -65,9 +65,6 @@ class Checkpoints:
             record: the record of rank 0; None in other processes.
             record_state: state of the record to save; None for its present state.
             is_regular: whether `checkpoint_every` demands it, rather than a stop or the end.
-
-        Raises:
-            DivergedError: if a tensor of the algorithm is not finite.
         """
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
@@ -95,7 +92,6 @@ class Checkpoints:
         game = self.game.to_dict()
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         record.sync()
-        self.check_files(record)
         collectives.wait_for_all()  # until the other processes have saved their parts
         decisions = progress["decisions"]
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
@@ -112,18 +108,6 @@ class Checkpoints:
             },
         )
         remove_other_parts(self.folder, decisions)
-
-    def check_files(self, record: RunRecord) -> None:
-        """Check that the files of the run still exist.
-
-        Raises:
-            OSError: naming the file or the folder.
-        """
-        record.check_files()
-        if self.last_progress is not None:
-            self.path.stat()
-            for rank in range(1, collectives.get_world_size()):
-                get_worker_path(self.folder, self.last_progress["decisions"], rank).stat()
 
     def create_diverged_error(self, problem: str) -> DivergedError:
         """Return the error for a value that is not finite; it names the last good checkpoint."""
@@ -145,9 +129,6 @@ class Checkpoints:
 
     def restore(self, record: RunRecord, has_checkpoint: bool) -> None:
         """Load the last checkpoint into the algorithm and the record of rank 0.
-
-        Args:
-            has_checkpoint: whether the manifest names a checkpoint.
 
         Raises:
             ConfigError: if the checkpoint is damaged or belongs to another run.
@@ -179,11 +160,7 @@ class Checkpoints:
         self.regular_steps = list(state["regular"])
 
     def synchronize(self) -> None:
-        """Copy rank 0's shared state to all processes; each also loads its part of the checkpoint.
-
-        Raises:
-            ConfigError: if the part of this process is missing or does not fit.
-        """
+        """Copy rank 0's shared state to all processes; each also loads its own part of it."""
         if collectives.get_world_size() == 1:
             return
         folder, self.last_progress = collectives.broadcast_from_main(
@@ -213,11 +190,7 @@ class Checkpoints:
 
 
 def check_state_types(state: Mapping[str, Any], expected: Mapping[str, Any], path: Path) -> None:
-    """Check that a checkpoint has all values of `expected`, a new run's state, with equal types.
-
-    Raises:
-        ConfigError: naming the first value that is missing or of another type.
-    """
+    """Check that a checkpoint has all values of `expected`, a new run's state, with equal types."""
     for part, values in expected.items():
         missing = [f"{part}.{key} is missing" for key in values if key not in state[part]]
         misfit = None if missing else find_misfit(state[part], values, part)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poker_rl.config.option_files import parse_override_key, to_plain_dict
 from poker_rl.config.schedule_horizons import resolve_horizons
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.run_folder import CONFIG_FILE, LOCATION_SETTINGS, read_run_folder
 
 if TYPE_CHECKING:
@@ -47,18 +46,9 @@ def select_fixed_settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_config(folder: Path, key: str) -> dict[str, Any]:
-    """Return the config of a run folder, which the user gave as the setting `key`.
-
-    Raises:
-        ConfigError: if it is no run folder.
-    """
-    try:
+    """Return the config of a run folder, which the user gave as the setting `key`."""
+    with error_prefix(key):
         config, _ = read_run_folder(folder)
-    except ConfigError as error:
-        run = re.split("[@:]", str(folder))[0]  # RUN, if the user gave RUN@300000:current
-        is_player = run != str(folder) and Path(run).is_dir()
-        hint = f"; {key} takes a folder alone, such as {run}" if is_player else ""
-        raise ConfigError(f"{key}: {error}{hint}") from None
     for part in REQUIRED_PARTS:
         if not isinstance(config.get(part), dict):
             raise ConfigError(f"{key}: {folder / CONFIG_FILE} has no {part}")
@@ -70,11 +60,7 @@ def compose_resumed_config(
 ) -> dict[str, Any]:
     """Return the config of a run folder with the changeable settings that are overridden.
 
-    Args:
-        settings: settings composed from the command line, with the values of the overrides.
-
-    Raises:
-        ConfigError: if it is no run folder, or an override would change a fixed setting.
+    `settings` are composed from the command line and contain the values of the overrides.
     """
     config = read_config(folder, "resume") | {"resume": settings["resume"]}
     unit = "budget_unit"  # checked first, as horizons that follow the budget depend on it
