@@ -30,7 +30,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER, PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player_loader import PERCENTILE_PATTERN, PLAYER_NAME_PATTERN
-from poker_rl.storage.checkpoint import STATE_FILE, load_run_state, save_atomically
+from poker_rl.storage.checkpoint import STATE_FILE, load_checked, save_atomically
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, read_run_folder
 
 
@@ -47,7 +47,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
         raise ConfigError(f"{run} was trained against {settings['opponent']}, not in self-play")
     game = build_instance_of(Game, settings["game"], "game")
     algorithm = build_algorithm(settings, game, CPU, manifest["seed"])
-    algorithm.load_state_dict(load_run_state(run / STATE_FILE)["algorithm"])
+    algorithm.load_state_dict(load_checked(run / STATE_FILE)["algorithm"])
     name, player = next(iter(algorithm.players().items()))
     if not isinstance(player, NetworkPlayer):
         raise ConfigError(f"{run}: {name} is a table and no network")

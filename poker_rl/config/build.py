@@ -87,11 +87,8 @@ def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]
     if isinstance(config, DictConfig):
         config = to_plain_dict(config)
     if not isinstance(config, Mapping) or "_target_" not in config:
-        hint = f"; in a file, `defaults: [override /{path}: {config}]` names it"
-        is_option_name = isinstance(config, str) and "." not in path
         raise ConfigError(
             f"{path}: {format_value(config)} is not settings with a `_target_`, their class"
-            f"{hint if is_option_name else ''}"
         )
     field_values = {name: value for name, value in config.items() if name != "_target_"}
     return find_dataclass(config["_target_"], f"{path}._target_"), field_values

@@ -4,6 +4,9 @@ Numba keeps compiled code on disk, but does not notice when a function called fr
 changed. The cache folder is therefore named by a hash of the sources of the rules and of plug-ins.
 """
 
+# numba has hardly any static types.
+# mypy: disable-error-code="attr-defined,no-untyped-call"
+
 from __future__ import annotations
 
 import os
@@ -12,13 +15,28 @@ import tempfile
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numba
+from numba.core import dispatcher
+from numba.core.caching import FunctionCache
 
 from poker_rl.config.plugins import list_plugins
 
 RULES_FOLDER = Path(__file__).parents[1] / "games"
 PROBE_BYTES = 1 << 20  # written as a test, because a full disk still accepts an empty file
+
+
+class RepairingCache(FunctionCache):
+    """Cache of a function's compiled code that replaces damaged files, as after a power cut."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled code for a signature; None if it is missing or damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # unpickling damaged bytes may raise any
+            self.flush()
+            return None
 
 
 @cache
@@ -27,11 +45,13 @@ def use_cache() -> None:
 
     If nothing can be written there, a new temporary folder is used and standard error says so.
     """
+    dispatcher.FunctionCache = RepairingCache
     if "NUMBA_CACHE_DIR" in os.environ:
         return
     folders = [RULES_FOLDER, *(plugin.folder for plugin in list_plugins())]
     sources = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
-    digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    contents = b"".join(path.read_bytes() for path in (Path(__file__), *sources))
+    digest = sha256(contents).hexdigest()[:16]
     try:
         cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         folder = cache_home / "poker-rl" / digest
@@ -48,4 +68,4 @@ def use_cache() -> None:
             " Set XDG_CACHE_HOME to a folder that can be written",
             file=sys.stderr,
         )
-    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = str(folder)

@@ -23,9 +23,6 @@ from poker_rl.storage.disk import atomic_replacement, naming_path
 STATE_FILE = "state.pt"
 PLAYERS_FOLDER = "players"
 
-# Parts of state.pt that must be dictionaries. It also has "settings" and the list "regular".
-STATE_PARTS = ("names", "game", "progress", "algorithm", "record")
-
 # Exceptions that are raised when wrong values from a readable file are loaded.
 LOAD_STATE_ERRORS = (
     *(ArithmeticError, AttributeError, LookupError),
@@ -111,19 +108,6 @@ def check_tree(tree: Any, pickle_bytes: int, file_bytes: int) -> None:
         if tensor_bytes_left < 0 or pickle_bytes < 0 or depth > MAX_DEPTH:
             raise ConfigError("refers to itself: it stands for more values than it has bytes")
         pending += [(child, depth + 1) for child in children]
-
-
-def load_run_state(path: Path) -> dict[str, Any]:
-    """Return the full state of a run, {part: ...}."""
-    tree = load_checked(path)
-    for part in STATE_PARTS:
-        if not isinstance(tree.get(part), dict):
-            raise ConfigError(f"{path} is damaged or no checkpoint: it has no {part}")
-    if not all(type(count) is int and count >= 0 for count in tree["progress"].values()):
-        raise ConfigError(
-            f"{path} is damaged or no checkpoint: its progress is not in whole numbers"
-        )
-    return tree
 
 
 def find_non_finite_tensors(tree: Any, path: str = "") -> Iterator[str]:

@@ -42,7 +42,7 @@ def format_os_error(error: OSError) -> str:
 def print_line(text: str, is_escaped: bool = False) -> None:
     """Print and flush text, so that this call raises the error if standard output fails.
 
-    If `is_escaped`, untrusted parts are escaped already, and control characters (colors) printed.
+    If `is_escaped` is set, untrusted parts are escaped already, and control characters are printed.
     """
     with naming_path("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
@@ -59,7 +59,7 @@ def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
     """Yield the path of a new file, which replaces `path` at the end, flushed to the disk.
 
     At any moment `path` is the whole old file or the whole new one. After a failure it is the old
-    one, and the new file is removed. The umask is taken from `mode`, its permissions.
+    one, and the new file is removed. Its permissions are `mode`, less the user's umask.
     """
     # The name is random, so that nobody can place a link there that leads to another file.
     new_path = path.with_name(f"{path.name}.{token_hex(4)}{PARTIAL_SUFFIX}")
@@ -137,7 +137,7 @@ def create_writable_folder(path: Path) -> None:
 def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
     """Let one process at a time enter this context for a folder.
 
-    With an `activity`, a lock that is taken raises a ConfigError which names it; else this waits.
+    If the lock is taken, wait for it, or raise a ConfigError that names the other's `activity`.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -167,7 +167,7 @@ def read_last_metrics_row(folder: Path) -> dict[str, float]:
 
 
 def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[str, float]]:
-    """Return the complete rows of a file metrics.jsonl, or those in its first bytes."""
+    """Return the complete rows of a file metrics.jsonl, or of its first `byte_count` bytes."""
     try:
         with open_regular_file(path, MAX_METRICS_BYTES) as file:
             text = file.read()[:byte_count]

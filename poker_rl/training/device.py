@@ -42,10 +42,8 @@ def prepare_device(
             raise ConfigError(f"device: cuda, but there are {gpus} GPUs here for {local} workers")
         has_gpu = gpus >= local
     if device == "cuda" and not has_gpu:
-        reason = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"
-        raise ConfigError(
-            f"device: no cuda here, torch {torch.__version__} {reason}; allowed: auto, cpu"
-        )
+        version = torch.__version__
+        raise ConfigError(f"device: no cuda here, torch {version} sees no GPU; allowed: auto, cpu")
     if not has_gpu or device == "cpu":
         return torch.device("cpu")
     if worker.count > 1:

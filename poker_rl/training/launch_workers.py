@@ -64,7 +64,7 @@ def identify_worker(count: int) -> Worker:
         return Worker(count, local_count=count)
     if started != count:
         raise ConfigError(f"workers: {count}, but torchrun has started {started} processes")
-    rank = int(os.environ["RANK"])
+    rank = int(os.environ.get("RANK", 0))
     local_count = int(os.environ.get("LOCAL_WORLD_SIZE", started))
     return Worker(count, rank, local_count, int(os.environ.get("LOCAL_RANK", rank)), True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +10,7 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.schedule_horizons import find_exhausted_step_sizes
+from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import (
@@ -49,13 +48,13 @@ def create_run(
 ) -> RunRecord:
     """Create the folder of a new run with its config and manifest; return its record.
 
-    `files` are copied to these paths in the folder; the user's overrides name it.
+    `files` holds the source of each file to copy, by its path in the folder. The user's overrides
+    name the folder.
     """
     names = config["names"]
     # The name leaves out what a resumed run may change, so that it stays true.
     label = create_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
-    # A resumed run may have a larger budget in its config; the manifest keeps the first one.
-    manifest = create_manifest(config["seed"], device) | {"budget": config["budget"]}
+    manifest = create_manifest(config["seed"], device)
     outputs = Path(config["outputs"])
     folder = create_run_folder(outputs, names["game"], names["algo"], config["name"], label)
     try:
@@ -97,7 +96,8 @@ def resume_run(
         checkpoints.folder = folder
         checkpoints.restore(record, manifest["checkpoint"] is not None)
         if checkpoints.last_progress is not None:
-            check_budget(config, checkpoints, manifest, int(old["budget"]))
+            progress, status = checkpoints.last_progress, str(manifest["status"])
+            check_budget(config, progress, status, int(old["budget"]))
         checkpoints.synchronize()
         session = {"threads": config["threads"], "from": checkpoints.last_progress}
         manifest["resumed"].append(describe_session(device) | session)
@@ -115,29 +115,27 @@ def resume_run(
 
 
 def check_budget(
-    config: Mapping[str, Any],
-    checkpoints: Checkpoints,
-    manifest: Mapping[str, Any],
-    old_budget: int,
+    config: Mapping[str, Any], progress: Mapping[str, int], status: str, old_budget: int
 ) -> None:
-    """Check that a restored run has budget left and step sizes above 0, or raise a ConfigError.
+    """Check that a restored run has budget left and learning rates above 0.
 
-    `old_budget` is the budget before the run was resumed.
+    Args:
+        config: the settings of the resumed run.
+        progress: the counters at its checkpoint.
+        status: the status in its manifest.
+        old_budget: the budget before it was resumed.
     """
-    folder, algorithm = checkpoints.folder, checkpoints.algorithm
     unit, budget = str(config["budget_unit"]), int(config["budget"])
-    step = int(getattr(algorithm.progress, unit))
-    is_done = manifest["status"] == "finished" and step >= budget
+    is_done = status == "finished" and progress[unit] >= budget
     if not is_done and budget <= old_budget:
         return
-    if exhausted := next(find_exhausted_step_sizes(algorithm, old_budget, unit), None):
+    if key := find_exhausted_learning_rate(config["algo"], "algo", old_budget):
         raise ConfigError(
-            f"budget: the step size algo.{exhausted} of {folder} falls to 0 within its"
-            f" {old_budget:,} {unit}, so a larger budget would teach it nothing; start a new run"
-            f" with warm_start={shlex.quote(str(folder))}"
+            f"budget: {key} of this run falls to 0 within its {old_budget:,} {unit}, so a larger"
+            " budget would teach it nothing; start a new run with warm_start=FOLDER"
         )
     if is_done:
         raise ConfigError(
-            f"budget: {folder} has already done {step:,} of {budget:,} {unit}; give a larger"
-            " budget to resume"
+            f"budget: the run has already done {progress[unit]:,} of {budget:,} {unit}; give a"
+            " larger budget to resume"
         )

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poker_rl.config.option_files import parse_override_key, to_plain_dict
-from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.run_folder import CONFIG_FILE, LOCATION_SETTINGS, read_run_folder
 
@@ -63,24 +62,14 @@ def compose_resumed_config(
     `settings` are composed from the command line and contain the values of the overrides.
     """
     config = read_config(folder, "resume") | {"resume": settings["resume"]}
-    unit = "budget_unit"  # checked first, as horizons that follow the budget depend on it
-    if unit in map(parse_override_key, overrides) and get_value(settings, unit) != get_value(
-        config, unit
-    ):
-        raise ConfigError(f"{unit}: {RESUME_RULE}")
-    _, manifest = read_run_folder(folder)
-    first_budget = manifest.get("budget", config.get("budget"))
-    requested = resolve_horizons({**settings, "budget": first_budget})
-    for override in overrides:
-        key = parse_override_key(override)
-        key = "names.experiment" if key == "experiment" else key
+    for key in map(parse_override_key, overrides):
         value = get_value(settings, key)
         if key.partition(".")[0] in CHANGEABLE_SETTINGS:
             if value is MISSING:
                 raise ConfigError(f"{key}: missing; give {key}=…")
             set_value(config, key, value)
-        elif value is MISSING or get_value(requested, key) != get_value(config, key):
-            raise ConfigError(f"{key.removeprefix('names.')}: {RESUME_RULE}")
+        elif key != "resume":
+            raise ConfigError(f"{key}: {RESUME_RULE}")
     return config
 
 

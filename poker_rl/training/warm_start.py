@@ -31,8 +31,8 @@ def warm_start_from_run(
 ) -> str:
     """Load the networks and averages of another run into an algorithm.
 
-    `spec` is a run folder, also with `@` and the number of decisions of its checkpoint; it is
-    returned with that number.
+    `spec` is a run folder, which `@` and the number of decisions of its checkpoint may follow.
+    The spec with this number is returned.
     """
     if not isinstance(algorithm, NetworkLearner):
         raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")

@@ -1,4 +1,4 @@
-"""Cache of compiled rules: a temporary folder if its own can not be written."""
+"""Cache of compiled rules: the temporary folder, and damaged files."""
 
 from __future__ import annotations
 
@@ -53,3 +53,15 @@ def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> N
     assert why in line
     assert line.endswith("Set XDG_CACHE_HOME to a folder that can be written")
     assert list(Path("temporary").rglob("hashing.hash_bytes-*.nbc"))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_damaged_file_is_compiled_again() -> None:
+    expected = hash_bytes(Path.cwd())
+    (index,) = Path(".cache").rglob("hashing.hash_bytes-*.nbi")
+    (code,) = Path(".cache").rglob("hashing.hash_bytes-*.nbc")
+    for path, damage in [(index, b"?"), (index, b""), (code, code.read_bytes()[:1000])]:
+        path.write_bytes(damage)
+        assert hash_bytes(Path.cwd()) == expected
+        assert path.read_bytes() != damage
+    assert expected[1] == ""

@@ -54,7 +54,7 @@ def test_a_full_disk_while_training(
     assert read_error(capsys).startswith(f"{folder}/{name}")
     assert not list(folder.rglob("*.part"))
     assert read_run_folder(folder)[1]["status"] == "failed"
-    assert checkpoint.load_run_state(folder / "state.pt")["progress"]["iterations"] == 10
+    assert checkpoint.load_checked(folder / "state.pt")["progress"]["iterations"] == 10
     assert code("train", f"resume={folder}", "budget=20") == 0
     assert read_run_folder(folder)[1]["status"] == "finished"
 

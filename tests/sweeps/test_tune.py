@@ -407,10 +407,10 @@ def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
     assert code(*TUNE, "trials=1") == 0
     kept = Path("study/tune.yaml").read_bytes()
     other = SPACE.replace("0.5", "0.6")
-    assert "out: study holds a study with another search_space.algo.alpha.low " in refused(
+    assert "out: study holds a study with another search_space.algo.alpha.low;" in refused(
         *anew(TUNE, other)
     )
-    assert "with another metric " in refused(*TUNE, "metric=value")
+    assert "with another metric;" in refused(*TUNE, "metric=value")
     assert Path("study/tune.yaml").read_bytes() == kept
     Path("mine").mkdir()
     Path("mine/thesis.txt").touch()

@@ -63,10 +63,10 @@ def instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     {
-        "no progress": (spoilt(lambda s: s.pop("progress")), "no checkpoint: it has no progress"),
-        "no record": (spoilt(lambda s: s.pop("record")), "no checkpoint: it has no record"),
-        "text": (spoilt(lambda s: s.update(algorithm="x")), "it has no algorithm"),
-        "words": (spoilt(lambda s: s["progress"].update(hands="x")), "not in whole numbers"),
+        "no progress": (spoilt(lambda s: s.pop("progress")), "does not fit .*: 'progress'"),
+        "no record": (spoilt(lambda s: s.pop("record")), "does not fit .*: 'record'"),
+        "text": (spoilt(lambda s: s.update(algorithm="x")), "does not fit"),
+        "words": (spoilt(lambda s: s["progress"].update(hands="x")), "its progress is not that of"),
         "other": (spoilt(lambda s: s["progress"].update(hands=1)), "its progress is not that of"),
         "lacks": (spoilt(lambda s: s["algorithm"].pop("net")), r"algorithm\.net is missing"),
         "net": (spoilt(lambda s: s["algorithm"].update(net=3)), "algorithm.net is of another type"),
