@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from poker_rl.cli.help_texts import COMMAND_HELP
+from poker_rl.cli.help_texts import COMMAND_HELP, CONFIG_DIR_HELP, GAME_HELP
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.disk import print_error, print_line
 
@@ -73,11 +73,13 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
 
     namespace = ArgumentParser("words").parse_intermixed_args(arguments)
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
+    groups = command.groups if "group_config" in command.arguments else ()
     if namespace.help:
-        print_line(f"{COMMAND_HELP[name]}\n\n{defaults_path.read_text().strip()}")
+        # The file begins with the usage of the command, as a comment.
+        usage = re.sub("^# ?", "", defaults_path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        print_line(f"{usage}\n{GAME_HELP if groups else CONFIG_DIR_HELP}")
         return 0
 
-    groups = command.groups if "group_config" in command.arguments else ()
     runs: list[str] = []
     overrides: list[str] = []
     group_overrides: list[str] = []

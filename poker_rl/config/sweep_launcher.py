@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice, product
 from math import prod
@@ -99,19 +99,15 @@ def launch_jobs(
     callback: Any = Callback()  # does nothing
     hydra_launcher = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(get_config_loader(), callback),
-        task_function=LauncherTask(task, list(job_numbers)),
+        task_function=partial(_run_job, task, job_numbers),
         config=compose_launch_config(launcher_overrides, folder),
     )
     for job_return in hydra_launcher.launch([[]] * len(job_numbers), initial_job_idx=0):
         _ = job_return.return_value  # raises the exception of the job
 
 
-@dataclass(frozen=True)
-class LauncherTask:
-    """Function that a launcher calls for each of its jobs, perhaps in another process."""
-
-    task: Callable[[int], None]
-    job_numbers: list[int]  # by the launcher's index of the job
-
-    def __call__(self, hydra_config: DictConfig) -> None:
-        self.task(self.job_numbers[HydraConfig.get().job.num])
+def _run_job(
+    task: Callable[[int], None], job_numbers: Sequence[int], hydra_config: DictConfig
+) -> None:
+    """Call `task` for the present job of a launcher, perhaps in another process."""
+    task(job_numbers[HydraConfig.get().job.num])

@@ -73,7 +73,8 @@ def check_study(study: optuna.Study, objective: Objective) -> None:
             raise ValueError(f"trial {trial.number} is of another search space")
         if not all(map(isfinite, [*(trial.values or ()), *trial.intermediate_values.values()])):
             raise ValueError(f"trial {trial.number} has a value that is not finite")
-        get_run_name(trial, 0)
+        # These calls raise an error if the attributes of earlier tries have other types.
+        get_run_name(trial, seed=0)
         list(RetryHeartbeatStaleTrialCallback.retry_history(trial))
 
 

@@ -87,12 +87,6 @@ def tune(
         raise ConfigError(
             "tune: torchrun starts the processes of one run; start tune twice instead"
         )
-    for key in given_keys:
-        parent, dot, _ = key.partition(".")
-        if dot:
-            raise ConfigError(
-                f"{key}: can't be given by itself; allowed: all of {parent}, {parent}=…"
-            )
     settings = dict(settings)
     if settings["tune"] is not None:
         with error_prefix("tune"):
@@ -172,10 +166,6 @@ def check_trainable(
             raise ConfigError(
                 f"{key}: the study sets it; leave it out of train_overrides and search_space"
             )
-    hint = "must be the same in all trials; give it in train_overrides"
-    for key in search_space:
-        if key in SHARED_SETTINGS:
-            raise ConfigError(f"{key}: {hint}")
     first: RootConfig | None = None
     with initialize_hydra(option_dirs):
         for values in iterate_extreme_settings(search_space):
@@ -189,7 +179,10 @@ def check_trainable(
             first = first or root
             for key in sorted(SHARED_SETTINGS):
                 if (one := getattr(first, key)) != (other := getattr(root, key)):
-                    raise ConfigError(f"{key}: {one} in some trials and {other} in others: {hint}")
+                    raise ConfigError(
+                        f"{key}: {one} in some trials and {other} in others; give it in"
+                        " train_overrides"
+                    )
     return root
 
 

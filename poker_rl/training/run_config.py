@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,15 +55,14 @@ def read_config(folder: Path, key: str) -> dict[str, Any]:
     return config
 
 
-def compose_resumed_config(
-    folder: Path, settings: Mapping[str, Any], overrides: Sequence[str]
-) -> dict[str, Any]:
-    """Return the config of a run folder with the changeable settings that are overridden.
-
-    `settings` are composed from the command line and contain the values of the overrides.
-    """
-    config = read_config(folder, "resume") | {"resume": settings["resume"]}
-    for key in map(parse_override_key, overrides):
+def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> dict[str, Any]:
+    """Return the config of a run with the changeable settings that the request overrides."""
+    keys = [parse_override_key(override) for override in request.overrides]
+    # References `${…}` in the requested settings refer to the root settings of the run.
+    root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
+    settings = to_plain_dict(request.config | root)
+    config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(request.config["resume"])}
+    for key in keys:
         value = get_value(settings, key)
         if key.partition(".")[0] in CHANGEABLE_SETTINGS:
             if value is MISSING:
@@ -71,14 +71,6 @@ def compose_resumed_config(
         elif key != "resume":
             raise ConfigError(f"{key}: {RESUME_RULE}")
     return config
-
-
-def compose_resumed_evaluation(request: ComposedConfig) -> Any:
-    """Return the requested settings `evaluation`; references `${…}` refer to the resumed run."""
-    config = read_config(Path(str(request.config["resume"])), "resume")
-    overridden = set(map(parse_override_key, request.overrides))
-    root = {key for key, value in config.items() if not isinstance(value, dict)} - overridden
-    return to_plain_dict(request.config | {key: config[key] for key in root})["evaluation"]
 
 
 def find_difference(one: Any, other: Any, key: str = "") -> str | None:

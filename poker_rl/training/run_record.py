@@ -98,13 +98,13 @@ class RunRecord:
         # A broken pipe is no failure: the reader of the output has ended, as in `... | head`.
         is_stop = isinstance(error, RunInterruptedError | KeyboardInterrupt | BrokenPipeError)
         status = "finished" if error is None else "interrupted" if is_stop else "failed"
-        if error is None:
-            self.close(status)
-            return
-        if not is_stop:
+        if status == "failed":
             self.manifest["error"] = f"{type(error).__name__}: {error}"
-        with suppress(OSError):  # what failed may fail again, and only the first error matters
+        try:
             self.close(status)
+        except OSError:
+            if error is None:  # otherwise what failed may fail again, and the first error matters
+                raise
 
     def start(self, step: int) -> None:
         """Start the loggers and show the progress bar, with `step` units of the budget done."""

@@ -49,7 +49,6 @@ from poker_rl.training.run_config import (
     GROUPS,
     REQUIRED_PARTS,
     compose_resumed_config,
-    compose_resumed_evaluation,
     read_config,
 )
 from poker_rl.training.run_outcome import RunOutcome
@@ -210,11 +209,14 @@ def collect_settings(
     request: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[dict[str, Any], Path | None, OpponentCopies]:
     """Return all settings of the run, the folder to resume and the opponents to copy."""
-    names = {
-        group: request.option_by_group[group]
-        for group in NAMED_GROUPS
-        if request.option_by_group.get(group)
-    }
+    if request.config["resume"] is not None:
+        folder = Path(str(request.config["resume"]))
+        old = read_config(folder, "resume")
+        opponents = OpponentCopies(folder, list_opponents(old))
+        settings = compose_resumed_config(old, request)
+        return bundle_opponents(settings, opponents, option_dirs), folder, opponents
+    options = request.option_by_group
+    names = {group: options[group] for group in NAMED_GROUPS if options.get(group)}
     for part in GROUPS:
         if part not in request.config:
             raise ConfigError(f"{part}: missing; give {part}=…")
@@ -222,17 +224,10 @@ def collect_settings(
         if group not in names:
             raise ConfigError(f"{group}: give the name of one option")
     settings = {"logger": {}} | to_plain_dict(request.config) | {"names": names}
-    if settings["resume"] is None:
-        if settings.get("workers") == 1:
-            settings["workers"] = count_torchrun_processes()
-        folder, opponents = None, OpponentCopies()
-    else:
-        if "evaluation" in settings:
-            settings["evaluation"] = compose_resumed_evaluation(request)
-        folder = Path(str(settings["resume"]))
-        opponents = OpponentCopies(folder, list_opponents(read_config(folder, "resume")))
-        settings = compose_resumed_config(folder, settings, request.overrides)
-    return bundle_opponents(settings, opponents, option_dirs), folder, opponents
+    if settings.get("workers") == 1:
+        settings["workers"] = count_torchrun_processes()
+    opponents = OpponentCopies()
+    return bundle_opponents(settings, opponents, option_dirs), None, opponents
 
 
 def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
