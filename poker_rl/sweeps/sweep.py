@@ -30,12 +30,8 @@ def run_sweep(
 ) -> int:
     """Run every job of a sweep that is not finished; return the exit code.
 
-    Args:
-        overrides: the user's overrides, which name the sweep.
-        jobs: the overrides of each job.
-        first: the composed settings of the first job.
-        launcher_overrides: those of the user's overrides that are of Hydra's launcher.
-        option_dirs: the folders of the options.
+    The user's overrides name the sweep, and `launcher_overrides` are those of Hydra's launcher.
+    `jobs` are the overrides of each job, and `first` is the composed first job.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")

@@ -47,10 +47,7 @@ def run_job(
 ) -> None:
     """Run one job, perhaps in another process, and save its outcome in the sweep's folder.
 
-    Args:
-        cwd: the working folder of the sweep, to which relative paths refer.
-        stop_folder: the folder of the stop signal; it may be missing on other machines.
-        number: index of the job, from 0.
+    Relative paths refer to `cwd`. The folder of the stop signal may be missing on other machines.
     """
     os.chdir(cwd)
     if read_stop_signal(stop_folder) is not None:

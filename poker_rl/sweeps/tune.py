@@ -76,12 +76,8 @@ def tune(
 ) -> int:
     """Run trials until enough have ended, print the best one and return the exit code.
 
-    If a setting is not allowed, a new study is removed.
-
-    Args:
-        settings: settings of `conf/tune.yaml`, changed by those on the command line.
-        given_keys: keys of the settings on the command line.
-        option_dirs: the folders of the options.
+    The settings are those of `conf/tune.yaml`, with those on the command line, which have the keys
+    `given_keys`. If a setting is not allowed, a new study is removed.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError(

@@ -119,11 +119,7 @@ def check_budget(
 ) -> None:
     """Check that a restored run has budget left and learning rates above 0.
 
-    Args:
-        config: the settings of the resumed run.
-        progress: the counters at its checkpoint.
-        status: the status in its manifest.
-        old_budget: the budget before it was resumed.
+    `progress` has the counters at its checkpoint, and `status` is from its manifest.
     """
     unit, budget = str(config["budget_unit"]), int(config["budget"])
     is_done = status == "finished" and progress[unit] >= budget

@@ -44,16 +44,9 @@ class RunInUseError(ConfigError):
 class RunRecord:
     """Record of a run, written by rank 0: rows, loggers' output, figures and manifest.
 
-    A row contains the means of what `learn` returned since the last row, and the measurements.
-
-    Args:
-        folder: the run folder.
-        config: the resolved settings of the run.
-        manifest: contents of manifest.json; this record updates its status.
-        loggers: get each row after it is on the disk.
-
-    Raises:
-        RunInUseError: if another process is writing to this folder.
+    A row contains the means of what `learn` returned since the last row, and the measurements. The
+    loggers get it when it is on the disk. A folder that another process is writing to raises a
+    RunInUseError.
     """
 
     def __init__(
