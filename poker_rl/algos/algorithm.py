@@ -12,7 +12,6 @@ import torch
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.learning.agents import Agents, LearnerContext
-from poker_rl.learning.averaging.average_policy import AveragePolicy
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.state_checks import MAX_COUNT, check_range, load_optimizer
 from poker_rl.players.player import Player
@@ -122,11 +121,6 @@ class NetworkLearner(ABC):
     @abstractmethod
     def stateful_parts(self) -> dict[str, Stateful | None]:
         """Return the parts to save, by name; a part that the settings turn off is None."""
-
-    def get_lr_schedule_steps(self) -> dict[str, int]:
-        """Return gradient steps by setting, for learning rates that count one network's steps."""
-        average = self.stateful_parts().get("average")
-        return {"average_policy.lr": average.updates} if isinstance(average, AveragePolicy) else {}
 
     def set_agents(self, agents: Agents) -> None:
         """Set `agents`, and `progress` to zero."""

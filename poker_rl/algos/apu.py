@@ -240,11 +240,6 @@ class APU(NetworkLearner):
             modules = {"weight_average": self._weight_ema.module, **modules}
         return {name: self.agents.build_per_replica_player(m) for name, m in modules.items()}
 
-    def get_lr_schedule_steps(self) -> dict[str, int]:
-        """Return the smallest number of gradient steps of any learner, for both networks."""
-        fewest = min(learner.updates for learner in self._learners)
-        return {"actor_lr": fewest, "critic_lr": fewest}
-
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy networks from a run of any variant; a single actor-critic is copied to each agent.
 

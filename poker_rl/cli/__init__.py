@@ -23,16 +23,12 @@ from poker_rl.storage.disk import format_os_error, naming_path, print_error, pri
 
 def main() -> NoReturn:
     """Run the command line and exit; the entry point of the console script."""
-    if sys.stderr is None:  # closed by the shell
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    if sys.stdout is None:
-        print_error("standard output is closed; for none use >/dev/null")
-        sys.exit(1)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     if isinstance(sys.stdout, TextIOWrapper):  # its encoding may lack some characters
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with naming_path("the working folder"):
-            os.getcwd()
         code = run_command(sys.argv[1:])
         with naming_path("standard output"):
             sys.stdout.flush()

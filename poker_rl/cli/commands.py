@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
-from poker_rl.cli.arguments import ArgumentParser, collect_option_dirs
-from poker_rl.cli.help_texts import COMMAND_HELP
+from poker_rl.cli.help_texts import COMMAND_HELP, CONFIG_DIR_HELP, GAME_HELP
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.disk import print_error, print_line
 
@@ -20,13 +20,45 @@ if TYPE_CHECKING:
     from poker_rl.config.compose import ComposedConfig
 
 SETTING_PATTERN = re.compile(r"\w+=")  # the beginning of key=value, unlike that of most paths
+DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """Parser for --help, --config-dir and positional words, with one-line error messages."""
+
+    def __init__(self, words_name: str) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+        self.add_argument("-h", "--help", action="store_true")
+        self.add_argument("--config-dir")
+        self.add_argument(words_name, nargs="*")
+
+    def error(self, message: str) -> NoReturn:
+        if setting := DASHED_SETTING_PATTERN.match(message):
+            message += f"; a setting has no dashes: {setting[1]}=…"
+        raise ConfigError(message)
+
+
+def collect_option_dirs(user_dir: str | None) -> list[Path]:
+    """Return the folders of options, and print a line for each plug-in that can't be used."""
+    from poker_rl.config.option_files import list_option_dirs
+    from poker_rl.config.plugins import list_plugin_problems
+
+    for problem in list_plugin_problems():
+        print_error(problem)
+    return list_option_dirs(user_dir)
 
 
 @dataclass(frozen=True)
 class SettingsCommand:
-    """Command that calls a function with the fields of `ParsedCommand` that `arguments` lists.
+    """Command whose settings are those of `conf/<name>.yaml`, changed by overrides.
 
-    Its settings are those of `conf/<name>.yaml`, changed by the overrides on the command line.
+    It calls its function with these arguments, in the order of `arguments`:
+
+        settings      the settings
+        group_config  the settings of `groups`; None if the user selected none
+        option_dirs   the folders of options
+        runs          the words that name runs
+        keys          the keys of all overrides on the command line
     """
 
     config_class: str  # dotted name of the settings' dataclass
@@ -35,52 +67,37 @@ class SettingsCommand:
     groups: tuple[str, ...] = ("game",)  # groups whose options the user may select
 
 
-@dataclass(frozen=True)
-class ParsedCommand:
-    """Parsed arguments of a command."""
-
-    settings: dict[str, Any]  # settings of `conf/<name>.yaml`, with overrides
-    group_config: Mapping[str, Any] | None  # settings of groups; None if the user selected none
-    option_dirs: list[Path]  # folders of options
-    runs: list[str]  # words that name runs
-    keys: list[str]  # keys of all overrides on the command line
-
-    @property
-    def root_keys(self) -> set[str]:
-        """Return the part of each key before its first dot."""
-        return {key.partition(".")[0] for key in self.keys}
-
-
 def run_settings_command(name: str, command: SettingsCommand, arguments: list[str]) -> int:
     """Print the help of a command, or call its function; return the exit code."""
     from poker_rl.config.option_files import SHIPPED_OPTION_DIR, check_keys_given_once
 
-    parser = ArgumentParser("words")
-    namespace = parser.parse_intermixed_args(arguments)
+    namespace = ArgumentParser("words").parse_intermixed_args(arguments)
     defaults_path = SHIPPED_OPTION_DIR / f"{name}.yaml"
+    groups = command.groups if "group_config" in command.arguments else ()
     if namespace.help:
-        print_line(f"{COMMAND_HELP[name]}\n\n{defaults_path.read_text().strip()}")
+        # The file begins with the usage of the command, as a comment.
+        usage = re.sub("^# ?", "", defaults_path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        print_line(f"{usage}\n{GAME_HELP if groups else CONFIG_DIR_HELP}")
         return 0
 
-    takes_runs = "runs" in command.arguments
-    groups = command.groups if "group_config" in command.arguments else ()
     runs: list[str] = []
     overrides: list[str] = []
     group_overrides: list[str] = []
     for word in namespace.words:
-        key = word.partition("=")[0].partition(".")[0]
-        if takes_runs and (not SETTING_PATTERN.match(word) or os.path.exists(word)):
+        is_run = not SETTING_PATTERN.match(word) or os.path.exists(word)
+        if is_run and "runs" in command.arguments:
             runs.append(word)
         else:
-            (group_overrides if key in groups else overrides).append(word)
+            is_of_group = re.split("[=.]", word)[0] in groups
+            (group_overrides if is_of_group else overrides).append(word)
     check_keys_given_once([*overrides, *group_overrides])
     option_dirs = collect_option_dirs(namespace.config_dir)
     if name == "tune" and find_spec("optuna") is None:
         raise ConfigError("tune needs more packages: pip install 'poker-rl[tune]'")
 
-    from poker_rl.config.class_lookup import load_class
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.config.hydra_overrides import read_with_overrides
+    from poker_rl.config.plugins import load_class
 
     group_config = None
     if group_overrides:
@@ -88,17 +105,16 @@ def run_settings_command(name: str, command: SettingsCommand, arguments: list[st
         for group in groups:
             if group_config.get(group) is None:
                 raise ConfigError(f"{group}: missing; give {group}=…")
-    parsed = ParsedCommand(
-        settings=read_with_overrides(defaults_path, overrides, load_class(command.config_class)),
-        group_config=group_config,
-        option_dirs=option_dirs,
-        runs=runs,
-        keys=[word.partition("=")[0] for word in (*overrides, *group_overrides)],
-    )
+    values = {
+        "settings": read_with_overrides(defaults_path, overrides, load_class(command.config_class)),
+        "group_config": group_config,
+        "option_dirs": option_dirs,
+        "runs": runs,
+        "keys": [word.partition("=")[0] for word in (*overrides, *group_overrides)],
+    }
     module, _, function_name = command.function.rpartition(".")
     function = getattr(import_module(module), function_name)
-    exit_code: int = function(*(getattr(parsed, name) for name in command.arguments)) or 0
-    return exit_code
+    return int(function(*(values[argument] for argument in command.arguments)) or 0)
 
 
 def run_train(arguments: list[str]) -> int:
@@ -128,7 +144,7 @@ def run_train(arguments: list[str]) -> int:
         if namespace.multirun:
             from poker_rl.sweeps.sweep import run_sweep
 
-            return run_sweep(namespace.overrides, jobs, launcher_overrides, option_dirs)
+            return run_sweep(namespace.overrides, jobs, composed, launcher_overrides, option_dirs)
     from poker_rl.training.train import train
 
     outcome = train(composed, option_dirs)
@@ -165,21 +181,14 @@ def run_list(arguments: list[str]) -> int:
         return 0
 
     from poker_rl.config.error_hints import suggest_allowed
-    from poker_rl.config.option_listing import (
-        describe_options,
-        iterate_origin_notes,
-        list_options_by_group,
-    )
+    from poker_rl.config.option_listing import describe_options, list_options_by_group
 
-    option_dirs = collect_option_dirs(namespace.config_dir)
-    options_by_group = list_options_by_group(option_dirs)
+    options_by_group = list_options_by_group(collect_option_dirs(namespace.config_dir))
     for group in namespace.groups:
         if group not in options_by_group:
             raise ConfigError(f"{group}: no such group; {suggest_allowed(group, options_by_group)}")
     for group in namespace.groups or options_by_group:
         print_line(f"{group}=\n{describe_options(options_by_group[group])}\n")
-    for line in iterate_origin_notes(option_dirs):
-        print_line(line)
     return 0
 
 
@@ -196,8 +205,7 @@ def show_sweep(arguments: list[str]) -> int:
 
     summary = Summary(Path(namespace.folders[0]))
     print_line(f"{summary.format_table()}\n\n{summary.format_counts()}")
-    if summary.has_runs:
-        summary.write_csv()
+    summary.write_csv()
     return 0
 
 
@@ -211,7 +219,7 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
     "tournament": SettingsCommand(
         "poker_rl.reports.play_tournament.TournamentConfig",
         "poker_rl.reports.play_tournament.play_tournament",
-        ("settings", "group_config", "option_dirs", "root_keys"),
+        ("settings", "group_config", "option_dirs", "keys"),
     ),
     "play": SettingsCommand(
         "poker_rl.play.play_launcher.PlayConfig", "poker_rl.play.play_launcher.start_play"
@@ -235,7 +243,7 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         "poker_rl.reports.export_player.export_player",
     ),
     "tune": SettingsCommand(
-        "poker_rl.sweeps.tune_config.TuneConfig",
+        "poker_rl.sweeps.study_config.TuneConfig",
         "poker_rl.sweeps.tune.tune",
         ("settings", "keys", "option_dirs"),
     ),

@@ -18,9 +18,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from omegaconf import DictConfig
 
-from poker_rl.config.class_lookup import load_class
 from poker_rl.config.error_hints import format_value, suggest_allowed
 from poker_rl.config.option_files import to_plain_dict
+from poker_rl.config.plugins import load_class
 from poker_rl.config.schedules import Constant, Schedule
 from poker_rl.config.validation import (
     MAX_INTEGER,
@@ -69,8 +69,7 @@ def build(config: object, path: str, **runtime: Any) -> Any:
 def build_instance_of(expected_type: Any, config: object, path: str, **runtime: Any) -> Any:
     """Build an object of a class that derives from `expected_type` or implements it as a protocol.
 
-    Raises:
-        ConfigError: if the class is another one, which is checked first, or if `build` raises it.
+    The class is checked before the object is built.
     """
     target, _ = resolve_target(config, path)
     if getattr(expected_type, "_is_protocol", False):
@@ -88,11 +87,8 @@ def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]
     if isinstance(config, DictConfig):
         config = to_plain_dict(config)
     if not isinstance(config, Mapping) or "_target_" not in config:
-        hint = f"; in a file, `defaults: [override /{path}: {config}]` names it"
-        is_option_name = isinstance(config, str) and "." not in path
         raise ConfigError(
             f"{path}: {format_value(config)} is not settings with a `_target_`, their class"
-            f"{hint if is_option_name else ''}"
         )
     field_values = {name: value for name, value in config.items() if name != "_target_"}
     return find_dataclass(config["_target_"], f"{path}._target_"), field_values
@@ -208,16 +204,14 @@ def _convert_union(
 
 def _convert_scalar(value: Any, annotation: type[Any], path: str) -> Any:
     """Return a value as a bool, int, float or str; raise ConfigError if it has another type."""
-    is_large = isinstance(value, int) and abs(value) > MAX_INTEGER
-    if annotation is float and type(value) is int and not is_large:
-        value = float(value)
     if annotation is int and isinstance(value, float) and value.is_integer():
         value = int(value)  # people type 1e6
-        is_large = abs(value) > MAX_INTEGER
-    if annotation is int and type(value) is int and is_large:
+    if type(value) is int and annotation is not bool and abs(value) > MAX_INTEGER:
         raise ConfigError(
             f"{path}: {format_value(value)} is too large; allowed: up to {MAX_INTEGER:g}"
         )
+    if annotation is float and type(value) is int:
+        value = float(value)
     if type(value) is not annotation or (annotation is float and math.isnan(value)):
         raise ConfigError(f"{path}: {format_value(value)} is not {SCALAR_DESCRIPTIONS[annotation]}")
     return value

@@ -103,7 +103,7 @@ class CheckedOptionSource(ConfigSource):
             is_known |= f"{name}.yaml" in ConfigStore.instance().list(LAUNCHER_GROUP)
             if group != LAUNCHER_GROUP or is_known:
                 return False
-        return self._get_path(config_path).is_file()
+        return bool(group) and self._get_path(config_path).is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         names: list[str] = []
@@ -131,16 +131,18 @@ class OptionSearchPath(SearchPathPlugin):
     """Search path for options: the user's folder, then the shipped one, then those of plug-ins."""
 
     # This is a class attribute because Hydra creates the instance without arguments.
-    option_dirs: ClassVar[Sequence[Path]] = (SHIPPED_OPTION_DIR,)
+    option_dirs: ClassVar[Sequence[Path]] = ()
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Add the user's folder before the shipped one, and the folders of plug-ins after it."""
-        shipped_index = self.option_dirs.index(SHIPPED_OPTION_DIR)
-        for index, folder in enumerate(self.option_dirs):
+        is_before = True
+        for folder in self.option_dirs:
             address = f"{CheckedOptionSource.scheme()}://{folder.resolve()}"
-            if index < shipped_index:
+            if folder == SHIPPED_OPTION_DIR:
+                is_before = False
+            elif is_before:
                 search_path.prepend("--config-dir", address, "main")
-            elif index > shipped_index:
+            else:
                 search_path.append("plug-in", address)
 
 
@@ -151,11 +153,8 @@ def initialize_hydra(option_dirs: Sequence[Path]) -> Iterator[None]:
         Plugins.instance().register(plugin)
     OptionSearchPath.option_dirs = option_dirs
     config_dir = str(SHIPPED_OPTION_DIR)
-    try:
-        with hydra.initialize_config_dir(config_dir, job_name="train", version_base="1.3"):
-            yield
-    finally:
-        OptionSearchPath.option_dirs = (SHIPPED_OPTION_DIR,)
+    with hydra.initialize_config_dir(config_dir, job_name="train", version_base="1.3"):
+        yield
 
 
 def compose_config(overrides: Sequence[str]) -> ComposedConfig:
@@ -177,10 +176,7 @@ def compose_plain_config(
 ) -> dict[str, Any]:
     """Return the settings that `poker-rl train` has with these overrides, as plain values.
 
-    Args:
-        overrides: words such as game=kuhn.
-        option_dirs: folders that hold options; None for the shipped one and those of plug-ins.
-        allowed_groups: groups that the overrides may set, such as `algo`; None for all.
+    By default options come from the shipped folder and plug-ins, and all groups may be set.
     """
     for key in map(parse_override_key, overrides):
         if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
@@ -190,23 +186,21 @@ def compose_plain_config(
         return to_plain_dict(compose_config(overrides).config)
 
 
-def resolve_run_path(composed: ComposedConfig) -> tuple[str, str | None, Path]:
-    """Return the setting `outputs`, the run's name or None, and the path of the run's folder."""
+def resolve_run_path(composed: ComposedConfig) -> tuple[str, Path]:
+    """Return the setting `outputs` and the path of the run's folder, which ends with its name."""
     config = OmegaConf.create(composed.config)
     try:
-        outputs, name = str(config.outputs), config.name
+        outputs, name = str(config.outputs), str(config.name)
     except OmegaConfBaseException as error:
         raise ConfigError(f"{error.full_key}: {str(error).splitlines()[0]}") from None
     game, algo = (str(composed.option_by_group.get(group)) for group in ("game", "algo"))
-    return outputs, name, Path(outputs, game, algo, str(name))
+    return outputs, Path(outputs, game, algo, name)
 
 
 def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> DictConfig:
     """Return Hydra's own settings for a sweep, which no option file can change.
 
-    Args:
-        launcher_overrides: overrides that select the launcher and change its settings.
-        folder: folder in which Hydra and the launcher may write.
+    Hydra and the launcher may write into `folder`.
     """
     escaped_folder = str(folder.absolute()).replace("${", "\\${")  # "${" begins a reference
     folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]

@@ -65,11 +65,6 @@ def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[s
     return f"{hint}allowed: {', '.join(options) or 'none'}"
 
 
-def hint_config_dir(group: str) -> str:
-    """Return the hint that tells users in which folder to put their own options of a group."""
-    return f"--config-dir FOLDER adds those in FOLDER/{group}"
-
-
 def escape_control_characters(text: str) -> str:
     """Return text with escapes such as `\\x1b` for all that can't be printed, except line breaks.
 

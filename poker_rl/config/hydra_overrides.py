@@ -17,7 +17,7 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
 from poker_rl.config.build import list_text_fields
-from poker_rl.config.error_hints import hint_config_dir, shorten_text, suggest_allowed
+from poker_rl.config.error_hints import shorten_text, suggest_allowed
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.validation import ConfigError
@@ -51,10 +51,8 @@ def parse_overrides(
 ) -> list[Override]:
     """Return each override as parsed by Hydra; the values of text settings need no quotes.
 
-    Args:
-        overrides: words of the command line.
-        config_class: dataclass of the settings that belong to no group.
-        allow_sweeps: if True, commas in a text setting separate the values of a sweep.
+    `config_class` is the dataclass of the settings that belong to no group. If `allow_sweeps`,
+    commas in a text setting separate the values of a sweep.
     """
     # The parser looks up options of groups in the loader; only the root settings have groups.
     parser = OverridesParser.create(get_config_loader() if config_class is RootConfig else None)
@@ -124,9 +122,9 @@ def to_hydra_override(override: Override) -> str:
     if not group:
         raise ConfigError(f"{text}: can't be read; write key=value")
     options, value = list_group_options(group), override.value()
-    if not options or isinstance(value, list) or override.is_sweep_override():
+    if not options or isinstance(value, list) or override.is_delete():
         return text
-    if override.is_delete():
+    if override.is_sweep_override():
         return text
     if value is None:
         return f"~{override.get_key_element()}"
@@ -147,5 +145,5 @@ def unknown_option_error(group: str, name: str, options: Sequence[str]) -> Confi
     """Return the error for an option that a group does not have."""
     return ConfigError(
         f"{group}={name}: no such option; {suggest_allowed(name, options)};"
-        f" {hint_config_dir(group)}"
+        f" --config-dir FOLDER adds those in FOLDER/{group}"
     )

@@ -10,9 +10,9 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
-from yaml import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
+from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.config.error_hints import hint_config_dir, suggest_allowed
+from poker_rl.config.error_hints import suggest_allowed
 from poker_rl.config.plugins import list_plugins
 from poker_rl.config.untrusted_files import read_checked_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
@@ -62,19 +62,14 @@ def check_keys_given_once(overrides: Sequence[str]) -> None:
 
 def load_yaml(path: Path) -> DictConfig:
     """Return the settings of a YAML file, with references not resolved."""
-    problem = "is not a file of settings, key: value"
     try:
         config = OmegaConf.load(StringIO(read_checked_yaml_text(path)))
-    except OSError as error:  # OmegaConf's own, for a bare number, has no strerror
-        raise ConfigError(f"{path}: {error.strerror or problem}") from None
-    except MarkedYAMLError as error:  # such as a duplicate key
-        line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
-        raise ConfigError(f"{path}: can't be read: {error.problem}{line}") from None
-    # The cause is an incomplete reference, or a tag such as !!int before text.
-    except (YAMLError, OmegaConfBaseException, ValueError, AttributeError) as error:
-        raise ConfigError(f"{path}: can't be read: {str(error).splitlines()[0]}") from None
+    # A duplicate key, a number alone, an incomplete reference, or a tag such as !!int before text.
+    except (OSError, YAMLError, OmegaConfBaseException, ValueError, AttributeError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ConfigError(f"{path}: can't be read: {reason}") from None
     if not isinstance(config, DictConfig):
-        raise ConfigError(f"{path}: {problem}")
+        raise ConfigError(f"{path}: is not a file of settings, key: value")
     return config
 
 
@@ -97,12 +92,6 @@ def list_option_dirs(user_dir: str | None) -> list[Path]:
     folder = Path(user_dir)
     if not user_dir or not folder.is_dir():
         raise ConfigError(f"--config-dir: {user_dir or 'an empty name'} is not a folder")
-    for root_file in SHIPPED_OPTION_DIR.glob("*.yaml"):
-        if (folder / root_file.name).exists():
-            raise ConfigError(
-                f"--config-dir: {folder / root_file.name} is of no group and would not be read;"
-                f" root settings can stand in {folder / 'experiment' / 'mine.yaml'}"
-            )
     groups = {path.parent.name for path in list_option_files(folder)}
     if not groups:
         example = folder / "game" / "mine.yaml"
@@ -148,7 +137,7 @@ def find_option_file(
     names = {path.stem for folder in option_dirs for path in list_option_files(folder, group)}
     raise ConfigError(
         f"no {group} is called {option_name}; {suggest_allowed(option_name, names)};"
-        f" {hint_config_dir(group)}"
+        f" --config-dir FOLDER adds those in FOLDER/{group}"
     )
 
 

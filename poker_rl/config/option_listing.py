@@ -11,7 +11,6 @@ import yaml  # type: ignore[import-untyped]
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
     list_option_files,
-    list_user_option_dirs,
 )
 from poker_rl.config.plugins import list_plugins
 from poker_rl.config.untrusted_files import read_yaml_text
@@ -47,20 +46,6 @@ def describe_origin(path: Path) -> str:
     return f"  [{next(packages, path)}]"
 
 
-def iterate_origin_notes(option_dirs: Sequence[Path]) -> Iterator[str]:
-    """Yield lines that explain the brackets of `describe_origin` and name files without effect."""
-    options_by_group = list_options_by_group(option_dirs)
-    used_paths = {path for options in options_by_group.values() for path in options.values()}
-    for plugin in list_plugins():
-        release = f"{plugin.distribution} {plugin.version}"
-        yield f"[{plugin.package}] comes with the plug-in {release}, from {plugin.folder}"
-        for path in sorted(set(list_option_files(plugin.option_dir)) - used_paths):
-            yield f"{path} is not used: another {path.parent.name} of that name comes first"
-    if list_user_option_dirs(option_dirs):
-        yield "[a file] is yours"
-    yield f"options without brackets come with poker-rl, from {SHIPPED_OPTION_DIR}"
-
-
 def read_first_comment(path: Path) -> str:
     """Return the first line of the comment at the top of a file, without its `#`."""
     for line in read_yaml_text(path, decode_errors="replace").splitlines():
@@ -89,15 +74,8 @@ FlowListDumper.add_representer(
 def dump_with_comments(
     config: object, option_dirs: Sequence[Path], option_by_group: Mapping[str, str | None]
 ) -> str:
-    """Return settings as YAML text, each key with its comment in the file that set it.
-
-    Args:
-        config: the settings.
-        option_dirs: folders of options, one of which holds config.yaml.
-        option_by_group: the selected option of each group.
-    """
-    root_files = (path for folder in option_dirs if (path := folder / "config.yaml").is_file())
-    comment_by_key = read_comments(next(root_files), "")
+    """Return settings as YAML text, each key with its comment in the file that set it."""
+    comment_by_key = read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
     # Comments are merged in the order of the settings.
     first_groups = [group for group in option_by_group if group not in MERGED_LAST]
     for group in (*first_groups, *MERGED_LAST):

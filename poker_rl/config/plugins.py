@@ -1,4 +1,4 @@
-"""Plug-ins: installed packages by other authors, found by their entry points.
+"""Plug-ins, which are packages by other authors, and the lookup of classes by dotted name.
 
 The distribution of a plug-in names its package in the entry point group `poker_rl.plugins`:
 
@@ -12,14 +12,20 @@ checkpoint names one of its classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from poker_rl.config.validation import ConfigError
 
 ENTRY_POINT_GROUP = "poker_rl.plugins"
+PACKAGE_NAME = "poker_rl"
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,6 @@ def list_plugin_problems() -> list[str]:
     return _find_plugins()[1]
 
 
-def iterate_plugin_sources() -> Iterator[Path]:
-    """Yield the Python files of all plug-ins."""
-    for plugin in list_plugins():
-        yield from sorted(plugin.folder.rglob("*.py"))
-
-
 @cache
 def _find_plugins() -> tuple[list[Plugin], list[str]]:
     """Return the plug-ins that can be used, and a message for each of the others."""
@@ -70,3 +70,33 @@ def _find_plugins() -> tuple[list[Plugin], list[str]]:
         folder = Path(next(iter(spec.submodule_search_locations)))
         plugins.append(Plugin(entry.value, distribution, version, folder))
     return plugins, problems
+
+
+def load_class(target: object) -> type[Any]:
+    """Return the class with a dotted name, such as `poker_rl.algos.ppo.PPO`.
+
+    The named module must belong to poker_rl or a plug-in and define the class, not just import it.
+    """
+    module_name, _, class_name = str(target).rpartition(".")
+    package = module_name.partition(".")[0]
+    plugin_packages = [plugin.package for plugin in list_plugins()]
+    if package in (PACKAGE_NAME, *plugin_packages):
+        loaded_class = getattr(_import_module(module_name), class_name, None)
+        if isinstance(loaded_class, type) and loaded_class.__module__ == module_name:
+            return loaded_class
+    plugins_text = "".join(f" or of the plug-in {package}" for package in plugin_packages)
+    install_hint = "" if package in ("", PACKAGE_NAME) else "; is its plug-in installed?"
+    target_text = json.dumps(target, ensure_ascii=False)
+    raise ConfigError(f"{target_text} is not a class of poker_rl{plugins_text}{install_hint}")
+
+
+def _import_module(name: str) -> ModuleType | None:
+    """Import a module; return None if it does not exist."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            return None
+        if name.startswith(f"{PACKAGE_NAME}."):
+            raise  # a bug in poker_rl, which needs a traceback
+        raise ConfigError(f"the plug-in's module {name} can't be imported: {error}") from error

@@ -36,10 +36,6 @@ class RootConfig:
     def __post_init__(self) -> None:
         if not self.outputs:
             raise ConfigError("outputs: give a folder, such as outputs=outputs")
-        try:
-            self.outputs.encode()
-        except UnicodeEncodeError:
-            raise ConfigError("outputs: is not text in UTF-8; give another name") from None
         if self.name is not None and not FILE_NAME_PATTERN.fullmatch(self.name):
             raise ConfigError(
                 f"name: {format_value(self.name)} is no name of a folder; allowed: up to 60"

@@ -1,4 +1,4 @@
-"""Convert horizons of schedules that depend on the budget, and find step sizes that decay to 0.
+"""Convert horizons of schedules that depend on the budget, and find learning rates that fall to 0.
 
     horizon: null    the whole budget
     horizon: 0.8     a share of the budget, between 0 and 1
@@ -10,9 +10,8 @@ resumed with a larger budget therefore keeps its schedules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from operator import attrgetter
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Annotated, Any, TypeGuard, get_args, get_origin
 
 from poker_rl.config.build import find_dataclass, get_field_annotation
@@ -29,27 +28,21 @@ def resolve_horizons(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, "algo": resolved}
 
 
-def find_exhausted_step_sizes(algorithm: Any, budget: int, unit: str) -> Iterator[str]:
-    """Yield the names of a learner's step sizes that have decayed to 0 at the end of a budget.
+def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
+    """Return the key of a learning rate that falls to 0 within a budget, None if there is none.
 
-    Schedules that count the gradient steps of one network do not depend on the budget; they are
-    evaluated at the number of steps done so far.
+    Schedules that count other steps than the budget are treated as if they counted the same.
     """
-    for name, steps in getattr(algorithm, "get_lr_schedule_steps", dict)().items():
-        schedule = attrgetter(name)(algorithm)
-        if schedule.value(0) > 0 == schedule.value(steps):
-            yield name
-    names = [field.name for field in fields(algorithm)] if is_dataclass(algorithm) else []
-    for name in [name for name in names if name == "lr" or name.endswith("_lr")]:
-        step_unit = _find_step_unit(get_field_annotation(type(algorithm), name))
-        if step_unit is None or not hasattr(algorithm.progress, step_unit.unit):
+    for name, value in config.items():
+        if not isinstance(value, Mapping):
             continue
-        steps = getattr(algorithm.progress, step_unit.unit)
-        steps = max(steps, budget) if step_unit.unit == unit else steps
-        divisor = getattr(algorithm, step_unit.divided_by) if step_unit.divided_by else 1
-        schedule = getattr(algorithm, name)
-        if schedule.value(0) > 0 == schedule.value(steps // divisor):
-            yield name
+        is_learning_rate = name == "lr" or name.endswith("_lr")
+        if is_learning_rate and value.get("end") == 0 < value["start"]:
+            if value["horizon"] <= budget:
+                return f"{path}.{name}"
+        elif found := find_exhausted_learning_rate(value, f"{path}.{name}", budget):
+            return found
+    return None
 
 
 def _resolve_settings(
@@ -84,14 +77,9 @@ def _resolve_horizon(
     step_unit: StepUnit,
     unit: object,
 ) -> Any:
-    """Return the horizon of a schedule, converted to steps.
+    """Return the horizon of a schedule in steps.
 
-    Args:
-        schedule: the settings of the schedule.
-        path: dotted key of the schedule.
-        budget_steps: budget in steps of the schedule; None if the budget has another unit.
-        step_unit: unit of the schedule's steps.
-        unit: unit of the budget.
+    `budget_steps` is the budget in steps of the schedule, None if the budget has another unit.
     """
     horizon = schedule["horizon"]
     share = 1.0 if horizon is None else horizon

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice, product
 from math import prod
@@ -48,10 +48,7 @@ def split_sweep(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
             values_by_key[key] = [key if override.value_type is None else text]
     job_count = prod(map(len, values_by_key.values()))
     if job_count > MAX_JOBS:
-        sizes = " x ".join(str(len(values)) for values in values_by_key.values() if len(values) > 1)
-        raise ConfigError(
-            f"-m: {sizes} = {job_count:,} jobs; a sweep has at most {MAX_JOBS:,} jobs"
-        )
+        raise ConfigError(f"-m: {job_count:,} jobs; a sweep has at most {MAX_JOBS:,} jobs")
     return launcher_overrides, [list(job) for job in product(*values_by_key.values())]
 
 
@@ -64,27 +61,24 @@ def _expand_sweep_values(override: Override) -> list[str]:
         values = list(islice(override.sweep_string_iterator(), MAX_JOBS + 1))
     except ValueError as error:  # a range with steps of 0
         raise ConfigError(f"{text}: {error}") from None
-    if len(values) > MAX_JOBS:
-        raise ConfigError(f"{text}: a sweep has at most {MAX_JOBS:,} jobs")
     if not values:
         options = list_group_options(override.key_or_group)
         raise ConfigError(f"{text}: has no value; {suggest_allowed('', options)}")
     return [f"{key}={value}" for value in values]
 
 
-def check_launcher_installed(
-    launcher_overrides: Sequence[str], option_dirs: Sequence[Path]
-) -> None:
-    """Check that the launcher exists and its package is installed."""
+def find_launcher(launcher_overrides: Sequence[str], option_dirs: Sequence[Path]) -> str:
+    """Return the name of the launcher; raise ConfigError if its package is not installed."""
     config = compose_launch_config(launcher_overrides, Path()).hydra
+    name = str(config.runtime.choices["hydra/launcher"])
     try:
         is_installed = find_spec(config.launcher._target_.rpartition(".")[0]) is not None
     except ModuleNotFoundError:
         is_installed = False
     if not is_installed:
-        name = config.runtime.choices["hydra/launcher"]
         install_hint = read_first_comment(find_option_file("hydra/launcher", name, option_dirs))
         raise ConfigError(f"hydra/launcher={name}: is not installed. {install_hint}")
+    return name
 
 
 def launch_jobs(
@@ -99,28 +93,21 @@ def launch_jobs(
     Hydra composed them, a job with a wrong setting would end the sweep, and the options of a job
     could change Hydra's own settings.
 
-    Args:
-        job_numbers: the jobs to run.
-        task: function to call with each job number; it can be pickled for other processes.
-        launcher_overrides: overrides of the launcher, which `check_launcher_installed` has checked.
-        folder: folder in which Hydra and its launcher may write.
+    `task` is called with each job number, perhaps after being pickled for another process. Hydra
+    and the launcher may write into `folder`.
     """
     callback: Any = Callback()  # does nothing
     hydra_launcher = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(get_config_loader(), callback),
-        task_function=LauncherTask(task, list(job_numbers)),
+        task_function=partial(_run_job, task, job_numbers),
         config=compose_launch_config(launcher_overrides, folder),
     )
     for job_return in hydra_launcher.launch([[]] * len(job_numbers), initial_job_idx=0):
         _ = job_return.return_value  # raises the exception of the job
 
 
-@dataclass(frozen=True)
-class LauncherTask:
-    """Function that a launcher calls for each of its jobs, perhaps in another process."""
-
-    task: Callable[[int], None]
-    job_numbers: list[int]  # by the launcher's index of the job
-
-    def __call__(self, hydra_config: DictConfig) -> None:
-        self.task(self.job_numbers[HydraConfig.get().job.num])
+def _run_job(
+    task: Callable[[int], None], job_numbers: Sequence[int], hydra_config: DictConfig
+) -> None:
+    """Call `task` for the present job of a launcher, perhaps in another process."""
+    task(job_numbers[HydraConfig.get().job.num])

@@ -20,11 +20,6 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def count_auto_threads() -> int:
-    """Return the number of threads that `threads: auto` stands for."""
-    return min(count_cores(), MAX_AUTO_THREADS)
-
-
 def set_threads(threads: int) -> None:
     """Set the number of CPU threads of torch and numba in this process."""
     import numba  # late, so that wrong settings are reported quickly

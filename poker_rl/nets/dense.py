@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.class_lookup import load_class
+from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveInt
 from poker_rl.games.game import Game
 from poker_rl.nets.legal_logits import LegalActions, compute_legal_logits

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from poker_rl.config.class_lookup import load_class
+from poker_rl.config.plugins import load_class
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player, compute_checked_probs
 

@@ -25,8 +25,8 @@ from typing import Any
 import torch
 
 from poker_rl.config.build import build_instance_of
-from poker_rl.config.class_lookup import load_class
 from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
+from poker_rl.config.plugins import load_class
 from poker_rl.config.threads import set_default_threads
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game

@@ -23,25 +23,13 @@ from poker_rl.storage.disk import atomic_replacement, naming_path
 STATE_FILE = "state.pt"
 PLAYERS_FOLDER = "players"
 
-# Parts of state.pt that must be dictionaries. It also has "settings" and the list "regular".
-STATE_PARTS = ("names", "game", "progress", "algorithm", "record")
-
 # Exceptions that are raised when wrong values from a readable file are loaded.
 LOAD_STATE_ERRORS = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
+    *(ArithmeticError, AttributeError, LookupError),
+    *(RuntimeError, TypeError, ValueError),
 )
 # Exceptions of zipfile, pickle and torch for files that are damaged or no checkpoint.
-UNREADABLE_FILE_ERRORS = (
-    *LOAD_STATE_ERRORS,
-    EOFError,
-    zipfile.BadZipFile,
-    pickle.UnpicklingError,
-)
+UNREADABLE_FILE_ERRORS = (*LOAD_STATE_ERRORS, EOFError, zipfile.BadZipFile, pickle.UnpicklingError)
 
 MACHINE_MEMORY_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 MAX_PICKLE_BYTES = 4 * MIB  # torch needs a second for each mebibyte; pickles of runs have kilobytes
@@ -49,21 +37,14 @@ MAX_STORAGE_SHARING = 10  # tensors that may contain the same byte, as views of 
 
 
 def save_atomically(path: Path, tree: dict[str, Any]) -> None:
-    """Save nested tensors and plain values; at any moment the file is the whole old or new one.
-
-    Raises:
-        OSError: if it can't be written; the old file stays.
-        pickle.UnpicklingError: if the tree holds anything but tensors and plain values.
-    """
+    """Save nested tensors and plain values; at any moment the file is the whole old or new one."""
     with atomic_replacement(path) as new_path:
         try:
             with new_path.open("wb") as file:
                 torch.save(tree, file)
         except RuntimeError as error:
             # When the disk is full, torch.save replaces the OSError by a RuntimeError.
-            if isinstance(error.__context__, OSError):
-                raise error.__context__ from None
-            raise
+            raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
         # A stray NumPy scalar or Path would otherwise be noticed when the run is resumed.
         torch.load(new_path, map_location="cpu", weights_only=True, mmap=True)
 
@@ -76,13 +57,11 @@ def load_checked(path: Path) -> dict[str, Any]:
                 pickle_bytes = check_archive(file)
             tree = torch.load(path, map_location="cpu", weights_only=True)
             check_tree(tree, pickle_bytes, path.stat().st_size)
-        if isinstance(tree, dict):
-            return tree
+        return dict(tree)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
     except UNREADABLE_FILE_ERRORS as error:
         raise ConfigError(f"{path} is damaged or no checkpoint") from error
-    raise ConfigError(f"{path} is damaged or no checkpoint")
 
 
 def check_archive(file: BinaryIO) -> int:
@@ -129,19 +108,6 @@ def check_tree(tree: Any, pickle_bytes: int, file_bytes: int) -> None:
         if tensor_bytes_left < 0 or pickle_bytes < 0 or depth > MAX_DEPTH:
             raise ConfigError("refers to itself: it stands for more values than it has bytes")
         pending += [(child, depth + 1) for child in children]
-
-
-def load_run_state(path: Path) -> dict[str, Any]:
-    """Return the full state of a run, {part: ...}."""
-    tree = load_checked(path)
-    for part in STATE_PARTS:
-        if not isinstance(tree.get(part), dict):
-            raise ConfigError(f"{path} is damaged or no checkpoint: it has no {part}")
-    if not all(type(count) is int and count >= 0 for count in tree["progress"].values()):
-        raise ConfigError(
-            f"{path} is damaged or no checkpoint: its progress is not in whole numbers"
-        )
-    return tree
 
 
 def find_non_finite_tensors(tree: Any, path: str = "") -> Iterator[str]:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import IO
 
 from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.validation import ConfigError
@@ -43,9 +42,7 @@ def format_os_error(error: OSError) -> str:
 def print_line(text: str, is_escaped: bool = False) -> None:
     """Print and flush text, so that this call raises the error if standard output fails.
 
-    Args:
-        text: one or more lines.
-        is_escaped: if True, print control characters (colors); untrusted parts are escaped already.
+    If `is_escaped` is set, untrusted parts are escaped already, and control characters are printed.
     """
     with naming_path("standard output"):
         print(text if is_escaped else escape_control_characters(text), flush=True)
@@ -62,11 +59,7 @@ def atomic_replacement(path: Path, mode: int = 0o666) -> Iterator[Path]:
     """Yield the path of a new file, which replaces `path` at the end, flushed to the disk.
 
     At any moment `path` is the whole old file or the whole new one. After a failure it is the old
-    one, and the new file is removed.
-
-    Args:
-        path: the file to replace.
-        mode: permissions of the new file, less the user's umask.
+    one, and the new file is removed. Its permissions are `mode`, less the user's umask.
     """
     # The name is random, so that nobody can place a link there that leads to another file.
     new_path = path.with_name(f"{path.name}.{token_hex(4)}{PARTIAL_SUFFIX}")
@@ -133,33 +126,18 @@ def remove_partial_files(folder: Path) -> None:
 
 
 def create_writable_folder(path: Path) -> None:
-    """Create a folder if it does not exist.
-
-    Raises:
-        ConfigError: if something else has its path.
-        OSError: if it can't be written to.
-    """
+    """Create a folder if it does not exist, and check that it can be written to."""
     check_is_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(path))
 
 
-def check_reaches(file: IO[bytes], path: Path) -> None:
-    """Raise OSError if an open file was removed, replaced or truncated, so that bytes are lost."""
-    status = path.stat()
-    if not os.path.samestat(status, os.fstat(file.fileno())) or status.st_size < file.tell():
-        raise OSError(errno.ESTALE, "was changed by another program while written", str(path))
-
-
 @contextmanager
 def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
     """Let one process at a time enter this context for a folder.
 
-    Args:
-        folder: the folder to lock.
-        activity: None to wait for the lock; else what another process does with the folder, for
-            the ConfigError that is raised at once if the lock is taken.
+    If the lock is taken, wait for it, or raise a ConfigError that names the other's `activity`.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -172,26 +150,8 @@ def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
         os.close(descriptor)
 
 
-def find_first_missing_folder(path: Path) -> Path | None:
-    """Return the topmost folder of a path that does not exist; None if all exist."""
-    return next((folder for folder in (*reversed(path.parents), path) if not folder.exists()), None)
-
-
-def remove_created_folders(folder: Path, first_created: Path) -> None:
-    """Remove a folder and its parents up to `first_created`, as long as they are empty."""
-    for created_folder in (folder, *folder.parents):
-        if created_folder.is_relative_to(first_created):
-            with suppress(OSError):  # it is not empty
-                created_folder.rmdir()
-
-
 def prepare_output_file(path: Path, overwrite: bool) -> None:
-    """Create the folder of an output file, before its content is computed.
-
-    Raises:
-        ConfigError: if the file exists and `overwrite` is False, or a folder has its path.
-        OSError: if the folder can't be written to.
-    """
+    """Create the folder of an output file, and check that the file may be written."""
     check_is_file(path)
     if path.exists() and not overwrite:
         raise ConfigError(f"{path} is there already; give another name, or overwrite=true")

@@ -11,7 +11,6 @@ import resource
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -56,36 +55,6 @@ def create_manifest(seed: int, device: torch.device) -> dict[str, Any]:
         "measurements": {},  # unit and kind of each metric, by tag
         "resumed": [],  # sessions that resumed the run
     }
-
-
-def describe_changes(
-    manifest: Mapping[str, Any],
-    old_config: Mapping[str, Any],
-    session: Mapping[str, Any],
-    config: Mapping[str, Any],
-) -> list[str]:
-    """Return the changes since the last session of a run, such as `torch 2.12.0, now 2.13.0`.
-
-    Args:
-        manifest: manifest of the run, with its earlier sessions.
-        old_config: settings of the last session.
-        session: this session, as `describe_session` returns it.
-        config: settings of this session.
-    """
-
-    def collect_facts(session: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-        facts = {name: session.get(name) for name in ("commit", "device", "gpu", "cpu")}
-        versions = session.get("versions")
-        facts |= versions if isinstance(versions, dict) else {}
-        return facts | {name: config.get(name) for name in ("threads", "precision")}
-
-    old_facts = collect_facts([manifest, *manifest["resumed"]][-1], old_config)
-    facts = collect_facts(session, config)
-    return [
-        f"{name} {old_facts.get(name)}, now {facts.get(name)}"
-        for name in old_facts | facts
-        if old_facts.get(name) != facts.get(name)
-    ]
 
 
 def format_current_time() -> str:

@@ -69,25 +69,12 @@ def create_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str
     return "_".join(words)[:MAX_LABEL_CHARACTERS]
 
 
-class RunExistsError(ConfigError):
-    """Error raised if an existing run has the name of a new one."""
-
-    def __init__(self, folder: Path) -> None:
-        hint = f"give another name, or resume it with resume={folder}"
-        super().__init__(f"name: {folder} is there already; {hint}")
-        self.folder = folder
-
-
 def create_run_folder(
     outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
 ) -> Path:
     """Create the folder outputs/game/algo/name; without a name, label and time name it.
 
     The folder of a run that was killed before it wrote its manifest is used again.
-
-    Raises:
-        RunExistsError: if another run has the name.
-        ConfigError: if a file has the path of a folder.
     """
     parent = outputs / game / algo
     with error_prefix("outputs"):
@@ -101,7 +88,8 @@ def create_run_folder(
             if name is None:
                 continue  # another run began in this microsecond
             if not folder.is_dir() or list_complete_names(folder) - FILES_BEFORE_MANIFEST:
-                raise RunExistsError(folder) from None
+                hint = f"give another name, or resume it with resume={folder}"
+                raise ConfigError(f"name: {folder} is there already; {hint}") from None
             check_no_special_files(folder)
         return folder
 
@@ -179,12 +167,7 @@ def read_last_metrics_row(folder: Path) -> dict[str, float]:
 
 
 def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[str, float]]:
-    """Return the complete rows of a file metrics.jsonl.
-
-    Args:
-        path: the file.
-        byte_count: size of the file at a checkpoint, to read only older rows; None for all rows.
-    """
+    """Return the complete rows of a file metrics.jsonl, or of its first `byte_count` bytes."""
     try:
         with open_regular_file(path, MAX_METRICS_BYTES) as file:
             text = file.read()[:byte_count]

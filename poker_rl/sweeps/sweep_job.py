@@ -21,7 +21,7 @@ from poker_rl.config.compose import ComposedConfig, compose_config, resolve_run_
 from poker_rl.config.option_files import normalize_numbers, read_plain_yaml, to_plain_dict
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
-from poker_rl.players.player_loader import parse_bot_name
+from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
@@ -29,10 +29,10 @@ from poker_rl.storage.run_folder import (
     read_manifest,
     read_run_folder,
 )
-from poker_rl.sweeps.sweep_signals import handle_job_signals, read_stop_signal
+from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_with_sweep
 from poker_rl.sweeps.sweep_summary import read_jobs, save_outcome
 from poker_rl.training.loggers import Logger
-from poker_rl.training.opponents import list_opponents, list_user_bots
+from poker_rl.training.opponents import bundle_opponents
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, find_difference
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
@@ -47,15 +47,12 @@ def run_job(
 ) -> None:
     """Run one job, perhaps in another process, and save its outcome in the sweep's folder.
 
-    Args:
-        cwd: the working folder of the sweep, to which relative paths refer.
-        stop_folder: the folder of the stop signal; it may be missing on other machines.
-        number: index of the job, from 0.
+    Relative paths refer to `cwd`. The folder of the stop signal may be missing on other machines.
     """
     os.chdir(cwd)
-    with handle_job_signals(stop_folder):
-        if read_stop_signal(stop_folder) is not None:
-            return  # the sweep stops; parallel jobs are still saving their work
+    if read_stop_signal(stop_folder) is not None:
+        return  # the sweep stops; parallel jobs are still saving their work
+    with stop_with_sweep(stop_folder):
         jobs = read_jobs(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
         try:
@@ -93,17 +90,17 @@ def find_run(request: ComposedConfig, option_dirs: Sequence[Path]) -> tuple[Comp
     """Return the request, changed to resume an existing run, and whether that run is finished.
 
     Raises:
-        ConfigError: if a reference `${…}` in the path of the run can't be resolved.
+        ConfigError: if a setting can't be resolved, or the file of an opponent does not exist.
     """
-    name = request.config["name"]
+    has_own_name = request.config["name"] is not None
     if request.config["resume"] is not None:
         return request, False
-    if name is None:
+    if not has_own_name:
         request = add_digest_name(request, option_dirs)
-    _, _, folder = resolve_run_path(request)
+    folder = resolve_run_path(request)[1]
     manifest = read_manifest(folder)
     # A name that the user chose has no digest, so the command and the settings are compared.
-    if not manifest or (name and not is_same_run(request, option_dirs, folder, manifest)):
+    if not manifest or (has_own_name and not is_same_run(request, option_dirs, folder, manifest)):
         return request, False
     resume = {"resume": str(folder)}
     resumed = replace(request, config=request.config | resume, overrides=[f"resume={folder}"])
@@ -122,48 +119,26 @@ def is_same_run(
 
 
 def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
-    """Return the request with a run name made of its overrides and a digest of all settings.
-
-    Raises:
-        ConfigError: if a bot's file does not exist.
-    """
+    """Return the request with a run name made of its overrides and a digest of all settings."""
     settings = to_plain_dict(request.config)
-    content = normalize_numbers(
-        {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}
-    )
-    if bots := read_user_bots(settings, option_dirs):
-        content |= {"bots": bots}
-    digest = compute_digest(content)
+    copies = OpponentCopies()
+    bundle_opponents(settings, copies, option_dirs)
+    bots = [path for path in copies.files_to_copy.values() if path.suffix == ".yaml"]
+    content = {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}
+    content["bots"] = [read_plain_yaml(path) for path in bots]
+    digest = compute_digest(normalize_numbers(content))
     label = create_label(request.overrides, CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS)
     name = f"{label[: MAX_NAME - len(digest) - 1]}_{digest}".lstrip("_")
-    named = replace(request, config=request.config | {"name": name})
-    _, _, folder = resolve_run_path(named)
+    parent = resolve_run_path(request)[1].parent
     # A run with equal settings, written differently, has another label and the same digest.
-    existing = sorted(path for path in folder.parent.glob(f"*{digest}") if read_manifest(path))
-    if folder in existing or not existing:
-        return named
-    return replace(request, config=request.config | {"name": existing[0].name})
+    names = sorted(path.name for path in parent.glob(f"*{digest}") if read_manifest(path))
+    name = name if name in names or not names else names[0]
+    return replace(request, config=request.config | {"name": name})
 
 
 def compute_digest(value: object) -> str:
     """Return a digest of plain values, eight hexadecimal digits."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def read_user_bots(settings: dict[str, Any], option_dirs: Sequence[Path]) -> dict[str, Any]:
-    """Return the settings of a run's opponents that are defined in the user's own YAML files.
-
-    Raises:
-        ConfigError: if a file does not exist.
-    """
-    user_bots = list_user_bots(option_dirs)
-    opponents = list_opponents(settings)
-    files = {
-        spec: user_bots.get(name, name) for spec in opponents if (name := parse_bot_name(spec))
-    }
-    return {
-        spec: read_plain_yaml(Path(file)) for spec, file in files.items() if file.endswith(".yaml")
-    }
 
 
 def choose_gpu(request: ComposedConfig, number: int) -> None:

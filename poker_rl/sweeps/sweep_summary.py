@@ -10,7 +10,6 @@ outputs/sweeps/<overrides and digest>.csv
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 from collections import Counter
@@ -28,7 +27,7 @@ from poker_rl.storage.disk import (
     create_writable_folder,
     print_line,
 )
-from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest
+from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest, write_text_atomically
 from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
@@ -37,28 +36,15 @@ RUNNING = "running or killed"
 
 
 def create_sweep(sweep: Path, jobs: Sequence[list[str]]) -> None:
-    """Create or reopen the folder of a sweep, and reset the outcome of unfinished jobs.
-
-    Raises:
-        ConfigError: if something that is not a folder has its path.
-    """
+    """Create or reopen the folder of a sweep."""
     create_writable_folder(sweep)
     check_no_special_files(sweep)
     if not (sweep / JOBS_FILE).exists():
-        with atomic_replacement(sweep / JOBS_FILE) as part:
-            part.write_text(json.dumps(list(jobs)))
-    for number in range(len(jobs)):
-        outcome = read_outcome(sweep, number)
-        if outcome.status != NOT_RUN.status and read_job(sweep, number).status != "finished":
-            save_outcome(sweep, number, replace(NOT_RUN, folder=outcome.folder))
+        write_text_atomically(sweep / JOBS_FILE, json.dumps(list(jobs)))
 
 
 def read_jobs(sweep: Path) -> list[list[str]]:
-    """Return the overrides of each job of a sweep.
-
-    Raises:
-        ConfigError: if this is not the folder of a sweep.
-    """
+    """Return the overrides of each job of a sweep."""
     try:
         jobs = read_json(sweep / JOBS_FILE)
     except (FileNotFoundError, NotADirectoryError):
@@ -76,29 +62,24 @@ def save_outcome(sweep: Path, number: int, outcome: RunOutcome) -> None:
     """Save the present state of a job."""
     # Machines may mount the file system at different paths, so the path is relative.
     folder = os.path.relpath(outcome.folder, sweep) if outcome.folder else ""
-    with atomic_replacement(sweep / f"{number:06}.json") as part:
-        part.write_text(json.dumps(asdict(replace(outcome, folder=folder))))
-
-
-def read_outcome(sweep: Path, number: int) -> RunOutcome:
-    """Return the outcome that a job saved last; `NOT_RUN` if it saved none."""
-    path = sweep / f"{number:06}.json"
-    try:
-        outcome = RunOutcome(**read_json(path))
-    except FileNotFoundError:
-        return NOT_RUN
-    except (TypeError, ValueError):
-        raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
-    folder = os.path.normpath(sweep / outcome.folder) if outcome.folder else ""
-    return replace(outcome, folder=folder)
+    text = json.dumps(asdict(replace(outcome, folder=folder)))
+    write_text_atomically(sweep / f"{number:06}.json", text)
 
 
 def read_job(sweep: Path, number: int) -> RunOutcome:
     """Return the outcome that a job saved last, updated by the manifest and metrics of its run."""
-    job = read_outcome(sweep, number)
+    path = sweep / f"{number:06}.json"
+    try:
+        job = RunOutcome(**read_json(path))
+    except FileNotFoundError:
+        return NOT_RUN
+    except (TypeError, ValueError):
+        raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
     if not job.folder:
         return job
-    manifest, row = read_manifest(Path(job.folder)), read_last_metrics_row(Path(job.folder))
+    folder = Path(os.path.normpath(sweep / job.folder))
+    job = replace(job, folder=str(folder))
+    manifest, row = read_manifest(folder), read_last_metrics_row(folder)
     status = str(manifest.get("status", job.status))
     if status == "finished":
         job = replace(job, status=status, exit_code=0, message="")
@@ -118,11 +99,7 @@ def format_job_count(count: int) -> str:
 
 
 class Summary:
-    """Outcomes of all jobs of a sweep at the moment when the summary is created.
-
-    Raises:
-        ConfigError: if this is not the folder of a sweep.
-    """
+    """Outcomes of all jobs of a sweep at the moment when the summary is created."""
 
     def __init__(self, sweep: Path) -> None:
         self.overrides = read_jobs(sweep)
@@ -130,25 +107,21 @@ class Summary:
         name = os.path.basename(os.path.abspath(sweep))  # also right for `.`
         self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
 
-    @property
-    def has_runs(self) -> bool:
-        """Return whether any job has started a run."""
-        return any(job.status not in ("refused", "not run") for job in self.jobs)
-
     def write_csv(self) -> None:
         """Write a row for each job: its overrides, status, run folder and last metrics."""
-        rows = [
-            dict(override.partition("=")[::2] for override in overrides)
-            | {"status": job.status, "message": job.message, "folder": job.folder}
-            | add_units(job)
-            for overrides, job in zip(self.overrides, self.jobs, strict=True)
-        ]
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)))
-        writer.writeheader()
-        writer.writerows(rows)
-        with atomic_replacement(self.path) as part:
-            part.write_text(text.getvalue())
+        rows = []
+        for overrides, job in zip(self.overrides, self.jobs, strict=True):
+            row: dict[str, Any] = dict(override.partition("=")[::2] for override in overrides)
+            row |= {"status": job.status, "message": job.message, "folder": job.folder}
+            for tag, value in job.metrics.items():
+                row[tag] = value
+                if tag in job.units:
+                    row[f"{tag}/unit"] = job.units[tag]
+            rows.append(row)
+        with atomic_replacement(self.path) as part, part.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)))
+            writer.writeheader()
+            writer.writerows(rows)
         print_line(f"summary: {self.path}")
 
     def format_counts(self) -> str:
@@ -187,13 +160,3 @@ class Summary:
         rows = [list(map(escape_control_characters, row)) for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-
-
-def add_units(job: RunOutcome) -> dict[str, Any]:
-    """Return the metrics of a job, each measurement followed by its unit."""
-    cells: dict[str, Any] = {}
-    for tag, value in job.metrics.items():
-        cells[tag] = value
-        if tag in job.units:
-            cells[f"{tag}/unit"] = job.units[tag]
-    return cells

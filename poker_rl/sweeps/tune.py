@@ -12,8 +12,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ from optuna.storages import fail_stale_trials
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
 from poker_rl.config.compose import compose_config, initialize_hydra
-from poker_rl.config.error_hints import format_value
 from poker_rl.config.option_files import (
     check_keys_given_once,
     list_user_option_dirs,
@@ -45,21 +43,24 @@ from poker_rl.storage.disk import (
     check_no_special_files,
     create_writable_folder,
     exclusive_lock,
-    find_first_missing_folder,
     list_complete_names,
     print_line,
-    remove_created_folders,
 )
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
 from poker_rl.sweeps.optuna_study import check_study, open_study, run_trials, save_figures
-from poker_rl.sweeps.search_space import (
+from poker_rl.sweeps.study_config import (
     SearchSpace,
+    TuneConfig,
     format_override,
     iterate_extreme_settings,
     parse_search_space,
 )
-from poker_rl.sweeps.study_trials import DATABASE, Trials, name_database_in_errors
-from poker_rl.sweeps.tune_config import TuneConfig
+from poker_rl.sweeps.study_objective import (
+    DATABASE,
+    Objective,
+    get_run_name,
+    name_database_in_errors,
+)
 from poker_rl.training.launch_workers import count_torchrun_processes
 from poker_rl.training.run_config import find_difference
 from poker_rl.training.train import build_root_config
@@ -75,25 +76,13 @@ def tune(
 ) -> int:
     """Run trials until enough have ended, print the best one and return the exit code.
 
-    Args:
-        settings: settings of `conf/tune.yaml`, changed by those on the command line.
-        given_keys: keys of the settings on the command line.
-        option_dirs: the folders of the options.
-
-    Raises:
-        ConfigError: if a setting is not allowed; a new study is then removed.
-        OSError: if the machine fails.
+    The settings are those of `conf/tune.yaml`, with those on the command line, which have the keys
+    `given_keys`. If a setting is not allowed, a new study is removed.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError(
             "tune: torchrun starts the processes of one run; start tune twice instead"
         )
-    for key in given_keys:
-        parent, dot, _ = key.partition(".")
-        if dot:
-            raise ConfigError(
-                f"{key}: can't be given by itself; allowed: all of {parent}, {parent}=…"
-            )
     settings = dict(settings)
     if settings["tune"] is not None:
         with error_prefix("tune"):
@@ -106,46 +95,33 @@ def tune(
     root = check_trainable(config.train_overrides, search_space, option_dirs)
     plan = {"search_space": search_space_config}
     plan |= {key: getattr(config, key) for key in PLAN_KEYS}
-    first_created = find_first_missing_folder(folder)
     is_new = create_study_folder(folder, plan)
     with warnings.catch_warnings(), name_database_in_errors(folder):
         warnings.simplefilter("ignore", ExperimentalWarning)  # Optuna's heartbeats and figures
-        trials = Trials(folder, config, search_space, root, option_dirs)
-        with database_errors_as_config_errors(folder):
-            study, storage = open_study(trials)
-            check_study(study, trials)
-            fail_stale_trials(study)
+        objective = Objective(folder, config, search_space, root, option_dirs)
         try:
-            code = run_trials(study, trials, storage)
+            study = open_study(objective)
+            check_study(study, objective)
+            fail_stale_trials(study)
+        except StorageInternalError:
+            raise  # reading or writing failed, which `name_database_in_errors` handles
+        except (*LOAD_STATE_ERRORS, AssertionError, OptunaError) as error:
+            problem = f"{folder / DATABASE} is damaged or no study of poker-rl"
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise ConfigError(f"{problem}: {reason}") from error
+        try:
+            code = run_trials(study, objective)
         except ConfigError:
-            if is_new:
-                remove_new_study(study, trials, first_created)
+            if is_new and len(study.get_trials(deepcopy=False)) == 1:
+                shutil.rmtree(folder)  # no other process runs trials of the study
             raise
-        print_best(study, trials)
-        save_figures(study, trials)
+        print_best(study, objective)
+        save_figures(study, objective)
     return code
 
 
-@contextmanager
-def database_errors_as_config_errors(folder: Path) -> Iterator[None]:
-    """Convert the errors of a damaged database to a ConfigError of one line."""
-    try:
-        yield
-    except (*LOAD_STATE_ERRORS, AssertionError, OptunaError) as error:
-        if isinstance(error, StorageInternalError):
-            raise  # reading or writing failed, which `name_database_in_errors` handles
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise ConfigError(
-            f"{folder / DATABASE} is damaged or no study of poker-rl: {reason}"
-        ) from error
-
-
 def resolve_study_folder(config: TuneConfig) -> Path:
-    """Return the folder of the study.
-
-    Raises:
-        ConfigError: if the settings name none, or Optuna could not open a database there.
-    """
+    """Return the folder of the study."""
     if config.out is None and config.tune is None:
         raise ConfigError(
             "tune: missing; give tune=NAME, or out=FOLDER search_space={…} train_overrides=[…]"
@@ -157,25 +133,14 @@ def resolve_study_folder(config: TuneConfig) -> Path:
 
 
 def create_study_folder(folder: Path, plan: Mapping[str, Any]) -> bool:
-    """Create the study's folder, or check that it holds the same study; return whether it is new.
-
-    Raises:
-        ConfigError: if the folder contains another study, or something else.
-        OSError: if nothing can be written there.
-    """
+    """Create the study's folder, or check that it holds the same study; return True if new."""
     with error_prefix("out"):
         create_writable_folder(folder)
         with exclusive_lock(folder):  # another process may create the same study at this moment
             check_no_special_files(folder)
             if (folder / PLAN_FILE).exists():
-                old_plan = read_plain_yaml(folder / PLAN_FILE)
-                if key := find_difference(plan, old_plan):
-                    space = old_plan.get("search_space")
-                    known = format_value(list(space) if isinstance(space, Mapping) else space)
-                    raise ConfigError(
-                        f"{folder} holds a study with another {key} (its search space: {known});"
-                        " give a new folder, out=FOLDER"
-                    )
+                if key := find_difference(plan, read_plain_yaml(folder / PLAN_FILE)):
+                    raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
                 return False
             if list_complete_names(folder):
                 raise ConfigError(
@@ -186,37 +151,10 @@ def create_study_folder(folder: Path, plan: Mapping[str, Any]) -> bool:
             return True
 
 
-def remove_new_study(study: optuna.Study, trials: Trials, first_created: Path | None) -> None:
-    """Remove a new study if it contains only this process's trial, whose settings are not allowed.
-
-    Args:
-        first_created: the topmost folder that was created for it; None if all existed before.
-    """
-    folder = trials.folder
-    with exclusive_lock(folder):
-        numbers = {trial.number for trial in study.get_trials(deepcopy=False)}
-        own_runs = set(folder.glob(f"*/*/trial-{trials.number}_seed-*"))
-        if numbers - {trials.number} or set(folder.glob("*/*/*")) - own_runs:
-            return  # another process runs trials of the study
-        for run in own_runs:
-            shutil.rmtree(run)
-        (folder / DATABASE).unlink()
-        (folder / PLAN_FILE).unlink()
-        for path in (*folder.glob("*/*"), *folder.glob("*")):
-            with suppress(OSError):  # not empty
-                path.rmdir()
-        if first_created is not None:
-            remove_created_folders(folder, first_created)
-
-
 def check_trainable(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Check all keys by building the algorithm with each bound and choice; return root settings.
-
-    Raises:
-        ConfigError: if a key or a value is not allowed.
-    """
+    """Check all keys by building the algorithm with each bound and choice; return root settings."""
     with error_prefix("train_overrides"):
         check_keys_given_once(train_overrides)
     for word in (*train_overrides, *search_space):
@@ -224,10 +162,6 @@ def check_trainable(
             raise ConfigError(
                 f"{key}: the study sets it; leave it out of train_overrides and search_space"
             )
-    hint = "must be the same in all trials; give it in train_overrides"
-    for key in search_space:
-        if key in SHARED_SETTINGS:
-            raise ConfigError(f"{key}: {hint}")
     first: RootConfig | None = None
     with initialize_hydra(option_dirs):
         for values in iterate_extreme_settings(search_space):
@@ -241,30 +175,31 @@ def check_trainable(
             first = first or root
             for key in sorted(SHARED_SETTINGS):
                 if (one := getattr(first, key)) != (other := getattr(root, key)):
-                    raise ConfigError(f"{key}: {one} in some trials and {other} in others: {hint}")
+                    raise ConfigError(
+                        f"{key}: {one} in some trials and {other} in others; give it in"
+                        " train_overrides"
+                    )
     return root
 
 
-def print_best(study: optuna.Study, trials: Trials) -> None:
+def print_best(study: optuna.Study, objective: Objective) -> None:
     """Print the best trial and the command that trains with its settings."""
-    config = trials.config
+    config = objective.config
     states = [trial.state.name.lower() for trial in study.get_trials(deepcopy=False)]
     counts = f"{states.count('complete')} completed, {states.count('pruned')} ended early"
-    print_line(f"\nstudy {trials.folder}: {counts}")
+    print_line(f"\nstudy {objective.folder}: {counts}")
     if "complete" not in states:
         return
     best = study.best_trial
     seeds = ",".join(map(str, config.seeds))
     seeds_text = f"the mean of seeds {seeds}" if len(config.seeds) > 1 else f"seed {seeds}"
-    runs = ", ".join(best.user_attrs[f"run of seed {seed}"] for seed in config.seeds)
+    patterns = [f"*/*/{get_run_name(best, seed)}" for seed in config.seeds]
+    paths = [path for pattern in patterns for path in objective.folder.glob(pattern)]
+    runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
     words = [format_override(key, value) for key, value in best.params.items()]
-    flags = [f"--config-dir={one}" for one in list_user_option_dirs(trials.option_dirs)]
+    flags = [f"--config-dir={one}" for one in list_user_option_dirs(objective.option_dirs)]
     sweep = ["-m"] if len(config.seeds) > 1 else []
     # A searched key may be in train_overrides too; the best value replaces that one.
-    fixed = [
-        one
-        for one in config.train_overrides
-        if one.partition("=")[0].lstrip("+") not in best.params
-    ]
+    fixed = [one for one in config.train_overrides if parse_override_key(one) not in best.params]
     print_line(shlex.join(["poker-rl", "train", *sweep, *fixed, *words, f"seed={seeds}", *flags]))

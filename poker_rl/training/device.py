@@ -16,7 +16,6 @@ from poker_rl.games.game import Game
 from poker_rl.learning import memory_budget
 from poker_rl.nets.dense import NetConfig, NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.storage.disk import print_line
 from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
 
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")  # the first that a learner has
@@ -27,24 +26,13 @@ def prepare_device(
 ) -> torch.device:
     """Set the threads and seeds of all libraries, and return the device to compute on.
 
-    Args:
-        device: auto, cpu or cuda.
-        worker: rank of this process; several processes get one GPU each, or all use the CPU.
-
-    Raises:
-        ConfigError: if there is no such device, or there are fewer cores than threads.
+    Several processes of a run get one GPU each, or all use the CPU.
     """
     cores = count_cores()
     if threads > cores:
         raise ConfigError(f"threads: {threads} are more than the cores that may be used, {cores}")
     set_threads(threads)
     local = worker.local_count
-    if worker.count > 1 and worker.rank == 0 and threads * local > cores:
-        each = f"{threads} thread{'s' * (threads > 1)}"
-        print_line(
-            f"workers: {local} processes of {each} each are more than the cores that"
-            f" may be used, {cores}, and will wait for each other"
-        )
     memory_budget.set_processes_on_machine(local)
     torch.manual_seed(seed)  # for code that uses torch's global generator
     has_gpu = torch.cuda.is_available()
@@ -54,10 +42,8 @@ def prepare_device(
             raise ConfigError(f"device: cuda, but there are {gpus} GPUs here for {local} workers")
         has_gpu = gpus >= local
     if device == "cuda" and not has_gpu:
-        reason = "sees no GPU" if torch.version.cuda else "is a build for the CPU alone"
-        raise ConfigError(
-            f"device: no cuda here, torch {torch.__version__} {reason}; allowed: auto, cpu"
-        )
+        version = torch.__version__
+        raise ConfigError(f"device: no cuda here, torch {version} sees no GPU; allowed: auto, cpu")
     if not has_gpu or device == "cpu":
         return torch.device("cpu")
     if worker.count > 1:
@@ -70,12 +56,6 @@ def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.d
 
     The work of a network call is estimated as weights of the network times rows of a batch, and
     compared with `min_gpu_work` of the learner, see `NetworkLearner`.
-
-    Args:
-        config: the settings of a run, with `algo`, and `net` if it has networks.
-
-    Raises:
-        ConfigError: if a setting is invalid.
     """
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
     if "net" not in config:

@@ -25,9 +25,6 @@ def resolve_game_and_player(
         checkpoint: number of decisions of one of the run's snapshots; None for the newest.
         player: with `run`, one of its players, or None for its headline player; else any player.
         game_config: config with the key `game`; None for the game of the run.
-
-    Raises:
-        ConfigError: if the game or the player is missing, or the game is given twice.
     """
     if run is not None:
         if game_config is not None:

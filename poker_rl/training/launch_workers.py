@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
@@ -30,12 +30,14 @@ from poker_rl.learning.distributed.collectives import (
 from poker_rl.learning.distributed.shm_allreduce import ShmAllReduce
 from poker_rl.storage.disk import naming_path
 from poker_rl.training.run_outcome import RunOutcome
-from poker_rl.training.worker_pool import describe_exit, exit_with_parent
+from poker_rl.training.signals import write_to_stderr
+from poker_rl.training.worker_pool import exit_with_parent
 
 # Workers wait while rank 0 evaluates, which may take hours. A killed process is detected by its
 # closed connections, not by this time limit.
 COLLECTIVE_TIMEOUT = timedelta(days=7)
 GRACE_S = 15.0  # for rank 0 to detect by itself that a worker has ended
+WATCH_INTERVAL_S = 0.5
 
 RunWorker = Callable[[], RunOutcome]
 """Function of a process other than rank 0: train, with the environment that torchrun sets."""
@@ -43,66 +45,41 @@ RunWorker = Callable[[], RunOutcome]
 
 @dataclass(frozen=True)
 class Worker:
-    """Rank of this process among the processes of a run.
+    """Rank of this process among the processes of a run."""
 
-    Attributes:
-        count: number of processes of the run.
-        rank: index of this process.
-        local_count: number of processes on this machine.
-        local_rank: index of this process on its machine.
-        is_started: whether torchrun or rank 0 has already started all processes.
-    """
-
-    count: int
+    count: int  # number of processes of the run
     rank: int = 0
-    local_count: int = 1
-    local_rank: int = 0
-    is_started: bool = False
+    local_count: int = 1  # number of processes on this machine
+    local_rank: int = 0  # rank among them
+    is_started: bool = False  # whether torchrun or rank 0 has started all processes
 
 
 SINGLE_PROCESS = Worker(1)
 
 
 def identify_worker(count: int) -> Worker:
-    """Return the rank of this process in a run with `count` processes.
-
-    Raises:
-        ConfigError: if torchrun started another number of processes.
-    """
+    """Return the rank of this process in a run with `count` processes."""
     started = count_torchrun_processes()
     if started == 1:
         return Worker(count, local_count=count)
     if started != count:
         raise ConfigError(f"workers: {count}, but torchrun has started {started} processes")
-    rank = _read_environment("RANK", 0)
-    local_count = _read_environment("LOCAL_WORLD_SIZE", started)
-    return Worker(count, rank, local_count, _read_environment("LOCAL_RANK", rank), True)
+    rank = int(os.environ.get("RANK", 0))
+    local_count = int(os.environ.get("LOCAL_WORLD_SIZE", started))
+    return Worker(count, rank, local_count, int(os.environ.get("LOCAL_RANK", rank)), True)
 
 
 def count_torchrun_processes() -> int:
     """Return the number of processes that torchrun has started for this run; 1 without it."""
-    return _read_environment("WORLD_SIZE", 1)
-
-
-def _read_environment(name: str, default: int) -> int:
-    value = os.environ.get(name, str(default))
-    if not value.isdecimal():
-        raise ConfigError(
-            f"{name}: {value} is no whole number; torchrun sets this environment variable"
-        )
-    return int(value)
+    return int(os.environ.get("WORLD_SIZE", 1))
 
 
 @contextmanager
 def connect_workers(worker: Worker, device: torch.device, run: RunWorker) -> Iterator[None]:
     """Connect the processes of a run for the duration of this context.
 
-    Args:
-        device: the device of the networks.
-        run: function that the other processes run; they are started here unless torchrun did so.
-
-    Raises:
-        ConfigError, OSError: the error that ended another process.
+    The other processes call `run`; they are started here unless torchrun did so. An error that
+    ended another process is raised here.
     """
     if worker.count == 1:
         yield
@@ -145,11 +122,7 @@ def process_group(worker: Worker, device: torch.device, store: Store) -> Iterato
 
 
 def open_torchrun_store() -> Store:
-    """Connect to the key-value store whose address torchrun has put into the environment.
-
-    Raises:
-        ConfigError: if it can't be reached.
-    """
+    """Connect to the key-value store whose address torchrun has put into the environment."""
     address = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
     try:
         store, rank, _ = next(rendezvous("env://", timeout=timedelta(minutes=5)))
@@ -192,8 +165,7 @@ class ChildWorkers:
     def wait_until_ready(self) -> Store:
         """Wait until all processes have connected to the store, and return the store.
 
-        Raises:
-            ConfigError, OSError: the error that ended one of them before it connected.
+        The error that ended one of them before it connected is raised here.
         """
         while not all(self.store.check([f"here/{rank}"]) for rank in self.processes):
             for process, receiver in self.processes.values():
@@ -212,24 +184,14 @@ class ChildWorkers:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        running = [process for process, _ in self.processes.values()]
-        while running:
-            wait([process.sentinel for process in running])
-            # Each exit code is read once, because it is set shortly after the sentinel closes.
-            codes = [process.exitcode for process in running]
-            killed = [code for code in codes if code is not None and code < 0]
-            if killed and not self._ended.wait(GRACE_S):
-                with suppress(OSError):
-                    os.write(2, f"\npoker-rl: {describe_exit(killed[0])}\n".encode())
+        while not self._ended.wait(WATCH_INTERVAL_S):
+            codes = [process.exitcode or 0 for process, _ in self.processes.values()]
+            if min(codes) < 0 and not self._ended.wait(GRACE_S):
+                write_to_stderr(f"\npoker-rl: {describe_exit(min(codes))}\n")
                 os._exit(1)
-            running = [one for one, code in zip(running, codes, strict=True) if code is None]
 
     def raise_cause(self) -> None:
-        """Raise the error that ended another process, if it sent one.
-
-        Raises:
-            ConfigError, OSError: that error.
-        """
+        """Raise the error that ended another process, if it sent one."""
         self._ended.set()
         wait([receiver for _, receiver in self.processes.values()], GRACE_S)
         causes = [_read_error(*one) for one in self.processes.values() if one[1].poll()]
@@ -255,6 +217,13 @@ def _read_error(process: SpawnProcess, receiver: Connection) -> Exception:
         return ConfigError(outcome.message)
     is_lost = outcome.message == PROCESS_LOST_MESSAGE  # it reports the end of yet another process
     return (ProcessLostError if is_lost else ChildProcessError)(outcome.message)
+
+
+def describe_exit(code: int) -> str:
+    """Return the message about a worker process that ended with this exit code."""
+    how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
+    cause = ", as by lack of memory" if code == -signal.SIGKILL else ""
+    return f"a worker process was ended {how}{cause}"
 
 
 def _run_child(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,22 +10,16 @@ from typing import Any
 
 import torch
 
-from poker_rl.config.schedule_horizons import find_exhausted_step_sizes
+from poker_rl.config.schedule_horizons import find_exhausted_learning_rate
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.checkpoint import PLAYERS_FOLDER, STATE_FILE
+from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import (
-    check_is_file,
-    check_is_folder,
     check_no_special_files,
-    print_line,
     remove_partial_files,
 )
-from poker_rl.storage.provenance import create_manifest, describe_changes, describe_session
+from poker_rl.storage.provenance import create_manifest, describe_session
 from poker_rl.storage.run_folder import (
-    CONFIG_FILE,
-    FIGURES_FOLDER,
     LOCATION_SETTINGS,
-    MANIFEST_FILE,
     METRICS_FILE,
     copy_files,
     create_label,
@@ -55,18 +48,13 @@ def create_run(
 ) -> RunRecord:
     """Create the folder of a new run with its config and manifest; return its record.
 
-    Args:
-        files: files to copy into the folder, by their path in it.
-        overrides: the user's overrides, which name the folder.
-
-    Raises:
-        ConfigError: if the folder exists or can't be created.
+    `files` holds the source of each file to copy, by its path in the folder. The user's overrides
+    name the folder.
     """
     names = config["names"]
     # The name leaves out what a resumed run may change, so that it stays true.
     label = create_label(overrides, CHANGEABLE_SETTINGS | LOCATION_SETTINGS)
-    # A resumed run may have a larger budget in its config; the manifest keeps the first one.
-    manifest = create_manifest(config["seed"], device) | {"budget": config["budget"]}
+    manifest = create_manifest(config["seed"], device)
     outputs = Path(config["outputs"])
     folder = create_run_folder(outputs, names["game"], names["algo"], config["name"], label)
     try:
@@ -98,7 +86,9 @@ def resume_run(
     old, manifest = read_run_folder(folder)
     if key := find_difference(select_fixed_settings(config), select_fixed_settings(old)):
         raise ConfigError(f"{key}: {RESUME_RULE}")
-    check_run_files(folder)
+    check_no_special_files(folder)
+    if (folder / STATE_FILE).exists() and not (folder / METRICS_FILE).exists():
+        raise ConfigError(f"{folder / METRICS_FILE}: no such file, and there is a checkpoint")
     record = RunRecord(folder, config, manifest, loggers)
     try:
         # The manifest is read again, because the record now locks the folder for other processes.
@@ -106,17 +96,11 @@ def resume_run(
         checkpoints.folder = folder
         checkpoints.restore(record, manifest["checkpoint"] is not None)
         if checkpoints.last_progress is not None:
-            check_budget(config, checkpoints, manifest, int(old["budget"]))
+            progress, status = checkpoints.last_progress, str(manifest["status"])
+            check_budget(config, progress, status, int(old["budget"]))
         checkpoints.synchronize()
-        session = describe_session(device)
-        if changes := describe_changes(manifest, old, session, config):
-            print_line(
-                f"not as it was: {'; '.join(changes)}. The results may differ in the last bits"
-                " from those of an uninterrupted run"
-            )
-        manifest["resumed"].append(
-            {**session, "threads": config["threads"], "from": checkpoints.last_progress}
-        )
+        session = {"threads": config["threads"], "from": checkpoints.last_progress}
+        manifest["resumed"].append(describe_session(device) | session)
         manifest.pop("error", None)
         remove_partial_files(folder)
         copy_files(folder, files)
@@ -130,56 +114,24 @@ def resume_run(
     return record
 
 
-def check_run_files(folder: Path) -> None:
-    """Check that a run folder contains only regular files and folders, no links or pipes.
-
-    Raises:
-        ConfigError: naming the first one that is something else.
-    """
-    for name in (CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, STATE_FILE):
-        check_is_file(folder / name)
-    for name in (PLAYERS_FOLDER, FIGURES_FOLDER):
-        check_is_folder(folder / name)
-    check_no_special_files(folder)
-    if (folder / STATE_FILE).exists() and not (folder / METRICS_FILE).exists():
-        raise ConfigError(f"{folder / METRICS_FILE}: no such file, and there is a checkpoint")
-
-
 def check_budget(
-    config: Mapping[str, Any],
-    checkpoints: Checkpoints,
-    manifest: Mapping[str, Any],
-    old_budget: int,
+    config: Mapping[str, Any], progress: Mapping[str, int], status: str, old_budget: int
 ) -> None:
-    """Check that a restored run has budget left and step sizes above 0, or raise a ConfigError.
+    """Check that a restored run has budget left and learning rates above 0.
 
-    `old_budget` is the budget before the run was resumed.
+    `progress` has the counters at its checkpoint, and `status` is from its manifest.
     """
-    folder, algorithm = checkpoints.folder, checkpoints.algorithm
     unit, budget = str(config["budget_unit"]), int(config["budget"])
-    step = int(getattr(algorithm.progress, unit))
-    exhausted = next(find_exhausted_step_sizes(algorithm, old_budget, unit), None)
-    reason = (
-        f"the step size algo.{exhausted} of {folder} falls to 0 within its"
-        f" {old_budget:,} {unit}, so a larger budget would teach it nothing"
-    )
-    new_run = f"start a new run with warm_start={shlex.quote(str(folder))}"
-    if manifest["status"] == "finished" and step >= budget:
-        hint = "give a larger budget to resume" if exhausted is None else f"{reason}; {new_run}"
+    is_done = status == "finished" and progress[unit] >= budget
+    if not is_done and budget <= old_budget:
+        return
+    if key := find_exhausted_learning_rate(config["algo"], "algo", old_budget):
         raise ConfigError(
-            f"budget: {folder} has already done {step:,} of {budget:,} {unit}; {hint}"
+            f"budget: {key} of this run falls to 0 within its {old_budget:,} {unit}, so a larger"
+            " budget would teach it nothing; start a new run with warm_start=FOLDER"
         )
-    if budget > old_budget and exhausted is not None:
-        raise ConfigError(f"budget: {reason}; start again with budget={budget}, or {new_run}")
-
-
-def warn_of_early_ends(checkpoints: Checkpoints, config: Mapping[str, Any]) -> None:
-    """Print the step sizes that fall to 0 before the last tenth of the budget."""
-    budget = int(config["budget"]) * 9 // 10
-    for name in find_exhausted_step_sizes(
-        checkpoints.algorithm, budget, str(config["budget_unit"])
-    ):
-        print_line(
-            f"algo.{name}: this step size is 0 for more than the last tenth of the budget, in"
-            f" which nothing is learned; algo.{name}.horizon=null makes it last the whole budget"
+    if is_done:
+        raise ConfigError(
+            f"budget: the run has already done {progress[unit]:,} of {budget:,} {unit}; give a"
+            " larger budget to resume"
         )

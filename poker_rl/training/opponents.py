@@ -28,7 +28,9 @@ def bundle_opponents(
     A resumed run meets the same players, even if the original files have changed since.
     """
     settings: dict[str, Any] = deepcopy(dict(config))
-    user_bots = list_user_bots(option_dirs)
+    folders = list_user_option_dirs(option_dirs)
+    files = [path for folder in folders for path in list_option_files(folder, "player")]
+    user_bots = {path.stem: str(path) for path in files}
 
     def bundle(spec: Any) -> Any:
         if not isinstance(spec, str):
@@ -46,15 +48,6 @@ def bundle_opponents(
     return settings
 
 
-def list_user_bots(option_dirs: Sequence[Path]) -> dict[str, str]:
-    """Return the file of each bot in the user's option folders, by the bot's name."""
-    return {
-        path.stem: str(path)
-        for folder in list_user_option_dirs(option_dirs)
-        for path in list_option_files(folder, "player")
-    }
-
-
 def list_opponents(settings: Mapping[str, Any]) -> list[str]:
     """Return the opponents in the settings of a run, as they are written there."""
     values = [get_value(settings, key) for key in OPPONENT_KEYS]
@@ -70,8 +63,7 @@ def create_player_loader(
 ) -> Callable[[str], Player]:
     """Return a function that loads a player: a name in conf/player, a file or a run folder.
 
-    Args:
-        opponents: copies of players in a run folder, which replace the original files.
+    The copies of players in a run folder replace the original files.
     """
 
     def load(spec: str) -> Player:

@@ -8,7 +8,8 @@ any moment: the one at the decisions that `state.pt` contains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,6 @@ class Checkpoints:
             record: the record of rank 0; None in other processes.
             record_state: state of the record to save; None for its present state.
             is_regular: whether `checkpoint_every` demands it, rather than a stop or the end.
-
-        Raises:
-            DivergedError: if a tensor of the algorithm is not finite.
         """
         progress = asdict(self.algorithm.progress)
         if self.last_progress == progress:
@@ -95,7 +93,6 @@ class Checkpoints:
         game = self.game.to_dict()
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         record.sync()
-        self.check_files(record)
         collectives.wait_for_all()  # until the other processes have saved their parts
         decisions = progress["decisions"]
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
@@ -112,18 +109,6 @@ class Checkpoints:
             },
         )
         remove_other_parts(self.folder, decisions)
-
-    def check_files(self, record: RunRecord) -> None:
-        """Check that the files of the run still exist.
-
-        Raises:
-            OSError: naming the file or the folder.
-        """
-        record.check_files()
-        if self.last_progress is not None:
-            self.path.stat()
-            for rank in range(1, collectives.get_world_size()):
-                get_worker_path(self.folder, self.last_progress["decisions"], rank).stat()
 
     def create_diverged_error(self, problem: str) -> DivergedError:
         """Return the error for a value that is not finite; it names the last good checkpoint."""
@@ -146,44 +131,39 @@ class Checkpoints:
     def restore(self, record: RunRecord, has_checkpoint: bool) -> None:
         """Load the last checkpoint into the algorithm and the record of rank 0.
 
-        Args:
-            has_checkpoint: whether the manifest names a checkpoint.
-
         Raises:
             ConfigError: if the checkpoint is damaged or belongs to another run.
         """
         path = self.path
         if not has_checkpoint and not path.exists():
             return  # the run was killed before its first checkpoint
-        state = checkpoint.load_run_state(path)
-        if state["names"] != self.names or state["game"] != self.game.to_dict():
-            raise ConfigError(f"{path} is the checkpoint of another game or algorithm")
-        if key := find_difference(self.settings, state.get("settings")):
-            config = self.folder / "config.yaml"
-            raise ConfigError(
-                f"{key}: {config} differs from the settings in {path.name}; {RESUME_RULE}"
-            )
-        for rank in range(1, collectives.get_world_size()):
-            part = get_worker_path(self.folder, state["progress"].get("decisions"), rank)
-            if not part.exists():
-                raise ConfigError(f"{part}: no such file")
-        for name in checkpoint.find_non_finite_tensors(state["algorithm"]):
-            raise ConfigError(f"{path} can't be trained on: {name} is not finite")
-        new_state = {"algorithm": self.algorithm.state_dict(), "record": record.state_dict()}
-        check_state_types(state, new_state, path)
-        self._load_algorithm(state["algorithm"], path)
-        if asdict(self.algorithm.progress) != state["progress"]:
-            raise ConfigError(f"{path}: its progress is not that of {self.names['algo']} in it")
-        record.load_state_dict(state["record"])
-        self.last_progress = record.manifest["checkpoint"] = state["progress"]
-        self.regular_steps = list(state["regular"])
+        state = checkpoint.load_checked(path)
+        with self._explain_misfit(path):
+            if state["names"] != self.names or state["game"] != self.game.to_dict():
+                raise ConfigError(f"{path} is the checkpoint of another game or algorithm")
+            if key := find_difference(self.settings, state["settings"]):
+                config = self.folder / "config.yaml"
+                raise ConfigError(
+                    f"{key}: {config} differs from the settings in {path.name}; {RESUME_RULE}"
+                )
+            progress = state["progress"]
+            for rank in range(1, collectives.get_world_size()):
+                part = get_worker_path(self.folder, progress["decisions"], rank)
+                if not part.exists():
+                    raise ConfigError(f"{part}: no such file")
+            for name in checkpoint.find_non_finite_tensors(state["algorithm"]):
+                raise ConfigError(f"{path} can't be trained on: {name} is not finite")
+            new_state = {"algorithm": self.algorithm.state_dict(), "record": record.state_dict()}
+            check_state_types(state, new_state, path)
+            self.algorithm.load_state_dict(state["algorithm"])
+            if asdict(self.algorithm.progress) != progress:
+                raise ConfigError(f"{path}: its progress is not that of {self.names['algo']} in it")
+            record.load_state_dict(state["record"])
+            self.regular_steps = list(state["regular"])
+        self.last_progress = record.manifest["checkpoint"] = progress
 
     def synchronize(self) -> None:
-        """Copy rank 0's shared state to all processes; each also loads its part of the checkpoint.
-
-        Raises:
-            ConfigError: if the part of this process is missing or does not fit.
-        """
+        """Copy rank 0's shared state to all processes; each also loads its own part of it."""
         if collectives.get_world_size() == 1:
             return
         folder, self.last_progress = collectives.broadcast_from_main(
@@ -200,24 +180,22 @@ class Checkpoints:
                 saved = checkpoint.load_checked(path)
                 check_state_types({"algorithm": saved}, {"algorithm": own}, path)
                 own = saved
-            self._load_algorithm(merge_states(shared, own), self.folder)
+            with self._explain_misfit(self.folder):
+                self.algorithm.load_state_dict(merge_states(shared, own))
         collectives.wait_for_all()
 
-    def _load_algorithm(self, state: dict[str, Any], path: Path) -> None:
-        """Load the algorithm's state; if it does not fit, raise a ConfigError that names `path`."""
+    @contextmanager
+    def _explain_misfit(self, path: Path) -> Iterator[None]:
+        """Turn errors of values that do not fit into a ConfigError that names `path`."""
         try:
-            self.algorithm.load_state_dict(state)
+            yield
         except checkpoint.LOAD_STATE_ERRORS as error:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
 
 def check_state_types(state: Mapping[str, Any], expected: Mapping[str, Any], path: Path) -> None:
-    """Check that a checkpoint has all values of `expected`, a new run's state, with equal types.
-
-    Raises:
-        ConfigError: naming the first value that is missing or of another type.
-    """
+    """Check that a checkpoint has all values of `expected`, a new run's state, with equal types."""
     for part, values in expected.items():
         missing = [f"{part}.{key} is missing" for key in values if key not in state[part]]
         misfit = None if missing else find_misfit(state[part], values, part)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poker_rl.config.option_files import parse_override_key, to_plain_dict
-from poker_rl.config.schedule_horizons import resolve_horizons
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.storage.run_folder import CONFIG_FILE, LOCATION_SETTINGS, read_run_folder
 
 if TYPE_CHECKING:
@@ -47,63 +46,31 @@ def select_fixed_settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_config(folder: Path, key: str) -> dict[str, Any]:
-    """Return the config of a run folder, which the user gave as the setting `key`.
-
-    Raises:
-        ConfigError: if it is no run folder.
-    """
-    try:
+    """Return the config of a run folder, which the user gave as the setting `key`."""
+    with error_prefix(key):
         config, _ = read_run_folder(folder)
-    except ConfigError as error:
-        run = re.split("[@:]", str(folder))[0]  # RUN, if the user gave RUN@300000:current
-        is_player = run != str(folder) and Path(run).is_dir()
-        hint = f"; {key} takes a folder alone, such as {run}" if is_player else ""
-        raise ConfigError(f"{key}: {error}{hint}") from None
     for part in REQUIRED_PARTS:
         if not isinstance(config.get(part), dict):
             raise ConfigError(f"{key}: {folder / CONFIG_FILE} has no {part}")
     return config
 
 
-def compose_resumed_config(
-    folder: Path, settings: Mapping[str, Any], overrides: Sequence[str]
-) -> dict[str, Any]:
-    """Return the config of a run folder with the changeable settings that are overridden.
-
-    Args:
-        settings: settings composed from the command line, with the values of the overrides.
-
-    Raises:
-        ConfigError: if it is no run folder, or an override would change a fixed setting.
-    """
-    config = read_config(folder, "resume") | {"resume": settings["resume"]}
-    unit = "budget_unit"  # checked first, as horizons that follow the budget depend on it
-    if unit in map(parse_override_key, overrides) and get_value(settings, unit) != get_value(
-        config, unit
-    ):
-        raise ConfigError(f"{unit}: {RESUME_RULE}")
-    _, manifest = read_run_folder(folder)
-    first_budget = manifest.get("budget", config.get("budget"))
-    requested = resolve_horizons({**settings, "budget": first_budget})
-    for override in overrides:
-        key = parse_override_key(override)
-        key = "names.experiment" if key == "experiment" else key
+def compose_resumed_config(old: Mapping[str, Any], request: ComposedConfig) -> dict[str, Any]:
+    """Return the config of a run with the changeable settings that the request overrides."""
+    keys = [parse_override_key(override) for override in request.overrides]
+    # References `${…}` in the requested settings refer to the root settings of the run.
+    root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
+    settings = to_plain_dict(request.config | root)
+    config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(request.config["resume"])}
+    for key in keys:
         value = get_value(settings, key)
         if key.partition(".")[0] in CHANGEABLE_SETTINGS:
             if value is MISSING:
                 raise ConfigError(f"{key}: missing; give {key}=…")
             set_value(config, key, value)
-        elif value is MISSING or get_value(requested, key) != get_value(config, key):
-            raise ConfigError(f"{key.removeprefix('names.')}: {RESUME_RULE}")
+        elif key != "resume":
+            raise ConfigError(f"{key}: {RESUME_RULE}")
     return config
-
-
-def compose_resumed_evaluation(request: ComposedConfig) -> Any:
-    """Return the requested settings `evaluation`; references `${…}` refer to the resumed run."""
-    config = read_config(Path(str(request.config["resume"])), "resume")
-    overridden = set(map(parse_override_key, request.overrides))
-    root = {key for key, value in config.items() if not isinstance(value, dict)} - overridden
-    return to_plain_dict(request.config | {key: config[key] for key in root})["evaluation"]
 
 
 def find_difference(one: Any, other: Any, key: str = "") -> str | None:

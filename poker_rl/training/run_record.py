@@ -20,13 +20,10 @@ from poker_rl.algos.algorithm import Progress
 from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import Result, first_of_each, flatten
-from poker_rl.players.opponent_copies import OPPONENTS_FOLDER
-from poker_rl.storage.disk import check_reaches, naming_path
+from poker_rl.storage.disk import naming_path
 from poker_rl.storage.provenance import format_current_time, get_peak_memory_mib
 from poker_rl.storage.run_folder import (
-    CONFIG_FILE,
     FIGURES_FOLDER,
-    MANIFEST_FILE,
     METRICS_FILE,
     is_number,
     read_metrics_rows,
@@ -47,16 +44,9 @@ class RunInUseError(ConfigError):
 class RunRecord:
     """Record of a run, written by rank 0: rows, loggers' output, figures and manifest.
 
-    A row contains the means of what `learn` returned since the last row, and the measurements.
-
-    Args:
-        folder: the run folder.
-        config: the resolved settings of the run.
-        manifest: contents of manifest.json; this record updates its status.
-        loggers: get each row after it is on the disk.
-
-    Raises:
-        RunInUseError: if another process is writing to this folder.
+    A row contains the means of what `learn` returned since the last row, and the measurements. The
+    loggers get it when it is on the disk. A folder that another process is writing to raises a
+    RunInUseError.
     """
 
     def __init__(
@@ -79,8 +69,6 @@ class RunRecord:
         self.elapsed_s = 0.0  # seconds in earlier processes of this run
         self.start_time = perf_counter()
         self.bar: Any = None
-        self.has_learned = False  # whether `learn` has returned once in this process
-        self.opponent_files: list[Path] = []
         self.path = folder / METRICS_FILE
         self.file = self.path.open("ab")
         try:
@@ -103,13 +91,13 @@ class RunRecord:
         # A broken pipe is no failure: the reader of the output has ended, as in `... | head`.
         is_stop = isinstance(error, RunInterruptedError | KeyboardInterrupt | BrokenPipeError)
         status = "finished" if error is None else "interrupted" if is_stop else "failed"
-        if error is None:
-            self.close(status)
-            return
-        if not is_stop:
+        if status == "failed":
             self.manifest["error"] = f"{type(error).__name__}: {error}"
-        with suppress(OSError):  # what failed may fail again, and only the first error matters
+        try:
             self.close(status)
+        except OSError:
+            if error is None:  # otherwise what failed may fail again, and the first error matters
+                raise
 
     def start(self, step: int) -> None:
         """Start the loggers and show the progress bar, with `step` units of the budget done."""
@@ -117,7 +105,6 @@ class RunRecord:
             logger.start(self.config, self.folder, self.resumed_at)
         done = min(step, self.budget)
         self.bar = create_progress_bar(self.budget, self.unit, initial=done, unit_scale=True)
-        self.opponent_files = list((self.folder / OPPONENTS_FOLDER).glob("*"))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the length of metrics.jsonl in bytes, and the sums and times for the next row."""
@@ -132,11 +119,7 @@ class RunRecord:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load the state of a checkpoint; later rows stay in the file until `truncate`.
-
-        Raises:
-            ConfigError: if rows from before the checkpoint are missing.
-        """
+        """Load the state of a checkpoint; later rows stay in the file until `truncate`."""
         offset, sums, counts = state["offset"], state["sums"], state["counts"]
         self.last_row = read_metrics_rows(self.path, offset)[-1]
         numbers = [*sums.values(), *counts.values()]
@@ -160,9 +143,6 @@ class RunRecord:
             self.sums[tag] = self.sums.get(tag, 0.0) + float(value)
             self.counts[tag] = self.counts.get(tag, 0) + 1
         self.learning_s += seconds
-        if not self.has_learned:
-            self.bar.unpause()  # the first call compiles, and would distort the rate
-            self.has_learned = True
         self.bar.update(min(step, self.budget) - self.bar.n)
 
     def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:
@@ -183,7 +163,6 @@ class RunRecord:
         with naming_path(self.path):
             self.file.write(json.dumps(self.last_row, allow_nan=False).encode() + b"\n")
             self.file.flush()
-        self.check_files()
         self.last_step, self.last_counters = counters[self.unit], counters
         self.sums, self.counts, self.learning_s = {}, {}, 0.0
         self.results = results
@@ -217,17 +196,6 @@ class RunRecord:
         """Flush all rows to the disk, because a checkpoint refers to them."""
         with naming_path(self.path):
             os.fsync(self.file.fileno())
-
-    def check_files(self) -> None:
-        """Check that the run's files still exist, since writing to a removed file does not fail.
-
-        Raises:
-            OSError: naming the file or the folder.
-        """
-        files = (self.folder / CONFIG_FILE, self.folder / MANIFEST_FILE)
-        for path in (self.folder, *files, *self.opponent_files):
-            path.stat()
-        check_reaches(self.file, self.path)
 
     def close(self, status: str) -> None:
         """Close all files, even if one of them fails, and write the manifest."""

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from time import monotonic, perf_counter
+from time import monotonic
 from types import FrameType
 from typing import Any, Self
 
@@ -15,23 +15,20 @@ from poker_rl.learning.distributed import collectives
 
 # Signals within this time count as one, because a terminal and a parent process may both send one.
 SAME_SIGNAL_S = 1.0
-GRACE_S = 0.5  # time for compiled code to return to Python after a second signal
 
 STOPPING_MESSAGE = (
-    b"\nstopping after this step of learning or evaluation (a second signal: at once)\n"
+    "\nstopping after this step of learning or evaluation (a second signal: at once)\n"
 )
-ENDED_MESSAGE = b"\nended in the middle of a step; the last checkpoint is kept\n"
+ENDED_MESSAGE = "\nended in the middle of a step; the last checkpoint is kept\n"
 
 
 def list_stop_signals() -> list[signal.Signals]:
-    """Return the signals that stop a run; under nohup without SIGHUP, which is ignored there.
+    """Return the signals that stop a run, without those that are ignored, such as SIGHUP by nohup.
 
     Clusters send SIGUSR1 or SIGUSR2 some time before they end a job.
     """
-    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        numbers.append(signal.SIGHUP)
-    return numbers
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2
+    return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
 class RunInterruptedError(Exception):
@@ -74,67 +71,61 @@ class StopSignals:
 
     Python runs a signal handler only between two of its own instructions, which compiled code may
     delay for minutes. So a thread reads the signals too: it prints a message after the first one,
-    and exits like kill -9 if the second one is not handled soon.
+    and exits like kill -9 after the second one.
 
     Attributes:
         number: number of the first signal; 0 before it.
-        time: `monotonic()` at the first signal, in seconds.
     """
 
     number = 0
-    time = 0.0
 
     def is_stop_requested(self) -> bool:
         """Return whether any process of the run got a signal; all processes must call this."""
         number = collectives.max_over_processes(self.number)
-        if number and not self.number:
-            self.number, self.time = number, monotonic()  # this process may get the signal later
+        self.number = self.number or number
         return number > 0
 
     def __enter__(self) -> Self:
-        self.before: dict[signal.Signals, Any] = {}
-        self._closed = threading.Event()
+        self.old_handlers: dict[signal.Signals, Any] = {}
         if threading.current_thread() is threading.main_thread():
             reader, self._writer = os.pipe()
             os.set_blocking(self._writer, False)
-            self._fd_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+            self._old_wakeup_fd = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
             self._listener = threading.Thread(target=self._listen, args=[reader], daemon=True)
             self._listener.start()
             for number in list_stop_signals():
-                self.before[number] = signal.signal(number, self.handle)
+                self.old_handlers[number] = signal.signal(number, self.handle)
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.before and not self._closed.is_set():
-            for number, handler in self.before.items():
+        if self.old_handlers:
+            for number, handler in self.old_handlers.items():
                 signal.signal(number, handler)
-            signal.set_wakeup_fd(self._fd_before)
-            self._closed.set()
+            signal.set_wakeup_fd(self._old_wakeup_fd)
             os.close(self._writer)
             self._listener.join()
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Record the first signal; at a second one, restore the old handlers and raise it again."""
-        if self.number:
-            if monotonic() > self.time + SAME_SIGNAL_S:
-                self.__exit__()
-                signal.raise_signal(number)
-            return
-        self.number, self.time = number, monotonic()
+        """Record the first signal."""
+        self.number = self.number or number
 
     def _listen(self, reader: int) -> None:
         """Read the number of each signal, one byte each, until the writer is closed."""
         first = None
         while number := os.read(reader, 1):
-            if number[0] not in self.before:
+            if number[0] not in self.old_handlers:
                 continue
             if first is None:
-                first = perf_counter()
+                first = monotonic()
                 if collectives.is_main_process():
-                    with suppress(OSError):  # print() may be in the middle of a line
-                        os.write(2, STOPPING_MESSAGE)
-            elif perf_counter() > first + SAME_SIGNAL_S and not self._closed.wait(GRACE_S):
-                with suppress(OSError):
-                    os.write(2, ENDED_MESSAGE)
+                    write_to_stderr(STOPPING_MESSAGE)
+            elif monotonic() > first + SAME_SIGNAL_S:
+                write_to_stderr(ENDED_MESSAGE)
                 os._exit(128 + number[0])
         os.close(reader)
+
+
+def write_to_stderr(message: str) -> None:
+    """Write a message from a thread, while print() may be in the middle of a line."""
+    with suppress(OSError):
+        os.write(2, message.encode())

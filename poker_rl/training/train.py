@@ -22,10 +22,10 @@ from numba.core.event import install_listener
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build_instance_of, convert_fields
-from poker_rl.config.option_files import list_user_option_dirs, parse_override_key, to_plain_dict
+from poker_rl.config.option_files import list_user_option_dirs, to_plain_dict
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.schedule_horizons import resolve_horizons
-from poker_rl.config.threads import count_auto_threads
+from poker_rl.config.threads import MAX_AUTO_THREADS, count_cores
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.evaluation.result import Evaluator, first_of_each
 from poker_rl.games.game import Game
@@ -34,7 +34,6 @@ from poker_rl.learning.matmul_precision import set_matmul_precision
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import format_os_error, print_line
-from poker_rl.storage.run_folder import RunExistsError
 from poker_rl.storage.terminal_progress import CompilationNotice
 from poker_rl.training.device import choose_faster_device, prepare_device
 from poker_rl.training.launch_workers import (
@@ -43,14 +42,13 @@ from poker_rl.training.launch_workers import (
     identify_worker,
 )
 from poker_rl.training.loggers import Logger
-from poker_rl.training.open_run import create_run, resume_run, warn_of_early_ends
+from poker_rl.training.open_run import create_run, resume_run
 from poker_rl.training.opponents import bundle_opponents, create_player_loader, list_opponents
 from poker_rl.training.run_checkpoints import Checkpoints, DivergedError
 from poker_rl.training.run_config import (
     GROUPS,
     REQUIRED_PARTS,
     compose_resumed_config,
-    compose_resumed_evaluation,
     read_config,
 )
 from poker_rl.training.run_outcome import RunOutcome
@@ -71,10 +69,7 @@ def train(
 ) -> RunOutcome:
     """Train one run and return its outcome; raise only KeyboardInterrupt and BrokenPipeError.
 
-    Args:
-        request: the composed settings and the overrides that led to them.
-        option_dirs: the folders of the options.
-        loggers: loggers besides those of the config; an error that they raise ends the run.
+    `loggers` are used besides those of the config.
     """
     sys.argv = shlex.split(format_command(request, option_dirs))
     folder = str(request.config["resume"] or "")
@@ -91,15 +86,9 @@ def train(
         return RunOutcome(
             status="finished", folder=str(record.folder), metrics=record.last_row, units=units
         )
-    except RunExistsError as error:
-        if "name" in map(parse_override_key, request.overrides):
-            return fail("refused", 2, str(error))
-        folder = str(error.folder)
-        return fail("in use", 2, f"{folder} is in use: another process has just created it")
     except ConfigError as error:
         statuses = {DivergedError: "diverged", RunInUseError: "in use"}
-        message = f"{error}{_format_experiment_hint(error, request)}"
-        return fail(statuses.get(type(error), "refused"), 2, message)
+        return fail(statuses.get(type(error), "refused"), 2, str(error))
     except RunInterruptedError as error:
         return fail("interrupted", error.exit_code, str(error))
     except BrokenPipeError:
@@ -117,11 +106,7 @@ def train(
 def build_and_train(
     request: ComposedConfig, option_dirs: Sequence[Path], loggers: Sequence[Logger]
 ) -> RunRecord | None:
-    """Build everything and train; return the run's record on rank 0, None in other processes.
-
-    Raises:
-        ConfigError: if any setting is not allowed.
-    """
+    """Build everything and train; return the run's record on rank 0, None in other processes."""
     settings, resume, opponents = collect_settings(request, option_dirs)
     root = build_root_config(settings)
     config = resolve_horizons(settings | asdict(root))
@@ -179,16 +164,12 @@ def train_in_folder(
     files: Mapping[str, Path] = MappingProxyType({}),
     overrides: Sequence[str] = (),
 ) -> RunRecord | None:
-    """Train in a new run folder, or resume the run of an existing one.
+    """Train in a new run folder, or in the folder `resume`; return the record of rank 0.
 
     Args:
         config: the resolved settings; "names" holds the options of game and algorithm.
-        resume: the run folder to resume.
         files: files to copy into the run folder, by their path in it.
         overrides: the user's overrides, which name a new folder.
-
-    Returns:
-        The run's record on rank 0, None in other processes of the run.
 
     Raises:
         OSError: if the machine fails, or another process of the run has ended.
@@ -210,8 +191,6 @@ def train_in_folder(
         with record or nullcontext():
             if record is not None:
                 print_line(f"run folder: {record.folder}")
-                if resume is None:
-                    warn_of_early_ends(checkpoints, config)
             trainer.run()
     except RunInterruptedError as error:
         if trainer.signals.number:  # a logger may have interrupted the run before this signal
@@ -229,47 +208,33 @@ def train_in_folder(
 def collect_settings(
     request: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[dict[str, Any], Path | None, OpponentCopies]:
-    """Return all settings of the run, the folder to resume and the opponents to copy.
-
-    Raises:
-        ConfigError: if a group is missing, or a resumed run would change a fixed setting.
-    """
-    names = {
-        group: request.option_by_group[group]
-        for group in NAMED_GROUPS
-        if request.option_by_group.get(group)
-    }
+    """Return all settings of the run, the folder to resume and the opponents to copy."""
+    if request.config["resume"] is not None:
+        folder = Path(str(request.config["resume"]))
+        old = read_config(folder, "resume")
+        opponents = OpponentCopies(folder, list_opponents(old))
+        settings = compose_resumed_config(old, request)
+        return bundle_opponents(settings, opponents, option_dirs), folder, opponents
+    options = request.option_by_group
+    names = {group: options[group] for group in NAMED_GROUPS if options.get(group)}
     for part in GROUPS:
         if part not in request.config:
             raise ConfigError(f"{part}: missing; give {part}=…")
     for group in ("game", "algo"):
         if group not in names:
             raise ConfigError(f"{group}: give the name of one option")
-    if "names" in request.config:
-        raise ConfigError("names: no such setting; a run derives it from its options")
     settings = {"logger": {}} | to_plain_dict(request.config) | {"names": names}
-    if settings["resume"] is None:
-        if settings.get("workers") == 1:
-            settings["workers"] = count_torchrun_processes()
-        folder, opponents = None, OpponentCopies()
-    else:
-        if "evaluation" in settings:
-            settings["evaluation"] = compose_resumed_evaluation(request)
-        folder = Path(str(settings["resume"]))
-        opponents = OpponentCopies(folder, list_opponents(read_config(folder, "resume")))
-        settings = compose_resumed_config(folder, settings, request.overrides)
-    return bundle_opponents(settings, opponents, option_dirs), folder, opponents
+    if settings.get("workers") == 1:
+        settings["workers"] = count_torchrun_processes()
+    opponents = OpponentCopies()
+    return bundle_opponents(settings, opponents, option_dirs), None, opponents
 
 
 def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
-    """Return the root settings, which are those that belong to no group.
-
-    Raises:
-        ConfigError: if one is missing or not allowed.
-    """
+    """Return the root settings, which are those that belong to no group."""
     root = {key: value for key, value in settings.items() if key not in NON_ROOT_KEYS}
     if root.get("threads") == "auto":
-        root["threads"] = count_auto_threads()
+        root["threads"] = min(count_cores(), MAX_AUTO_THREADS)
     return RootConfig(**convert_fields(RootConfig, root, "", {}))
 
 
@@ -277,14 +242,3 @@ def format_command(request: ComposedConfig, option_dirs: Sequence[Path]) -> str:
     """Return the command that trains this run alone, even if the run is a job of a sweep."""
     flags = [f"--config-dir={folder}" for folder in list_user_option_dirs(option_dirs)]
     return shlex.join(["poker-rl", "train", *request.overrides, *flags])
-
-
-def _format_experiment_hint(error: ConfigError, request: ComposedConfig) -> str:
-    """Return a hint if the wrong setting may come from an experiment for another algorithm."""
-    options = dict(word.split("=", 1) for word in request.overrides if "=" in word)
-    if not str(error).startswith("algo.") or not {"algo", "experiment"} <= options.keys():
-        return ""
-    return (
-        f"; experiment={options['experiment']} brings settings of its own algo,"
-        f" which algo={options['algo']} may not have"
-    )

@@ -32,10 +32,6 @@ class Trainer:
 
     All processes of a distributed run execute this loop. Only rank 0 has a record, so only rank 0
     evaluates and logs. Every process saves its own part of a checkpoint.
-
-    Args:
-        config: the resolved settings of the run.
-        record: the record of rank 0; None in other processes.
     """
 
     def __init__(
@@ -59,12 +55,7 @@ class Trainer:
         return int(getattr(self.algorithm.progress, self.unit))
 
     def run(self) -> None:
-        """Train to the end of the budget.
-
-        Raises:
-            DivergedError: if a metric or a weight is not finite.
-            RunInterruptedError: at a stop signal, after a checkpoint.
-        """
+        """Train to the end of the budget; raise RunInterruptedError at a stop signal."""
         with self.signals:
             is_new = self.checkpoints.last_progress is None
             if self.record is not None:
@@ -114,7 +105,6 @@ class Trainer:
             results = self.evaluator.evaluate(players, half_snapshot, is_exact)
         self.check_finite(flatten(results))
         self.record.write_row(progress, results, perf_counter() - start)
-        self.checkpoints.check_files(self.record)
 
     def finish(self) -> None:
         """Log the last row, save the last checkpoint and the figures."""
@@ -131,7 +121,6 @@ class Trainer:
             metrics = self.checkpoints.folder / METRICS_FILE
             players = dict(self.algorithm.players())
             self.record.save_figures(self.evaluator.build_figures(players, metrics))
-        self.checkpoints.check_files(self.record)
 
     def check_finite(self, values: Mapping[str, float]) -> None:
         """Raise a DivergedError if a value is not finite."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
-from poker_rl.config.class_lookup import load_class
+from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.storage import checkpoint
@@ -31,15 +31,8 @@ def warm_start_from_run(
 ) -> str:
     """Load the networks and averages of another run into an algorithm.
 
-    Args:
-        spec: a run folder, or a run folder, `@` and the number of decisions of its checkpoint.
-        config: the settings of the new run.
-
-    Returns:
-        The run folder, `@` and the number of decisions of its checkpoint.
-
-    Raises:
-        ConfigError: if the algorithm has no networks, or those of the other run do not fit.
+    `spec` is a run folder, which `@` and the number of decisions of its checkpoint may follow.
+    The spec with this number is returned.
     """
     if not isinstance(algorithm, NetworkLearner):
         raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")
@@ -74,8 +67,7 @@ def warm_start_from_run(
         try:
             algorithm.warm_start(state["algorithm"])
         except RuntimeError as error:
-            differences = list_differences(old["algo"], config["algo"])
-            raise ConfigError(f"{folder} has networks of other shapes{differences}") from error
+            raise ConfigError(f"{folder} has networks of other shapes") from error
         except ConfigError as error:
             raise ConfigError(f"{folder} does not fit this run: algo.{error}") from None
     except checkpoint.LOAD_STATE_ERRORS as error:
@@ -87,12 +79,3 @@ def check_equal(folder: Path, key: str, old: object, new: object) -> None:
     """Raise a ConfigError if a setting has another value in the other run than in this one."""
     if old != new:
         raise ConfigError(f"{folder} has {key} {old}, and this run {new}")
-
-
-def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return the end of a message that lists which scalar settings of the algorithm differ."""
-    return "".join(
-        f"; algo.{name}: {old.get(name)} there, {value} here"
-        for name, value in new.items()
-        if not isinstance(value, dict) and value != old.get(name)
-    )

@@ -18,7 +18,6 @@ from poker_rl.algos.apu import APU
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import load_option
-from poker_rl.config.schedule_horizons import find_exhausted_step_sizes
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
@@ -520,15 +519,6 @@ def test_a_weight_of_entropy_keeps_the_actor_from_making_up_its_mind() -> None:
             metrics = learner.learn()
         spread.append(metrics["policy/entropy"])
     assert spread[0] < 0.6 < spread[1] < np.log(3)
-
-
-def test_step_sizes_over_its_own_steps_are_looked_at_as_they_are() -> None:
-    down = Linear(start=1e-3, end=0.0, horizon=4)
-    learner = apu(kuhn(), variant="dual_apu_ctrl", actor_lr=down)
-    while learner._learners[0].updates < 4:
-        assert list(find_exhausted_step_sizes(learner, 10**9, "hands")) == []
-        learner.learn()
-    assert list(find_exhausted_step_sizes(learner, 10**9, "hands")) == ["actor_lr"]
 
 
 def test_targets_follow_softly() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from poker_rl.config.class_lookup import load_class
-from poker_rl.config.plugins import Plugin
+from poker_rl.config.plugins import Plugin, load_class
 from poker_rl.config.validation import ConfigError
 from poker_rl.players.tabular_player import TabularPlayer
 
@@ -34,7 +33,7 @@ def test_a_plugin_may_name_its_own_classes_and_no_others(
     (tmp_path / "trusted" / "__init__.py").write_text(source)
     (tmp_path / "trusted_too.py").write_text(source)
     found = [Plugin("trusted", "trusted", "1.0", tmp_path / "trusted")]
-    monkeypatch.setattr("poker_rl.config.class_lookup.list_plugins", lambda: found)
+    monkeypatch.setattr("poker_rl.config.plugins.list_plugins", lambda: found)
     monkeypatch.syspath_prepend(tmp_path)
     assert load_class("trusted.Own").__module__ == "trusted"
     for target in ("trusted.Path", "trusted_too.Own", "trusted.gone.Own", "pathlib.Path"):

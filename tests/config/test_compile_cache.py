@@ -17,15 +17,6 @@ HASH = (
     "print(hash_bytes(np.zeros(3, np.uint8), np.uint64(1)))\n"
 )
 NO_HOME = "import os\nos.path.expanduser = lambda path: path\n"
-FULL = (
-    "from numba.core.caching import IndexDataCacheFile\n"
-    "save = IndexDataCacheFile.save\n"
-    "def fail(self, key, data):\n"
-    "    if '.cache' in self._cache_path:\n"
-    "        raise OSError(28, 'No space left on device')\n"
-    "    save(self, key, data)\n"
-    "IndexDataCacheFile.save = fail\n"
-)
 
 
 def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
@@ -50,7 +41,6 @@ def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
     [
         ("/dev/null", "", "/dev/null/.cache/poker-rl/"),
         ("home", NO_HOME, "Could not determine home directory; "),
-        ("home", FULL, "home/.cache/poker-rl/"),
     ],
 )
 @pytest.mark.usefixtures("here")
@@ -61,7 +51,6 @@ def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> N
     (line,) = err.splitlines()
     assert line.startswith("poker-rl: compiled rules can't be kept: ")
     assert why in line
-    assert ("No space left on device" in line) == (before == FULL)
     assert line.endswith("Set XDG_CACHE_HOME to a folder that can be written")
     assert list(Path("temporary").rglob("hashing.hash_bytes-*.nbc"))
 
@@ -71,23 +60,8 @@ def test_a_damaged_file_is_compiled_again() -> None:
     expected = hash_bytes(Path.cwd())
     (index,) = Path(".cache").rglob("hashing.hash_bytes-*.nbi")
     (code,) = Path(".cache").rglob("hashing.hash_bytes-*.nbc")
-    whole = code.read_bytes()
-    machine_code = whole.index(b"\x7fELF") + 100
-    wrong_byte = whole[:machine_code] + b"\xff" + whole[machine_code + 1 :]
-    damages = [(index, b"?"), (index, b""), (code, whole[:1000]), (code, wrong_byte)]
-    for path, damage in damages:
+    for path, damage in [(index, b"?"), (index, b""), (code, code.read_bytes()[:1000])]:
         path.write_bytes(damage)
         assert hash_bytes(Path.cwd()) == expected
         assert path.read_bytes() != damage
     assert expected[1] == ""
-
-
-@pytest.mark.usefixtures("here")
-def test_a_temporary_folder_of_another_user_is_not_used() -> None:
-    """Loading compiled code executes it."""
-    elsewhere = Path("elsewhere")
-    elsewhere.mkdir()
-    Path("temporary").mkdir()
-    Path("temporary", f"poker-rl-cache-{os.getuid()}").symlink_to(elsewhere.resolve())
-    assert hash_bytes(Path("/dev/null"))[0].strip().isdecimal()
-    assert not list(elsewhere.iterdir())

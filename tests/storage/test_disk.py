@@ -17,7 +17,6 @@ import tiny
 from commands import TRAIN, code, files_of, runs
 
 import poker_rl
-from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import train as train_module
@@ -55,7 +54,7 @@ def test_a_full_disk_while_training(
     assert read_error(capsys).startswith(f"{folder}/{name}")
     assert not list(folder.rglob("*.part"))
     assert read_run_folder(folder)[1]["status"] == "failed"
-    assert checkpoint.load_run_state(folder / "state.pt")["progress"]["iterations"] == 10
+    assert checkpoint.load_checked(folder / "state.pt")["progress"]["iterations"] == 10
     assert code("train", f"resume={folder}", "budget=20") == 0
     assert read_run_folder(folder)[1]["status"] == "finished"
 
@@ -101,50 +100,8 @@ def test_a_folder_that_is_gone_while_training(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", remove)
     with pytest.raises(FileNotFoundError) as failure:
         tiny.train()
-    assert Path(failure.value.filename).parent == Path("outputs/tiny/fit")
+    assert Path(failure.value.filename).is_relative_to("outputs/tiny/fit")
     assert not list(Path("outputs").glob("*/*/*"))  # and it is not created again
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "config.yaml", "manifest.json", "metrics.jsonl", "state.pt", "events.*", "opponents/*"],
-)
-def test_a_file_that_is_removed_at_the_end_is_a_failure(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Writing to a removed file does not fail, and its rows are lost."""
-    removed: list[Path] = []
-
-    def figures(self: PlayerEvaluator, players: object, metrics: Path) -> dict[str, Any]:
-        (path,) = metrics.parent.glob(name) if name else [metrics.parent]
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-        removed.append(path)
-        return {}
-
-    monkeypatch.setattr(PlayerEvaluator, "build_figures", figures)
-    Path("mine.yaml").write_text(
-        "_target_: poker_rl.players.bots.basic_bots.PreferenceBot\nprefer: [call]\n"
-    )
-    assert code(*TRAIN, "evaluation.other_seats_player=mine.yaml") == 1
-    (path,) = removed
-    assert read_error(capsys) == f"{path}: No such file or directory"
-
-
-def test_rows_in_a_replaced_file_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    learn = tiny.TinyAlgorithm.learn
-
-    def write_again(self: tiny.TinyAlgorithm) -> dict[str, float]:
-        if self.progress.iterations == 3:
-            path = tiny.only_folder() / "metrics.jsonl"
-            shutil.copy(path, "copy")
-            Path("copy").rename(path)  # as editors do
-        return learn(self)
-
-    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", write_again)
-    with pytest.raises(OSError, match="changed by another program") as failure:
-        tiny.train()
-    assert failure.value.filename == str(tiny.only_folder() / "metrics.jsonl")
-    assert read_run_folder(tiny.only_folder())[1]["status"] == "failed"
 
 
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
@@ -185,29 +142,17 @@ def test_inputs_of_an_evaluation_are_checked_first(refused: Any) -> None:
     assert not (folder / "evaluations").exists()
 
 
-def test_a_working_folder_that_was_removed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("gone").mkdir()
-    monkeypatch.chdir("gone")
-    Path("../gone").rmdir()
-    assert code("list") == 1
-    assert read_error(capsys) == "the working folder: No such file or directory"
-
-
 @pytest.mark.parametrize("arguments", [["list"], TRAIN], ids=["list", "train"])
-@pytest.mark.parametrize("output", [">/dev/full", ">&-"])
-def test_output_that_can_not_be_written(arguments: list[str], output: str) -> None:
+def test_output_that_can_not_be_written(arguments: list[str]) -> None:
     program = "from poker_rl.cli import main; main()"
     here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
     done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {output}', "sh", sys.executable, "-c", program, *arguments],
+        ["sh", "-c", 'exec "$@" >/dev/full', "sh", sys.executable, "-c", program, *arguments],
         env=os.environ | here,
         stderr=subprocess.PIPE,
         text=True,
         check=False,
     )
-    reason = f": {FULL}" if output == ">/dev/full" else " is closed; for none use >/dev/null"
-    assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output{reason}\n")
+    assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output: {FULL}\n")
     for folder in runs():
         assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"

@@ -1,4 +1,4 @@
-"""Damaged or hostile studies, and trials whose process was killed before its first heartbeat."""
+"""Damaged or hostile studies."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import optuna
 import pytest
 from commands import code
-from optuna.trial import TrialState
-from test_tune import TUNE, states
+from test_tune import TUNE
 
 from poker_rl.sweeps import tune as tune_module
-from poker_rl.sweeps.optuna_study import is_own_run
 
-ATTRIBUTE = "update trial_user_attributes set value_json = "
 SPACE = "update trial_params set distribution_json = "
 FLOAT = '\'{"name": "FloatDistribution", "attributes": {"low": 1, "high": 9, "log": false}}\''
 MARK = "insert into trial_system_attributes (trial_id, key, value_json) values (1, "
@@ -52,16 +48,11 @@ def execute(*statements: str) -> None:
 @pytest.mark.parametrize(
     "statements",
     {
-        "a run elsewhere": [ATTRIBUTE + "'\"../../victim\"'", "update trials set state='WAITING'"],
-        "a run that is no text": [ATTRIBUTE + "'5'"],
-        "no run": ["delete from trial_user_attributes"],
-        "no JSON": [ATTRIBUTE + "'{'"],
         "another space": [SPACE + FLOAT],
         "no distribution": [SPACE + "'{\"name\": \"x\", \"attributes\": {}}'"],
         "another setting": ["update trial_params set param_name = 'out' where param_id = 1"],
         "a value outside": ["update trial_params set param_value = 1e9"],
         "no state": ["update trials set state = 'x'"],
-        "a number": ["update trials set number = 7"],
         "no value": ["delete from trial_values"],
         "no number": ["update trial_values set value_type = 'INF_POS'"],
         "no step": ["update trial_intermediate_values set intermediate_value_type = 'x'"],
@@ -71,8 +62,8 @@ def execute(*statements: str) -> None:
             "update trials set state = 'RUNNING'",
             "update trial_heartbeats set heartbeat = 'soon'",
         ],
-        "a history": [MARK + "'retry_history', '\"x\"')"],
-        "another attribute": [MARK + "'fixed_params', '1')"],
+        "a history": [MARK + "'retry_history', '5')"],
+        "no first try": [MARK + "'failed_trial', '\"x\"')"],
         "another version": ["update alembic_version set version_num = 'v9'"],
     }.values(),
 )  # fmt: skip
@@ -92,32 +83,3 @@ def test_a_link_in_a_study_is_refused(name: str, refused: Any) -> None:
     assert refused(*TUNE, "trials=2") == (
         f"out: {path} is a link; study is only written to if it has files alone"
     )
-
-
-@pytest.mark.parametrize(
-    ("run", "own"),
-    [
-        ("kuhn/dcfr/trial-0_seed-0", True),
-        ("kuhn/dcfr", False),
-        ("../here/study/kuhn", False),
-        ("kuhn/../../victim", False),
-        ("/tmp/a/b", False),
-        ("", False),
-    ],
-)
-def test_runs_of_a_study_are_in_its_folder(run: str, own: bool) -> None:
-    assert is_own_run(Path("study"), run) is own
-
-
-@pytest.mark.parametrize("sign", ["none", "in the future"])
-def test_a_trial_without_a_sign_of_life_is_tried_again(sign: str) -> None:
-    """The process was killed before its first heartbeat, or its clock was ahead."""
-    storage = optuna.storages.RDBStorage("sqlite:///study/study.db")
-    other = optuna.load_study(study_name="poker-rl", storage=storage)
-    trial = other.ask()
-    if sign == "in the future":
-        storage.record_heartbeat(trial._trial_id)
-        execute("update trial_heartbeats set heartbeat = '2999-01-01 00:00:00'")
-    assert other.trials[1].state == TrialState.RUNNING
-    assert code(*TUNE, "trials=2") == 0
-    assert states() == ["COMPLETE", "FAIL", "COMPLETE"]

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -19,15 +20,15 @@ import pytest
 import torch
 import yaml
 from commands import TRAIN, anew, code, last_row, runs
+from default_signals import default_signals
 
 import poker_rl
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.config import sweep_launcher
 from poker_rl.config.compose import ComposedConfig
 from poker_rl.sweeps import sweep as sweep_module
-from poker_rl.sweeps import sweep_job as job_module
 from poker_rl.sweeps.sweep_job import choose_gpu, run_job
-from poker_rl.sweeps.sweep_signals import handle_job_signals, handle_sweep_signals
+from poker_rl.sweeps.sweep_signals import handle_sweep_signals, read_stop_signal
 from poker_rl.sweeps.sweep_summary import Summary
 from poker_rl.training import device
 from poker_rl.training import train as train_module
@@ -168,7 +169,7 @@ def test_a_signal_between_two_jobs(
     monkeypatch.setattr(sweep_module, "run_job", one)
     assert code(*TRAIN, "-m", "seed=0") == 143
     assert capsys.readouterr().out.startswith("1 job\nprogress: poker-rl sweep outputs/")
-    assert not list(Path("outputs").glob("sweeps/*.csv"))
+    assert [row["status"] for row in summary()] == ["not run"]
 
 
 def side_by_side(at_once: int, seeds: str) -> subprocess.Popen[str]:
@@ -178,9 +179,14 @@ def side_by_side(at_once: int, seeds: str) -> subprocess.Popen[str]:
     command += ["-m", "hydra/launcher=joblib", f"hydra.launcher.n_jobs={at_once}", f"seed={seeds}"]
     command += ["budget=1e9", "evaluate_every=1e6", "checkpoint_every=1e8"]
     here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
-    process = subprocess.Popen(
-        command, env=os.environ | here, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    )
+    with default_signals():
+        process = subprocess.Popen(
+            command,
+            env=os.environ | here,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
     while len(list(Path("outputs").glob("*/*/*/state.pt"))) < 2:
         assert process.poll() is None
         time.sleep(0.05)
@@ -360,38 +366,18 @@ def test_a_bot_with_other_settings_is_another_opponent() -> None:
     assert len(met) == 2
 
 
-def test_a_run_that_another_process_has_just_begun_is_in_use(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("is_parallel", [False, True])
+def test_a_signal_ends_a_job_in_the_process_of_the_sweep(
+    is_parallel: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The run did not exist yet when the job looked for it."""
-    assert code(*TRAIN, "-m", "seed=1") == 0
-    (folder,) = runs("kuhn/cfr_plus")
-    manifest = (folder / "manifest.json").read_text()
-    (folder / "manifest.json").write_text(manifest.replace("finished", "running"))
-    capsys.readouterr()
-    with monkeypatch.context() as patch:
-        patch.setattr(job_module, "read_manifest", lambda folder: {})
-        assert code(*TRAIN, "-m", "seed=1,2") == 2
-    assert f"{folder} is in use: another process has just created it" in capsys.readouterr().err
-    (folder / "manifest.json").write_text(manifest)  # now it has finished
-    (later,) = [path for path in Path("outputs/sweeps").glob("*seed-1-2*") if path.is_dir()]
-    assert code("sweep", str(later)) == 0
-    assert "2 jobs: 2 finished" in capsys.readouterr().out
-
-
-def test_a_signal_while_the_processes_of_a_run_are_started_ends_the_job(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """These processes are no parallel jobs, so the sweep does not wait for them."""
+    """The other processes of a run are no parallel jobs, for which the sweep would wait."""
     monkeypatch.setattr(multiprocessing, "active_children", lambda: [Mock(pid=0)])
     with (
-        handle_sweep_signals(tmp_path),
-        pytest.raises(KeyboardInterrupt),
-        handle_job_signals(tmp_path),
+        handle_sweep_signals(tmp_path, is_parallel),
+        nullcontext() if is_parallel else pytest.raises(KeyboardInterrupt),
     ):
         signal.raise_signal(signal.SIGTERM)
-    with handle_sweep_signals(tmp_path):
-        signal.raise_signal(signal.SIGTERM)  # between two jobs side by side
+    assert read_stop_signal(tmp_path) == signal.SIGTERM
 
 
 def test_what_is_no_option_makes_no_other_sweep() -> None:
@@ -450,13 +436,6 @@ def test_a_refusal_costs_nothing_of_a_sweep_that_was_begun(
     ]
     assert [row["status"] for row in summary()] == ["refused", "refused"]
     assert [row["folder"] for row in summary()] == [str(runs("kuhn/cfr_plus")[0]), ""]
-
-
-def test_a_refusal_removes_no_folder_of_others() -> None:
-    Path("mine").mkdir()
-    assert code(*TRAIN, "-m", "seed=-1,-2", "outputs=mine") == 2
-    assert code(*TRAIN, "-m", "seed=-1,-2", "outputs=mine/new") == 2
-    assert list(Path().rglob("*")) == [Path("mine")]
 
 
 def test_from_within_the_folder_of_the_sweep(

@@ -77,7 +77,7 @@ def test_a_run_is_told_the_device_only_where_there_is_a_gpu(
 def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(
     monkeypatch: pytest.MonkeyPatch, refused: Any
 ) -> None:
-    monkeypatch.setattr("poker_rl.config.threads.count_cores", lambda: 1)
+    monkeypatch.setattr("poker_rl.training.train.count_cores", lambda: 1)
     assert code(*TRAIN, "hardware=gpu", "device=cpu", "name=a") == 0
     (folder,) = runs()
     config = read_plain_yaml(folder / "config.yaml")

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +28,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import launch_workers
 from poker_rl.training.device import prepare_device
-from poker_rl.training.launch_workers import Worker, identify_worker
+from poker_rl.training.launch_workers import Worker
 from poker_rl.training.run_checkpoints import merge_states, remove_other_parts, split_state
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -167,31 +166,6 @@ def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
     assert "poker-rl: a worker process was ended by SIGKILL, as by lack of memory" in done.stderr
 
 
-def test_one_is_killed_whose_code_is_told_a_little_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, theirs = os.pipe()
-    os.close(theirs)
-
-    class Ends:
-        sentinel = ours  # has ended
-
-        def __init__(self) -> None:
-            self.codes = [None, -signal.SIGKILL]  # as it is while the system clears it away
-
-        @property
-        def exitcode(self) -> int | None:
-            return self.codes.pop(0) if len(self.codes) > 1 else self.codes[0]
-
-    others = object.__new__(launch_workers.ChildWorkers)
-    others.processes = {1: (Ends(), None)}  # type: ignore[dict-item]
-    others._ended = threading.Event()
-    ended: list[int] = []
-    monkeypatch.setattr(launch_workers, "GRACE_S", 0.01)
-    monkeypatch.setattr(os, "_exit", ended.append)
-    others._watch()
-    os.close(ours)
-    assert ended == [1]
-
-
 def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused("train", "algo=cfr", "workers=2") == (
         "workers: CFR learns in one process; allowed: 1"
@@ -206,8 +180,6 @@ def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatc
         port = str(taken.getsockname()[1])
         monkeypatch.setenv("MASTER_PORT", port)
         assert refused("train", "algo=ppo").endswith(f"localhost:{port}: it is in use")
-    monkeypatch.setenv("RANK", "one")
-    assert refused("train", "algo=ppo").startswith("RANK: one is no whole number")
     assert not Path("outputs").exists()
 
 
@@ -221,19 +193,6 @@ def test_shared_memory_that_is_missing_is_named(
     assert code("train", "algo=ppo", "budget=10", "workers=2") == 1
     told = capsys.readouterr().err.splitlines()[-1]
     assert told == "poker-rl: /dev/shm: No such file or directory"
-
-
-def test_more_workers_than_cores_are_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("poker_rl.training.device.count_cores", lambda: 2)
-    prepare_device("cpu", 1, 0, identify_worker(2))
-    assert capsys.readouterr().out == ""
-    prepare_device("cpu", 1, 0, identify_worker(3))
-    assert capsys.readouterr().out == (
-        "workers: 3 processes of 1 thread each are more than the cores that may be used, 2, and"
-        " will wait for each other\n"
-    )
 
 
 def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> None:

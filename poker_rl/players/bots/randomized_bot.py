@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from poker_rl.config.class_lookup import load_class
+from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import Probability
 from poker_rl.games.game import Game
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot

@@ -7,28 +7,22 @@ failure raises an OSError with the path. TensorBoard is imported after the first
 from __future__ import annotations
 
 import os
-import re
 import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, Result, first_of_each
-from poker_rl.storage.disk import check_reaches, naming_path
+from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN
+from poker_rl.storage.disk import naming_path
 from poker_rl.storage.run_folder import flatten_hparams
 from poker_rl.training.loggers import Row
-
-PREFIX = "events.out.tfevents."  # start of a file's name; the time in seconds follows
-EVENT_FILE = re.compile(rf"{re.escape(PREFIX)}(\d+\.\d{{6}})\.")
-TICK = Decimal("0.000001")
 
 
 @dataclass
 class TensorBoard:
-    """Scalars, figures, hyperparameters and a layout of charts for TensorBoard."""
+    """Scalars, figures and hyperparameters for TensorBoard."""
 
     _records: Any = field(default=None, init=False, repr=False)  # open after the first row
 
@@ -42,7 +36,7 @@ class TensorBoard:
         from tensorboard.plugins.scalar.metadata import create_summary_metadata  # type: ignore[import-untyped]
         from torch.utils.tensorboard.summary import scalar
 
-        self._open(row.measurements)
+        self._open()
         summary = Summary()
         for tag, value in row.values.items():
             if tag.endswith("/half_width"):
@@ -61,7 +55,7 @@ class TensorBoard:
         """Write the PNG file at `path` into the event file, as an image."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        self._open({})  # a resumed run may have figures without a further row
+        self._open()  # a resumed run may have figures without a further row
         png = path.read_bytes()
         image = Summary.Image(
             encoded_image_string=png,
@@ -77,23 +71,19 @@ class TensorBoard:
         """Close the event file."""
         if self._records is not None:
             with naming_path(self._path):
-                check_reaches(self._file, self._path)
                 self._file.close()
 
-    def _open(self, measurements: Mapping[str, Result]) -> None:
-        """Open an event file, if none is open; for a new run, write settings and layout first."""
+    def _open(self) -> None:
+        """Open an event file, if none is open; for a new run, write the settings first."""
         if self._records is not None:
             return
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # type: ignore[import-untyped]
         from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped]
         from torch.utils.tensorboard import summary
 
-        # TensorBoard reads the files of a run in the order of the times in their names, so the new
-        # time must be the largest even if the clock was set back.
-        older = (EVENT_FILE.match(path.name) for path in self._folder.iterdir())
-        times = [Decimal(found[1]) + TICK for found in older if found]
-        start = max([Decimal(f"{time.time():.6f}"), *times])
-        self._path = self._folder / f"{PREFIX}{start:017.6f}.{socket.gethostname()}.{os.getpid()}"
+        # TensorBoard reads the files of a run in the order of the times in their names.
+        name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
+        self._path = self._folder / name
         self._file = self._path.open("xb")
         self._records = RecordWriter(self._file)
         self._write(Event(file_version="brain.Event:2"))
@@ -105,7 +95,6 @@ class TensorBoard:
             # Only the session's start is written: torch's add_hparams would make another run, and
             # the experiment summary would hide settings that TensorBoard's first run lacks.
             self._write_summary(summary.hparams(flatten_hparams(self._config), {})[1], 0)  # type: ignore[no-untyped-call]
-            self._write_summary(summary.custom_scalars(build_layout(measurements)), 0)  # type: ignore[no-untyped-call]
 
     def _write_summary(self, summary: Any, step: int) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
@@ -117,30 +106,9 @@ class TensorBoard:
         with naming_path(self._path):
             self._records.write(event.SerializeToString())
             self._file.flush()
-            check_reaches(self._file, self._path)
 
 
 def to_tensorboard_tag(tag: str) -> str:
     """Return the tag for TensorBoard, where percentiles are in a group of their own."""
     is_percentile = tag.startswith("eval/") and PERCENTILE_TAG_PATTERN.search(tag)
     return tag.replace("eval/", "eval_percentiles/", 1) if is_percentile else tag
-
-
-def build_layout(measurements: Mapping[str, Result]) -> dict[str, dict[str, list[Any]]]:
-    """Return the layout: a chart per measure, with all players; each player's first measure on top.
-
-    The result has the form {section: {chart: ["Multiline", [pattern of tags]]}}.
-    """
-
-    def charts(tags: Iterable[str]) -> dict[str, list[Any]]:
-        measures = dict.fromkeys(tag.partition("/")[2] for tag in tags)
-        return {
-            measure: ["Multiline", [f"eval/[^/]+/{re.escape(measure)}$"]] for measure in measures
-        }
-
-    first = charts(result.tag for result in first_of_each(measurements.values()))
-    others = charts(
-        tag for tag in measurements if to_tensorboard_tag(f"eval/{tag}") == f"eval/{tag}"
-    )
-    rest = {measure: chart for measure, chart in others.items() if measure not in first}
-    return {"headline": first, "other measures": rest} if rest else {"headline": first}

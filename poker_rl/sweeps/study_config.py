@@ -1,11 +1,11 @@
-"""The search space of a study: the settings to search and the values to try."""
+"""Settings of `poker-rl tune`, and the search space of a study: keys and the values to try."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from optuna.distributions import (
     BaseDistribution,
@@ -15,21 +15,40 @@ from optuna.distributions import (
 )
 from optuna.trial import Trial
 
-from poker_rl.config.build import convert_fields
 from poker_rl.config.error_hints import format_value
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    Range,
+    Seed,
+)
 
 SearchSpace = dict[str, BaseDistribution]
 Value = bool | int | float | str | None
+EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"
 
 
 @dataclass(kw_only=True, frozen=True)
-class Interval:
-    """Interval of values from `low` to `high`, both included."""
+class TuneConfig:
+    """Settings of `poker-rl tune` without the search space."""
 
-    low: float
-    high: float
-    log: bool  # sample uniformly on a logarithmic scale
+    tune: str | None
+    train_overrides: list[str]
+    seeds: list[Seed]
+    metric: str
+    direction: Literal["minimize", "maximize"]
+    trials: PositiveInt
+    startup_trials: NonNegativeInt
+    pruner: Literal["median", "hyperband", "none"]
+    warmup_share: Probability
+    heartbeat_interval: Annotated[int, Range(1, 3600)]
+    out: str | None
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ConfigError(f"seeds: {self.seeds}; give at least one, as [0], and each once")
 
 
 def parse_search_space(config: object) -> SearchSpace:
@@ -39,44 +58,32 @@ def parse_search_space(config: object) -> SearchSpace:
         ConfigError: if the setting is empty, or a value is neither an interval nor a list.
     """
     if not isinstance(config, Mapping) or not config:
-        example = "{algo.lr.start: {low: 1e-4, high: 1e-2, log: true}}"
-        raise ConfigError(f"search_space: is empty; give keys and their values, as {example}")
-    for key in config:
-        nested = [other for other in config if str(other).startswith(f"{key}.")]
-        if nested:
-            raise ConfigError(
-                f"search_space.{key}: contains {nested[0]}, which is searched too; give one"
-            )
+        raise ConfigError(
+            f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"
+        )
     return {
         str(key): _parse_distribution(value, f"search_space.{key}") for key, value in config.items()
     }
 
 
 def _parse_distribution(config: object, key: str) -> BaseDistribution:
-    if isinstance(config, Mapping) and config.keys() == {"choices"}:
-        choices = config["choices"]
-        if not isinstance(choices, list) or not choices:
-            raise ConfigError(f"{key}.choices: {format_value(choices)} is not a list of values")
-        for choice in choices:
-            if not isinstance(choice, Value):
-                raise ConfigError(
-                    f"{key}.choices: {format_value(choice)} is no single value; write it as text"
-                )
-            if [type(other) for other in choices if other == choice].count(type(choice)) > 1:
-                raise ConfigError(f"{key}.choices: {format_value(choices)} has one twice")
-        return CategoricalDistribution(choices)
-    if not isinstance(config, Mapping) or "choices" in config:
-        allowed = "{low: 1e-4, high: 1e-2, log: true} or {choices: [a, b]}"
-        raise ConfigError(f"{key}: {format_value(config)} is neither; allowed: {allowed}")
-    interval = Interval(**convert_fields(Interval, config, key, {}))
-    if not (isfinite(interval.low) and isfinite(interval.high)):
-        raise ConfigError(f"{key}: low and high must be finite")
     try:
-        if all(isinstance(config[bound], int) for bound in ("low", "high")):
-            return IntDistribution(int(interval.low), int(interval.high), log=interval.log)
-        return FloatDistribution(interval.low, interval.high, log=interval.log)
+        match config:
+            case {"choices": [_, *_] as choices, **rest} if not rest:
+                if all(isinstance(choice, Value) for choice in choices):
+                    return CategoricalDistribution(choices)
+            case {
+                "low": int() | float() as low,
+                "high": int() | float() as high,
+                "log": bool() as log,
+                **rest,
+            } if not rest and isfinite(low) and isfinite(high):
+                if isinstance(low, int) and isinstance(high, int):
+                    return IntDistribution(low, high, log=log)
+                return FloatDistribution(low, high, log=log)
     except ValueError as error:
         raise ConfigError(f"{key}: {error}") from None
+    raise ConfigError(f"{key}: {format_value(config)}; allowed: {EXAMPLE} or {{choices: [a, b]}}")
 
 
 def format_override(key: str, value: Value) -> str:

@@ -8,21 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from optuna import TrialPruned
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
-from optuna.trial import Trial, TrialState
+from optuna.storages import RetryHeartbeatStaleTrialCallback
+from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from poker_rl.config.compose import compose_config, initialize_hydra
 from poker_rl.config.root_config import RootConfig
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import print_line
-from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows, read_run_folder
-from poker_rl.sweeps.search_space import SearchSpace, format_override, suggest_settings
-from poker_rl.sweeps.tune_config import TuneConfig
+from poker_rl.storage.run_folder import METRICS_FILE, read_manifest, read_metrics_rows
+from poker_rl.sweeps.study_config import (
+    SearchSpace,
+    TuneConfig,
+    format_override,
+    suggest_settings,
+)
 from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import RunInterruptedError
@@ -40,7 +43,7 @@ class TrialStoppedError(Exception):
 
 
 @dataclass
-class Trials:
+class Objective:
     """Objective function of the study: the mean of a metric over the seeds.
 
     The runs of a trial train one after another. While they train, the trial reports to Optuna the
@@ -50,7 +53,6 @@ class Trials:
     Attributes:
         folder: the folder of the study.
         root: root settings of the runs.
-        option_dirs: the folders of the options.
         number: number of the trial that started last.
         is_lost: whether another process has put that trial back into the queue.
     """
@@ -94,21 +96,19 @@ class Trials:
     ) -> float:
         """Train or resume the run of a seed, and return the metric at its end.
 
-        Args:
-            overrides: the suggested settings, as overrides.
-            earlier_values: the metric at the end of each finished run of the trial.
+        `earlier_values` are those of the finished runs of the trial.
         """
-        name = f"trial-{trial.number}_seed-{seed}"
-        location = [f"seed={seed}", f"outputs={quote(self.folder)}", f"name={name}"]
+        frozen_trial = trial.study.get_trials(deepcopy=False)[trial.number]
+        name = get_run_name(frozen_trial, seed)
+        location = [f"seed={seed}", f"outputs={self.folder}", f"name={name}"]
         words = [*self.config.train_overrides, *overrides, *location]
-        if (old_run := trial.user_attrs.get(f"run of seed {seed}")) is not None:  # a second try
-            run = self.folder / old_run
-            if (run / STATE_FILE).exists():
-                if read_run_folder(run)[1]["status"] == "finished":
-                    return self.get_metric(read_metrics_rows(run / METRICS_FILE)[-1])
-                words = [f"resume={quote(run)}"]
+        run = next(self.folder.glob(f"*/*/{name}"), None)
+        if run is not None and (manifest := read_manifest(run)):  # from an earlier try
+            if manifest.get("status") == "finished":
+                return self.get_metric(read_metrics_rows(run / METRICS_FILE)[-1])
+            words = [f"resume={run}"]
 
-        logger = TrialLogger(self, trial, seed, earlier_values)
+        logger = TrialLogger(self, trial, earlier_values)
         try:
             with initialize_hydra(self.option_dirs):
                 composed = compose_config(words)
@@ -163,35 +163,24 @@ class Trials:
 
 @dataclass
 class TrialLogger(Logger):
-    """Logger that reports rows to Optuna and interrupts a run that should be pruned.
+    """Logger that reports rows to Optuna and interrupts a run that should be pruned."""
 
-    Args:
-        earlier_values: the metric at the end of each finished run of the trial.
-    """
-
-    trials: Trials
+    objective: Objective
     trial: Trial
-    seed: int
-    earlier_values: Sequence[float]
+    earlier_values: Sequence[float]  # of the finished runs of the trial
     should_prune: bool = False
-
-    def start(self, config: Mapping[str, Any], folder: Path, resumed_at: int | None) -> None:
-        """Record the run folder in the study."""
-        run = str(folder.relative_to(self.trials.folder))
-        with self.trials.write_database():
-            self.trial.set_user_attr(f"run of seed {self.seed}", run)
 
     def log(self, row: Row, step: int) -> None:
         """Report the metric; raise RunInterruptedError if the trial should be pruned."""
-        root = self.trials.root
+        root = self.objective.root
         done = row.counters[root.budget_unit]
         if done == 0:  # some metrics exist only after the first step
             return
-        value = self.trials.get_metric({**row.counters, **row.values})
+        value = self.objective.get_metric({**row.counters, **row.values})
         if done < root.budget:
             # Rows of two runs may differ by one step of learning, so the step is rounded down.
             steps = done // root.evaluate_every * root.evaluate_every
-            with self.trials.write_database():
+            with self.objective.write_database():
                 mean = fmean([*self.earlier_values, value])
                 self.trial.report(mean, len(self.earlier_values) * root.budget + steps)
                 self.should_prune = self.trial.should_prune()
@@ -199,9 +188,10 @@ class TrialLogger(Logger):
                 raise RunInterruptedError(0, "ended early")
 
 
-def quote(path: Path) -> str:
-    """Return a path as the quoted value of an override."""
-    return "'" + str(path).replace("'", r"\'") + "'"
+def get_run_name(trial: FrozenTrial, seed: int) -> str:
+    """Return the name of a trial's run, which contains the number of the trial's first try."""
+    first = RetryHeartbeatStaleTrialCallback.retried_trial_number(trial)
+    return f"trial-{trial.number if first is None else int(first)}_seed-{seed}"
 
 
 @contextmanager
