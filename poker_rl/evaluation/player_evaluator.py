@@ -302,23 +302,6 @@ class PlayerEvaluator:
                 figures |= self.build_policy_figures(self.tree, name, player)
         return {name: figure for name, figure in figures.items() if figure is not None}
 
-    def build_network_figures(
-        self, metrics: Path, earlier_self_results: Mapping[str, Sequence[tuple[int, Result]]]
-    ) -> dict[str, Figure]:
-        """Return the figure of the matches in a metrics.jsonl and of those with earlier selves.
-
-        Args:
-            earlier_self_results: for each player, pairs of an earlier self's decisions and what the
-                player won from it.
-        """
-        from poker_rl.evaluation.plots import run_figures
-
-        unit = get_result_unit(self._game)[1]
-        figure = run_figures.draw_networks(
-            run_figures.read_curves(metrics), self.x_axis, unit, earlier_self_results
-        )
-        return {} if figure is None else {"networks": figure}
-
     def build_curve_figures(self, curves: Curves) -> dict[str, Figure | None]:
         """Return, by name, figures of a run's curves, None where there is nothing to draw."""
         from poker_rl.evaluation.plots import run_figures

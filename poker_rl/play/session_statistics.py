@@ -13,7 +13,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
     compute_half_width,
     get_result_unit,
 )
-from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
+from poker_rl.evaluation.matches.playing_style import StyleCounter, compute_style, is_holdem
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.play.live_hand import PERSON_INDEX
@@ -113,8 +113,8 @@ class SessionStatistics:
     def _summarize_style(self) -> dict[str, float | None] | None:
         if self._style_counter is None or not self._payoffs:
             return None
-        style = self._style_counter.compute_styles("you", "others")[0]
-        return {"vpip": style.vpip, "pfr": style.pfr, "aggression": style.aggression}
+        style = compute_style(self._style_counter.counts[0].sum((0, 1)))
+        return {name: style[name] for name in ("vpip", "pfr", "aggression")}
 
     def _count_finishing_ranks(self, scaled_payoffs: np.ndarray) -> list[int] | None:
         """Count how often the human player came first, second and so on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,12 @@ from poker_rl.evaluation.best_response.exploitability_bounds import (
     compute_lower_end,
 )
 from poker_rl.evaluation.result import AGAINST, EXACT, Result
-from poker_rl.reports.result_tables import (
+from poker_rl.reports.rendering import (
     TextRows,
+    TextTable,
+    format_text,
     mark_headline,
-    results_from_json,
     results_to_csv,
-    results_to_json,
-)
-from poker_rl.reports.text_tables import (
-    format_columns,
-    format_name_legend,
-    number_long_names,
-    replace_long_names,
     wrap_line,
 )
 from poker_rl.storage.run_folder import write_text_atomically
@@ -41,13 +35,14 @@ LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")  # sampled measures that li
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Table of a report: its heading and its rows of text."""
+    """Results of one kind, and the rows of the table that is printed of them."""
 
-    heading: str
+    results: Sequence[Result]
     rows: TextRows
+    heading: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluationReport:
     """All measurements of one call of `poker-rl evaluate`.
 
@@ -55,8 +50,6 @@ class EvaluationReport:
         evaluation_config: the settings of the evaluator.
         snapshot: the file that holds the players; None for players that are not from a run.
         deals: number of deals in each match.
-        results: all results, for the files.
-        tables: the tables that are printed.
         note: a line that is printed before the tables.
     """
 
@@ -68,9 +61,13 @@ class EvaluationReport:
     headline_player: str | None
     seed: int
     deals: int
-    results: Sequence[Result]
     tables: Sequence[ResultTable]
     note: str = ""
+
+    @property
+    def results(self) -> list[Result]:
+        """All results, for the files."""
+        return [result for table in self.tables for result in table.results]
 
     @property
     def file_stem(self) -> str:
@@ -79,27 +76,21 @@ class EvaluationReport:
 
     def format_text(self) -> str:
         """Format the report for the screen."""
-        kinds = [result.kind for result in self.results]
-        numbers = number_long_names(
-            [
-                *(result.player for result in self.results),
-                *(kind.removeprefix(AGAINST) for kind in kinds if kind.startswith(AGAINST)),
-                *(
-                    bound.measure.removeprefix(BOUND_PREFIX)
-                    for bound in select_bounds(self.results)
-                ),
-            ]
-        )
         heading = self.game_name
         if self.snapshot is not None:
             heading += f", {int(self.snapshot.stem):,} decisions: {self.snapshot}"
-        lines = [[line] for line in (*self._list_exploitability_lines(), self.note) if line]
-        parts = [heading, "\n".join(line for (line,) in replace_long_names(lines, numbers))]
-        for table in self.tables:
-            key_columns = 2 + ("of" in table.rows[0])
-            columns = format_columns(replace_long_names(table.rows, numbers), key_columns)
-            parts.append(f"{table.heading}\n{columns}" if table.heading else columns)
-        return "\n\n".join(part for part in [*parts, format_name_legend(numbers)] if part)
+        lines = [line for line in (*self._list_exploitability_lines(), self.note) if line]
+        tables = [
+            TextTable(table.rows, table.heading, 2 + ("of" in table.rows[0]))
+            for table in self.tables
+        ]
+        results = self.results
+        names = [
+            *(result.player for result in results),
+            *(result.kind.partition(AGAINST)[2] for result in results),
+            *(bound.measure.removeprefix(BOUND_PREFIX) for bound in select_bounds(results)),
+        ]
+        return format_text([heading, "\n".join(lines), *tables], names)
 
     def _list_exploitability_lines(self) -> list[str]:
         """Return a line for each player with bounds: its exploitability or else its best bound."""
@@ -139,7 +130,7 @@ class EvaluationReport:
             "headline": self.headline_player,
             "seed": self.seed,
             "deals": self.deals,
-            "results": results_to_json(self.results),
+            "results": [asdict(result) for result in self.results],
         }
 
     def save(self, folder: Path) -> None:
@@ -156,7 +147,11 @@ def select_bounds(results: Sequence[Result]) -> list[Result]:
 
 @dataclass(frozen=True)
 class SavedReport:
-    """A report read from its JSON file."""
+    """Report that was read from its JSON file.
+
+    Attributes:
+        list_rows: a row for each result that lists of reports show.
+    """
 
     time: str
     command: str
@@ -174,7 +169,7 @@ def read_reports(folder: Path) -> list[SavedReport]:
     for path in sorted(folder.glob("*.json")):
         try:
             report = read_json(path)
-            results = results_from_json(report["results"])
+            results = [Result(**row) for row in report["results"]]
             rows = _build_list_rows(report, results, str(len(reports) + 1))
             reports.append(SavedReport(report["time"], report["command"], results, rows))
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -192,21 +187,17 @@ def format_report_list(folder: Path) -> str:
     if not reports:
         raise ConfigError(f"there are no evaluations in {folder}")
     rows = [row for report in reports for row in report.list_rows]
-    names = [
-        cell.removeprefix("against/").removeprefix(BOUND_PREFIX)
-        for _, _, player, measure, *_ in rows
-        for cell in (player, measure)
+    players = [row[LIST_HEADINGS.index("player")] for row in rows]
+    measures = [row[LIST_HEADINGS.index("measure")] for row in rows]
+    opponents = [
+        measure.removeprefix("against/").removeprefix(BOUND_PREFIX) for measure in measures
     ]
-    name_numbers = number_long_names(names)
-    parts = [
-        format_columns(replace_long_names([LIST_HEADINGS, *rows], name_numbers)),
-        format_name_legend(name_numbers),
-        "\n".join(
-            wrap_line(f"{number}  {report.time}  {report.command}")
-            for number, report in enumerate(reports, start=1)
-        ),
+    table = format_text([TextTable([LIST_HEADINGS, *rows])], [*players, *opponents])
+    lines = [
+        wrap_line(f"{number}  {report.time}  {report.command}")
+        for number, report in enumerate(reports, start=1)
     ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join([table, "\n".join(lines)])
 
 
 def _build_list_rows(report: Mapping[str, Any], results: Sequence[Result], number: str) -> TextRows:

@@ -35,7 +35,7 @@ from poker_rl.reports.openspiel_names import (
     format_open_spiel_infoset,
     to_open_spiel_action,
 )
-from poker_rl.reports.result_tables import to_csv
+from poker_rl.reports.rendering import to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_device

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from poker_rl.config.build import convert_fields
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
-from poker_rl.reports.compare_runs import CompareConfig, build_comparison_tables
+from poker_rl.reports.compare_runs import build_comparisons
+from poker_rl.reports.comparison import CompareConfig
 from poker_rl.reports.comparison_figure import draw_comparison
 from poker_rl.reports.html_elements import (
     Markup,
@@ -19,8 +19,7 @@ from poker_rl.reports.html_elements import (
     embed_figure,
     join_markup,
 )
-from poker_rl.reports.run_data import RunData, find_run_folders, read_run
-from poker_rl.reports.run_groups import get_base_label
+from poker_rl.reports.run_data import RunData, read_runs
 from poker_rl.reports.run_section import create_run_section
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
@@ -59,7 +58,7 @@ def write_report(
         ConfigError: if a run or one of its players can't be read, or the page exists.
     """
     config = ReportConfig(**convert_fields(ReportConfig, settings_dict, "", {}))
-    runs = [read_run(folder) for folder in find_run_folders(run_specs)]
+    runs = read_runs(run_specs)
     if config.out is None and len(runs) > 1:
         raise ConfigError(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
     output_path = runs[0].folder / REPORT_FILE_NAME if config.out is None else Path(config.out)
@@ -80,9 +79,7 @@ def create_page(
         seed: fixes those hands.
     """
     is_single_run = len(runs) == 1
-    title = (
-        f"{runs[0].game_name}: {get_base_label(runs[0])}" if is_single_run else f"{len(runs)} runs"
-    )
+    title = f"{runs[0].game_name}: {runs[0].base_label}" if is_single_run else f"{len(runs)} runs"
     sections = [
         create_run_section(number, run, sample_hands, seed, option_dirs)
         for number, run in enumerate(runs, start=1)
@@ -112,16 +109,15 @@ def create_contents(runs: Sequence[RunData]) -> Markup:
 def create_comparison(runs: Sequence[RunData]) -> Markup:
     """Return the tables, notes and curves that `poker-rl compare` makes of the runs."""
     elements: list[str] = [create_element("h2", "Side by side")]
-    settings = read_plain_yaml(SHIPPED_OPTION_DIR / "compare.yaml")
-    config = CompareConfig(**convert_fields(CompareConfig, settings, "", {}))
     measured_runs = [run for run in runs if run.headline_measures]
-    tables = build_comparison_tables(measured_runs, config) if measured_runs else ()
-    for number, table in enumerate(tables):
-        elements += [create_element("p", table.format_title()), create_table(table.build_rows())]
-        if len(setting_rows := table.build_setting_rows()) > 1:
-            elements.append(create_table(setting_rows))
-        elements += [create_element("p", note, class_="note") for note in table.iterate_notes()]
-        if any(map(table.list_counted_runs, table.groups)):
-            figure = draw_comparison([table])
-            elements.append(embed_figure(figure, f"curves of {table.game}", number))
+    comparisons = build_comparisons(measured_runs, CompareConfig()) if measured_runs else []
+    for number, comparison in enumerate(comparisons):
+        elements += [
+            create_element("p", comparison.title),
+            create_table(comparison.build_rows()),
+            *(create_element("p", note, class_="note") for note in comparison.iterate_notes()),
+        ]
+        if any(group.counted_runs for group in comparison.groups):
+            figure = draw_comparison([comparison])
+            elements.append(embed_figure(figure, f"curves of {comparison.game}", number))
     return join_markup(elements)

@@ -6,8 +6,8 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, er
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS
 from poker_rl.evaluation.matches.tournament import TableKind, compute_results
 from poker_rl.players.player_loader import load_bot_config, parse_bot_name, resolve_specs
-from poker_rl.reports.result_tables import results_to_csv, results_to_json
+from poker_rl.reports.rendering import results_to_csv
 from poker_rl.reports.tournament_folder import (
     Tournament,
     TournamentPlan,
@@ -86,7 +86,9 @@ def play_tournament(
             convert_fields(TournamentConfig, settings | changes, "", {})
     else:
         plan = create_plan(config, group_config, option_dirs)
-        folder = Path(config.out) if config.out is not None else create_default_path(plan)
+        game_name = re.sub(r"[^\w.+-]", "_", str(plan.game.get("name")))
+        default_folder = f"outputs/tournaments/{game_name}/{datetime.now():%Y-%m-%d_%H-%M-%S.%f}"
+        folder = Path(config.out or default_folder)
         check_folder_matches(plan, folder)
     tournament = Tournament(plan, folder, config.device)
     for name in plan.players:
@@ -117,12 +119,6 @@ def create_plan(
     )
 
 
-def create_default_path(plan: TournamentPlan) -> Path:
-    """Return the path of a tournament's folder if `out` is not set."""
-    name = re.sub(r"[^\w.+-]", "_", str(plan.game.get("name")))
-    return Path("outputs", "tournaments", name, f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}")
-
-
 def print_start(tournament: Tournament, workers: int) -> None:
     """Print the folder, how many tables are to be played and how to resume."""
     if workers > count_cores():
@@ -141,26 +137,15 @@ def play_missing_tables(tournament: Tournament, workers: int) -> None:
     """Play the tables that are not finished, in this process or in several others."""
     missing = tournament.list_missing_tables()
     count = len(tournament.seat_orders)
+    played: Iterable[object] = map(tournament.play_table, missing)
+    if workers > 1:
+        parts = tournament.plan, tournament.folder, tournament.device.type
+        played = run_tasks(partial(_create_table_player, *parts), missing, workers)
     with create_progress_bar(
         count, "tables", initial=count - len(missing), disable=not missing
     ) as bar:
-        for _ in _iterate_played_tables(tournament, missing, workers):
+        for _ in played:
             bar.update()
-
-
-def _iterate_played_tables(
-    tournament: Tournament, missing: Sequence[int], workers: int
-) -> Iterator[int]:
-    """Play tables and yield the index of each when it is finished."""
-    if workers > 1:
-        create = partial(
-            _create_table_player, tournament.plan, tournament.folder, tournament.device.type
-        )
-        yield from run_tasks(create, missing, workers)
-        return
-    for table in missing:
-        tournament.play_table(table)
-        yield table
 
 
 def _create_table_player(plan: TournamentPlan, folder: Path, device: str) -> Any:
@@ -189,7 +174,7 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         "rounds": plan.rounds,
         "deals": plan.deals,
         "seed": plan.seed,
-        "results": results_to_json(rows),
+        "results": [asdict(row) for row in rows],
         "explained_variance": results.explained_variance,
         "cycle": results.cycle,
     }

@@ -16,14 +16,12 @@ from poker_rl.games.game import Game
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import CPU, load_player, load_players
-from poker_rl.reports.comparison_table import describe_machine
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, LIST_HEADINGS, read_reports
 from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
-from poker_rl.reports.result_tables import TextRows, build_wide_rows
+from poker_rl.reports.rendering import TextRows, build_wide_rows
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
 from poker_rl.reports.sample_hands import play_sample_hands
-from poker_rl.reports.seed_means import get_value_at
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 
@@ -65,7 +63,7 @@ def create_run_section(
 def build_summary_rows(run: RunData, snapshot: Path | None) -> TextRows:
     """Return rows that summarize the run; `snapshot` holds the players that are drawn."""
     names = {key: str(name) for key, name in run.config["names"].items() if name is not None}
-    seconds = get_value_at(run, SECONDS_TAG, "decisions", None)
+    seconds = run.get_value(SECONDS_TAG, "decisions")
     rows = [[key, name] for key, name in names.items()]
     rows += [["seed", str(run.config.get("seed"))], ["status", run.status]]
     if run.headline_player is not None:
@@ -75,7 +73,7 @@ def build_summary_rows(run: RunData, snapshot: Path | None) -> TextRows:
         rows.append(["minutes", f"{seconds / 60:.1f}"])
     if snapshot is not None:
         rows.append(["players from", f"snapshot at {int(snapshot.stem):,} decisions"])
-    return [*rows, ["machine", describe_machine(run)]]
+    return [*rows, ["machine", run.machine]]
 
 
 def create_measurement_table(run: RunData) -> Iterator[Markup]:
@@ -88,10 +86,10 @@ def create_measurement_table(run: RunData) -> Iterator[Markup]:
             or tag.endswith("/half_width")
         ):
             continue
-        value = get_value_at(run, tag, "decisions", None)
+        value = run.get_value(tag, "decisions")
         if value is not None:
             _, player, measure = tag.split("/", 2)
-            half_width = get_value_at(run, f"{tag}/half_width", "decisions", None)
+            half_width = run.get_value(f"{tag}/half_width", "decisions")
             unit, kind = (run.get_measurement_info(tag, field) for field in ("unit", "kind"))
             rows.append([player, measure, format_number(value, half_width), unit, kind])
     if rows[1:]:

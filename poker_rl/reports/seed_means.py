@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-
-from poker_rl.reports.run_data import RunData
 
 
 @cache
@@ -25,34 +22,13 @@ def compute_student_quantile(degrees_of_freedom: int, probability: float = 0.975
     return float(np.sqrt(degrees_of_freedom) * np.tan(angle))
 
 
-@dataclass(frozen=True)
-class SeedMean:
-    """Mean of a measure over runs, of which there is at least one."""
-
-    values: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean over the runs."""
-        return float(np.mean(self.values))
-
-    @property
-    def half_width(self) -> float | None:
-        """Half the 95 % t-interval of the mean; None for a single run."""
-        runs = len(self.values)
-        if runs < 2:
-            return None
-        return compute_student_quantile(runs - 1) * float(
-            np.std(self.values, ddof=1) / np.sqrt(runs)
-        )
-
-
-def get_value_at(run: RunData, tag: str, x_axis: str, x_value: float | None) -> float | None:
-    """Return a run's last value of a tag, at or before `x_value` if given; None without any."""
-    x_values, values = run.get_points(tag, x_axis)
-    if x_value is not None:
-        values = values[x_values <= x_value]
-    return float(values[-1]) if len(values) else None
+def summarize_seeds(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean of at least one run and half its 95 % t-interval; None for a single run."""
+    mean, count = float(np.mean(values)), len(values)
+    if count == 1:
+        return mean, None
+    quantile = compute_student_quantile(count - 1)
+    return mean, quantile * float(np.std(values, ddof=1) / np.sqrt(count))
 
 
 def interpolate_to_common_axis(

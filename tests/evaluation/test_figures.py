@@ -130,8 +130,6 @@ def test_matches_of_several_copies_have_bands(tmp_path):
     told = flatten(evaluation().summarize_instances(instances))
     counters = [dict.fromkeys(run_figures.COUNTER_TAGS, i) for i in range(2)]
     curves = run_figures.read_curves(metrics(tmp_path / "m", [row | told for row in counters]))
-    # A run that was written by an earlier version has intervals of the percentiles too.
-    curves["eval/current/against/call/p10/half_width"] = np.full(2, 0.5)
     assert run_figures.list_opponents(curves) == ["call"]
     line = run_figures.build_player_line(curves, "hands", "current", "against/call")
     np.testing.assert_array_equal(line.y, [2, 2])
@@ -280,12 +278,6 @@ def test_many_opponents_are_drawn_in_rows():
         curves |= run_of(1, ["current", "average"], f"against/p{i}x")
     figure = run_figures.draw_matches(curves, "decisions", "x")
     assert titles(figure) == [f"Against p{i}x" for i in range(7)]
-    assert figure.get_figwidth() * plotting.FIGURE_DPI < 2000
-    met = [(9, Result("current", "against/itself", 1.0, 0.5, "x", "against itself", 100))]
-    figure = run_figures.draw_networks(curves, "decisions", "x", {"current": met, "average": met})
-    assert len(titles(figure)) == 16
-    copy = run_figures.draw_networks(curves, "decisions", "x", {"current.1": met})
-    assert titles(copy) == ["current.1 against earlier selves"]
     assert figure.get_figwidth() * plotting.FIGURE_DPI < 2000
 
 

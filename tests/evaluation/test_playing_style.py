@@ -8,7 +8,7 @@ from evaluations import HOLDEM, KUHN, LEDUC, loader
 from random_games import game
 
 from poker_rl.evaluation.matches.match_results import measure_match
-from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
+from poker_rl.evaluation.matches.playing_style import STYLE_UNITS, StyleCounter, is_holdem
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
@@ -31,12 +31,18 @@ def count(definition, *hands, variants=0):
     counted = StyleCounter(definition)
     counted.add_hands(tables, np.array([int(hand.split()[0]) for hand in hands]))
     assert (tables.records == before).all()
-    styles = counted.compute_styles("us", "them")
-    return {(style.player, style.seat_count, style.seat): style for style in styles}
+    return by_hands(counted.list_results("us", "them"))
 
 
-def numbers(style):
-    return (style.hands, style.vpip, style.pfr, style.aggression, style.showdown)
+def by_hands(results):
+    """The statistics by player, number of seats and seat, in the order of `STYLE_UNITS`."""
+    found = {}
+    for result in results:
+        name, *parts = result.measure.split("/")
+        place = dict(part.split("_") for part in parts)
+        seats, seat = (int(place[key]) if key in place else None for key in ("seats", "seat"))
+        found.setdefault((result.player, seats, seat), {})[name] = result.value
+    return {key: tuple(map(values.get, STYLE_UNITS)) for key, values in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -57,11 +63,9 @@ def numbers(style):
 )
 def test_one_hand(hand, button, big_blind):
     styles = count(HOLDEM, hand)
-    assert (
-        numbers(styles["us", None, None]) == numbers(styles["us", None, 1]) == pytest.approx(button)
-    )
-    assert numbers(styles["them", None, None]) == pytest.approx(big_blind)
-    assert styles["them", None, 0].seat == 0
+    assert styles["us", None, None] == styles["us", None, 1] == pytest.approx(button)
+    assert styles["them", None, None] == pytest.approx(big_blind)
+    assert ("them", None, 0) in styles
     assert ("us", None, 0) not in styles  # no hand there
 
 
@@ -73,22 +77,22 @@ def test_three_players_by_seat():
         "1 ff",
         "2 rff",
     )
-    assert numbers(styles["us", None, 0]) == (2, 1, 0, 0.5, 0.5)
-    assert numbers(styles["us", None, 1]) == (1, 0, 0, None, 0)
-    assert numbers(styles["us", None, 2]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", None, None]) == (4, 0.75, 0.25, 1, 0.25)
+    assert styles["us", None, 0] == (2, 1, 0, 0.5, 0.5)
+    assert styles["us", None, 1] == (1, 0, 0, None, 0)
+    assert styles["us", None, 2] == (1, 1, 1, None, 0)
+    assert styles["us", None, None] == (4, 0.75, 0.25, 1, 0.25)
     # The others hold the other two seats of each hand.
-    assert numbers(styles["them", None, 2]) == (3, 1 / 3, 1 / 3, None, 1 / 3)
-    assert styles["them", None, None].hands == 8
+    assert styles["them", None, 2] == (3, 1 / 3, 1 / 3, None, 1 / 3)
+    assert styles["them", None, None][0] == 8
 
 
 def test_by_number_of_seats():
     two, four = 0, 2  # records of the game with two seats and with four
     styles = count(DRAWN, "1 rf", "1 ffrf", variants=np.array([two, four]))
-    assert numbers(styles["us", 2, None]) == numbers(styles["us", 2, 1]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", 4, 1]) == (1, 0, 0, None, 0)
-    assert numbers(styles["them", 4, 0]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", None, None]) == (2, 0.5, 0.5, None, 0)
+    assert styles["us", 2, None] == styles["us", 2, 1] == (1, 1, 1, None, 0)
+    assert styles["us", 4, 1] == (1, 0, 0, None, 0)
+    assert styles["them", 4, 0] == (1, 1, 1, None, 0)
+    assert styles["us", None, None] == (2, 0.5, 0.5, None, 0)
     assert ("us", 3, None) not in styles
 
 
@@ -98,24 +102,22 @@ def test_bots_show_what_they_do():
         measure_match(DRAWN, None, "raise", load("raise"), name, load(name), 200, 0, None).styles
         for name in ("call", "fold")
     )
-    both = {(style.player, style.seat_count, style.seat): style for style in calls}
-    total = both["raise", None, None]
+    both = by_hands(calls)
+    hands_of_all, *shares = both["raise", None, None]
     # One hand of the player's for each rotation of each deal, n - 1 of the others'.
-    hands = {n: both["raise", n, None].hands for n in range(2, 10)}
-    assert total.hands == sum(hands.values())
-    assert both["call", None, None].hands == sum((n - 1) * count for n, count in hands.items())
+    hands = {n: both["raise", n, None][0] for n in range(2, 10)}
+    assert hands_of_all == sum(hands.values())
+    assert both["call", None, None][0] == sum((n - 1) * count for n, count in hands.items())
     for n, dealt in hands.items():
-        assert [both["raise", n, seat].hands for seat in range(n)] == [dealt // n] * n
-    assert (total.vpip, total.pfr, total.showdown) == (1, 1, 1)
-    assert total.aggression is None
-    others = both["call", None, None]
-    assert (others.vpip, others.pfr, others.aggression, others.showdown) == (1, 0, 0, 1)
-    assert folds[0].showdown == 0
+        assert [both["raise", n, seat][0] for seat in range(n)] == [dealt // n] * n
+    assert shares == [1, 1, None, 1]
+    assert both["call", None, None][1:] == (1, 0, 0, 1)
+    assert by_hands(folds)["raise", None, None][-1] == 0
 
-    rows = [row for style in (*calls, *folds) for row in style.list_results()]
+    rows = [*calls, *folds]
     values = {(row.player, row.kind, row.measure): row.value for row in rows}
     assert values["raise", "against call", "vpip/seats_6/seat_5"] == 1
-    assert values["call", "against raise", "hands"] == others.hands
+    assert values["call", "against raise", "hands"] == both["call", None, None][0]
     assert ("fold", "against raise", "aggression") not in values
 
 

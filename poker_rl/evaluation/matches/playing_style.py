@@ -12,8 +12,6 @@ They are counted by seat and for all seats, and by number of seats where that va
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-
 import numpy as np
 
 from poker_rl.evaluation.result import AGAINST, Result
@@ -33,37 +31,6 @@ STYLE_UNITS = {  # unit of each statistic
 }
 
 
-@dataclass(frozen=True)
-class PlayingStyle:
-    """Statistics of a player in the hands of a match.
-
-    Attributes:
-        seat_count: number of seats in these hands; None for hands with any number of seats.
-        seat: the player's seat; None for all seats together.
-    """
-
-    player: str
-    opponent: str
-    seat_count: int | None
-    seat: int | None
-    hands: int
-    vpip: float
-    pfr: float
-    aggression: float | None
-    showdown: float
-
-    def list_results(self) -> list[Result]:
-        """Return results such as `vpip/seats_6/seat_0`, `vpip/seat_0` and `vpip`."""
-        parts = {"seats": self.seat_count, "seat": self.seat}
-        suffix = "".join(f"/{part}_{i}" for part, i in parts.items() if i is not None)
-        values, kind = asdict(self), f"{AGAINST}{self.opponent}"
-        return [
-            Result(self.player, f"{name}{suffix}", values[name], None, unit, kind)
-            for name, unit in STYLE_UNITS.items()
-            if values[name] is not None
-        ]
-
-
 class StyleCounter:
     """Observer of a match that counts the actions of the first player and of its opponent."""
 
@@ -77,21 +44,40 @@ class StyleCounter:
         records = copy_records(tables.records)  # the replay overwrites them
         _count_hands(tables.gather_definitions(), records, rotation, self.counts)
 
-    def compute_styles(self, player: str, opponent: str) -> list[PlayingStyle]:
-        """Return the styles of both players: of all hands, by number of seats and by seat."""
-        styles = []
+    def list_results(self, player: str, opponent: str) -> list[Result]:
+        """Return the statistics of both players: of all hands, by number of seats and by seat.
+
+        Measures are such as `vpip`, `vpip/seat_0`, `vpip/seats_6` and `vpip/seats_6/seat_0`.
+        """
+        results = []
         varies_seats = len(self.game.definitions) > 1
-        for counts, names in zip(
-            self.counts, [(player, opponent), (opponent, player)], strict=True
+        for name, other, counts in zip(
+            (player, opponent), (opponent, player), self.counts, strict=True
         ):
-            styles.append(_build_style(*names, None, None, counts.sum((0, 1))))
+            counts_by_suffix = {"": counts.sum((0, 1))}
             for seats in self.game.definitions["seats"].tolist():
-                seat_count = seats if varies_seats else None
+                suffix = f"/seats_{seats}" * varies_seats
                 if varies_seats:
-                    styles.append(_build_style(*names, seats, None, counts[seats].sum(0)))
-                for seat in range(seats):
-                    styles.append(_build_style(*names, seat_count, seat, counts[seats, seat]))
-        return [style for style in styles if style.hands]
+                    counts_by_suffix[suffix] = counts[seats].sum(0)
+                counts_by_suffix |= {f"{suffix}/seat_{i}": counts[seats, i] for i in range(seats)}
+            results += [
+                Result(name, statistic + suffix, value, None, unit, f"{AGAINST}{other}")
+                for suffix, some_counts in counts_by_suffix.items()
+                for statistic, value in compute_style(some_counts).items()
+                if value is not None
+                for unit in [STYLE_UNITS[statistic]]
+            ]
+        return results
+
+
+def compute_style(counts: np.ndarray) -> dict[str, float | None]:
+    """Return the statistics for counts [6]; an empty dictionary for no hands."""
+    hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
+    if not hands:
+        return {}
+    shares = {"vpip": vpip / hands, "pfr": pfr / hands}
+    aggression = raises / calls if calls else None
+    return {"hands": hands, **shares, "aggression": aggression, "showdown": showdowns / hands}
 
 
 def is_holdem(game: Game) -> bool:
@@ -102,16 +88,6 @@ def is_holdem(game: Game) -> bool:
         and len(game.board_cards) > 1
         and game.board_cards[0] == 0
     )
-
-
-def _build_style(
-    player: str, opponent: str, seat_count: int | None, seat: int | None, counts: np.ndarray
-) -> PlayingStyle:
-    hand_count, vpip, pfr, raises, calls, showdowns = counts.tolist()
-    hands_played = max(hand_count, 1)
-    aggression = raises / calls if calls else None
-    style_values = vpip / hands_played, pfr / hands_played, aggression, showdowns / hands_played
-    return PlayingStyle(player, opponent, seat_count, seat, hand_count, *style_values)
 
 
 @jit

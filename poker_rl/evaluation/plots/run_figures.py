@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from poker_rl.evaluation.matches.return_distribution import ReturnDistribution
+from poker_rl.evaluation.matches.match_results import ReturnDistribution
 from poker_rl.evaluation.plots.plotting import (
     GRID_COLOR,
     INK_COLOR,
@@ -22,12 +22,10 @@ from poker_rl.evaluation.plots.plotting import (
     draw_lines,
     label_axes,
 )
-from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import read_metrics_rows
 
 AGAINST_TAG_PATTERN = re.compile(r"eval/\w+/against/(.+?)((?:/p\d+)?(?:/half_width)?)")
 COUNTER_TAGS = ("hands", "decisions", "updates", "iterations")
-EARLIER_SELF_NAME = "earlier_self"
 
 Curves = Mapping[str, np.ndarray]  # columns of a metrics.jsonl by tag, [rows] each
 
@@ -147,49 +145,8 @@ def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
     return figure
 
 
-def draw_networks(
-    curves: Curves,
-    x_axis: str,
-    unit: str,
-    earlier_self_results: Mapping[str, Sequence[tuple[int, Result]]],
-) -> Figure | None:
-    """Draw a block for each player: its matches over the run and those with earlier selves.
-
-    Args:
-        earlier_self_results: for each player, pairs of an earlier self's decisions and the result
-            of the match with it; if there are none, None is returned.
-    """
-    if not earlier_self_results:
-        return None
-    bots = [name for name in list_opponents(curves) if name != EARLIER_SELF_NAME]
-    figure, blocks = create_panel_blocks(len(earlier_self_results), len(bots) + 1)
-    for (player, self_results), (*axes, last_axes) in zip(
-        earlier_self_results.items(), blocks, strict=True
-    ):
-        for ax, bot in zip(axes, bots, strict=True):
-            if player not in list_players(curves, f"against/{bot}"):
-                ax.set_visible(False)  # the run recorded no curve of this instance alone
-                continue
-            draw_lines(ax, [build_player_line(curves, x_axis, player, f"against/{bot}")])
-            label_axes(ax, f"{player} against {shorten_player_name(bot)}", x_axis, f"won ({unit})")
-        decisions, won, half_widths = np.array(
-            [(count, result.value, result.half_width or 0) for count, result in self_results], float
-        ).T
-        band = ("95 % interval", won - half_widths, won + half_widths)
-        line_name = player.replace("_", " ")
-        draw_lines(last_axes, [CurveLine(line_name, decisions, won, (band,), player)])
-        title = f"{player} against earlier selves"
-        label_axes(last_axes, title, "decisions of the earlier self", f"won ({unit})")
-        for ax in (*axes, last_axes):
-            ax.axhline(0, color=INK_COLOR, linewidth=0.8)
-    add_footnote(figure, f"matches; shaded: 95 % interval{format_full_names(bots)}")
-    return figure
-
-
-def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure | None:
+def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure:
     """Draw how often each return of a hand occurred, in per cent, with a panel for each match."""
-    if not distributions:
-        return None
     figure, (axes,) = create_panel_blocks(1, len(distributions))
     color_of = assign_colors(distribution.player for distribution in distributions)
     for ax, distribution in zip(axes, distributions, strict=True):

@@ -1,0 +1,270 @@
+"""Comparison of groups of runs of one game: text, Markdown, and records for CSV and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError, NonNegativeFloat
+from poker_rl.evaluation.plots.plotting import format_step_count
+from poker_rl.evaluation.result import Result
+from poker_rl.reports.rendering import (
+    TextRows,
+    TextTable,
+    escape_markdown,
+    format_markdown_table,
+    format_text,
+    wrap_line,
+)
+from poker_rl.reports.run_data import SECONDS_TAG, RunData
+from poker_rl.reports.run_groups import (
+    RunGroup,
+    format_setting,
+    group_runs,
+    list_differing_keys,
+    shorten_key,
+)
+from poker_rl.reports.seed_means import summarize_seeds
+
+TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".png", ".svg")
+
+
+@dataclass(kw_only=True, frozen=True)
+class CompareConfig:
+    """Settings of `poker-rl compare`."""
+
+    tags: list[str] | None = None
+    x_value: NonNegativeFloat | None = None
+    x_axis: Literal["decisions", "hands", "updates", "iterations", "seconds"] = "decisions"
+    unfinished: bool = False
+    out: str | None = None
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tags == []:
+            raise ConfigError("tags: is empty; tags=null compares the headline measures")
+        allowed_suffixes = (*TEXT_SUFFIXES, *IMAGE_SUFFIXES)
+        if self.out is not None and Path(self.out).suffix not in allowed_suffixes:
+            raise ConfigError(f"out: {self.out} ends in none of {', '.join(allowed_suffixes)}")
+
+
+class Comparison:
+    """Means over seeds of the groups of runs of one game.
+
+    Attributes:
+        measures: tags, or measures of each run's headline player.
+
+    Raises:
+        ConfigError: if no run has recorded any of the measures.
+    """
+
+    def __init__(self, runs: Sequence[RunData], config: CompareConfig) -> None:
+        self.game, self.config = runs[0].game_name, config
+        self.x_axis, self.x_value = config.x_axis, config.x_value
+        self.groups = group_runs(runs, self._is_counted)
+        measures = [name for run in runs for name in run.headline_measures]
+        if config.tags is not None:
+            measures = [
+                name
+                for name in config.tags
+                if any(run.resolve_tag(name) in run.curves for run in runs)
+            ]
+        self.measures = list(dict.fromkeys(measures))
+        if not self.measures:
+            missing_text = "the requested tags" if config.tags else "any measurement"
+            raise ConfigError(
+                f"{runs[0].folder}: no run of {self.game} has recorded {missing_text}"
+            )
+
+    def _is_counted(self, run: RunData) -> bool:
+        if not run.curves:
+            return False
+        if self.x_value is not None:
+            return run.get_last_x(self.x_axis) >= self.x_value
+        return run.is_finished or self.config.unfinished
+
+    def compute_mean(self, group: RunGroup, measure: str) -> Result | None:
+        """Return the mean of a measure over a group; None if no counted run has recorded it."""
+        values = self._list_values(group, measure)
+        if not values:
+            return None
+        mean, half_width = summarize_seeds(values)
+        unit, kind = (self.get_info(group, measure, field) for field in ("unit", "kind"))
+        return Result(group.label, measure, mean, half_width, unit, kind, len(values))
+
+    def _list_values(self, group: RunGroup, measure: str) -> list[float]:
+        values = (run.get_value(measure, self.x_axis, self.x_value) for run in group.counted_runs)
+        return [value for value in values if value is not None]
+
+    def get_info(self, group: RunGroup, measure: str, field: str) -> str:
+        """Return the `unit` or `kind` of a measure, "" if no run of the group has recorded it."""
+        return next(
+            filter(None, (run.get_measurement_info(measure, field) for run in group.runs)), ""
+        )
+
+    def compute_mean_progress(self, group: RunGroup) -> float | None:
+        """Return the mean axis position of the rows at which the counted runs are compared."""
+        positions = self._list_positions(group)
+        return float(np.mean(positions)) if positions else None
+
+    def compute_mean_minutes(self, group: RunGroup) -> float | None:
+        """Return the mean training time of the counted runs up to the compared rows."""
+        seconds = self._list_values(group, SECONDS_TAG)
+        return float(np.mean(seconds)) / 60 if seconds else None
+
+    def _list_positions(self, group: RunGroup) -> list[float]:
+        """Return the position of each counted run's last row at or before `x_value`."""
+        positions = []
+        for run in group.counted_runs:
+            x_values = np.concatenate(
+                [run.get_points(measure, self.x_axis)[0] for measure in self.measures]
+            )
+            if self.x_value is not None:
+                x_values = x_values[x_values <= self.x_value]
+            positions += [float(x_values.max())] if len(x_values) else []
+        return positions
+
+    @property
+    def title(self) -> str:
+        """The heading of the table."""
+        figures = "final figures"
+        if self.x_value is not None:
+            figures = f"figures at {self.x_value:,.0f} {self.x_axis}"
+        return f"{self.game}: {figures}, mean ± half the 95 % interval over seeds (Student)"
+
+    def build_rows(self) -> TextRows:
+        """Return the headings and a row for each group."""
+        # A measure that is no tag is one of the headline player.
+        runs = [run for group in self.groups for run in group.runs]
+        shows_player = any(name not in run.curves for name in self.measures for run in runs)
+        measure_headings = map(self._format_heading, self.measures)
+        headings = ["group", "seeds", *["player"] * shows_player, *measure_headings]
+        rows = [[*headings, self.x_axis, "minutes"]]
+        for group in self.groups:
+            counted, count = len(group.counted_runs), len(group.runs)
+            progress, minutes = self.compute_mean_progress(group), self.compute_mean_minutes(group)
+            rows.append(
+                [
+                    group.label,
+                    str(count) if counted == count else f"{counted} of {count}",
+                    *[group.headline_player] * shows_player,
+                    *(self._format_cell(group, measure) for measure in self.measures),
+                    "-" if progress is None else format_step_count(progress),
+                    "-" if minutes is None else f"{minutes:.1f}",
+                ]
+            )
+        return rows
+
+    def _format_heading(self, measure: str) -> str:
+        units = dict.fromkeys(self.get_info(group, measure, "unit") for group in self.groups)
+        units_text = " or ".join(filter(None, units))
+        return measure.removeprefix("eval/") + (f" ({units_text})" if units_text else "")
+
+    def _format_cell(self, group: RunGroup, measure: str) -> str:
+        mean = self.compute_mean(group, measure)
+        if mean is None:
+            return "-"
+        if mean.n == 1:
+            return f"{mean.number} (1 seed)"
+        return mean.number + f" ({mean.n} seeds)" * (mean.n != len(group.counted_runs))
+
+    def iterate_notes(self) -> Iterator[str]:
+        """Yield notes on runs that do not count in the means, and on machines and versions."""
+        for group in self.groups:
+            for run in group.runs:
+                status = f"{run.status} at {run.get_last_x(self.x_axis):,.0f} {self.x_axis}"
+                if run in group.counted_runs:
+                    if not run.is_finished:
+                        yield f"not finished: {run.folder}, {status}"
+                    continue
+                if not run.curves:
+                    status = f"{run.status}, nothing recorded yet"
+                elif self.x_value is not None:
+                    status = f"ends at {run.get_last_x(self.x_axis):,.0f} {self.x_axis}"
+                yield f"not in the means: {run.folder}, {status}"
+            for run in group.superseded_runs:
+                yield f"not in the means: {run.folder}, another run of seed {run.seed} counts"
+        runs = [run for group in self.groups for run in group.runs]
+        machines = dict.fromkeys(run.machine for run in runs)
+        yield f"machine{'s' * (len(machines) > 1)}: {' / '.join(machines)}"
+        versions_of_package: dict[str, dict[str, None]] = {}
+        for run in runs:
+            versions = run.manifest.get("versions")
+            for package, version in versions.items() if isinstance(versions, dict) else ():
+                versions_of_package.setdefault(package, {})[str(version)] = None
+        for package, version_set in versions_of_package.items():
+            if len(version_set) > 1:
+                yield f"versions of {package} differ: {', '.join(version_set)}"
+        positions = [x for group in self.groups for x in self._list_positions(group)]
+        if self.x_value is not None and positions:
+            yield (
+                f"each figure is that of a run's last row at or before {self.x_value:,.0f}"
+                f" {self.x_axis}; these rows are at {min(positions):,.0f} to {max(positions):,.0f}"
+            )
+
+    def format_text(self) -> str:
+        """Format the table and notes for the screen, at most 120 columns wide."""
+        rows = self.build_rows()
+        table = format_text([self.title, TextTable(rows)], [cell for row in rows for cell in row])
+        return "\n\n".join([table, "\n".join(map(wrap_line, self.iterate_notes()))])
+
+    def format_markdown(self) -> str:
+        """Format a heading, the table, and the notes as a list."""
+        notes = "\n".join(f"- {escape_markdown(note)}" for note in self.iterate_notes())
+        title = f"## {escape_markdown(self.title)}"
+        return f"{title}\n\n{format_markdown_table(self.build_rows())}\n\n{notes}\n"
+
+    def iterate_records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for each group and measure, for CSV and JSON."""
+        keys = list_differing_keys([group.config for group in self.groups])
+        for group in self.groups:
+            settings = {
+                f"settings/{shorten_key(key)}": format_setting(group.config, key) for key in keys
+            }
+            for measure in self.measures:
+                mean = self.compute_mean(group, measure)
+                yield {
+                    "game": self.game,
+                    "group": group.label,
+                    "player": group.headline_player,
+                    "figure": measure,
+                    "unit": self.get_info(group, measure, "unit"),
+                    "kind": self.get_info(group, measure, "kind"),
+                    "mean": None if mean is None else mean.value,
+                    "half_width": None if mean is None else mean.half_width,
+                    "seeds": 0 if mean is None else mean.n,
+                    "runs": len(group.runs),
+                    self.x_axis: self.compute_mean_progress(group),
+                    "minutes": self.compute_mean_minutes(group),
+                } | settings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison and each of its runs as plain data for JSON."""
+        return {
+            "game": self.game,
+            "x_axis": self.x_axis,
+            "x_value": self.x_value,
+            "figures": list(self.iterate_records()),
+            "runs": [self._run_to_dict(group, run) for group in self.groups for run in group.runs],
+            "notes": list(self.iterate_notes()),
+        }
+
+    def _run_to_dict(self, group: RunGroup, run: RunData) -> dict[str, Any]:
+        return {
+            "group": group.label,
+            "folder": str(run.folder),
+            "seed": run.config.get("seed"),
+            "status": run.status,
+            "counted": run in group.counted_runs,
+            "end": run.get_last_x(self.x_axis),
+            "machine": run.machine,
+            "versions": run.manifest.get("versions"),
+            "values": {
+                measure: run.get_value(measure, self.x_axis, self.x_value)
+                for measure in self.measures
+            },
+        }

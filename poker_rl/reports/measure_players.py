@@ -1,0 +1,317 @@
+"""Measurements of `poker-rl evaluate`: the players of a run, other players, or a mixed table."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, Seed, error_prefix
+from poker_rl.evaluation.best_response.exploitability_bounds import (
+    compute_lbr_bound,
+    compute_trained_bound,
+)
+from poker_rl.evaluation.matches.duplicate_match import DealCount
+from poker_rl.evaluation.matches.match_results import measure_match
+from poker_rl.evaluation.matches.mixed_table import check_seat_count, play_mixed_table
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.result import Result
+from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceReductionMethod
+from poker_rl.games.game import Game
+from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.public.tree import check_heads_up
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import (
+    get_headline_player,
+    list_earlier_snapshots,
+    name_earlier_self,
+    resolve_spec,
+    resolve_specs,
+)
+from poker_rl.reports.evaluation_figures import build_figures, save_figures
+from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, EvaluationReport, ResultTable
+from poker_rl.reports.rendering import build_long_rows, build_wide_rows
+from poker_rl.storage.disk import create_writable_folder, print_line
+from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
+
+RUN_PLAYER = "self"  # stands in `seats` for the headline player of the run
+PROTOCOLS = {  # how the deals of a match are played, by method of variance reduction
+    "none": "deals, each played in every seat",
+    "aivat": "deals, each played in every seat, with the variance reduced by aivat",
+    "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"
+    " a control player",
+}
+
+
+@dataclass(kw_only=True, frozen=True)
+class EvaluateConfig:
+    """Settings of `poker-rl evaluate`."""
+
+    run: str | None
+    checkpoint: NonNegativeInt | None
+    player: str | None
+    against: list[str]
+    seats: list[str]
+    earlier_snapshots: NonNegativeInt
+    deals: DealCount | None
+    variance_reduction: VarianceReductionMethod | None
+    control_player: str | None
+    figures: bool
+    exact: bool
+    lbr: bool
+    best_responses: list[str]
+    out: str | None
+    show: bool
+    seed: Seed
+    device: Literal["auto", "cpu", "cuda"]
+    threads: PositiveInt
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Parts of one call of `poker-rl evaluate`.
+
+    Attributes:
+        load_player: loads a player by its name in `conf/player` or by its run folder.
+    """
+
+    config: EvaluateConfig
+    game: Game
+    evaluator: PlayerEvaluator
+    load_player: Callable[[str], Player]
+
+    @property
+    def snapshot_spec(self) -> str:
+        """The run folder, with the decisions of the chosen snapshot."""
+        checkpoint = self.config.checkpoint
+        return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
+
+    @property
+    def output_folder(self) -> Path | None:
+        """The folder of the report; None to save nothing."""
+        if self.config.out is None and self.config.run is not None:
+            return Path(self.config.run) / EVALUATIONS_FOLDER
+        return None if self.config.out is None else Path(self.config.out)
+
+    def create_output_folder(self) -> None:
+        """Create the output folder.
+
+        Raises:
+            ConfigError: if the path is not a folder.
+            OSError: if nothing can be written into it.
+        """
+        if self.output_folder is not None:
+            with error_prefix("out"):
+                create_writable_folder(self.output_folder)
+
+    def report(
+        self,
+        start_time: datetime,
+        tables: Sequence[ResultTable],
+        *,
+        note: str = "",
+        snapshot: Path | None = None,
+        config_changes: Mapping[str, Any] | None = None,
+    ) -> EvaluationReport:
+        """Create the report, print it and save it in the output folder."""
+        report = EvaluationReport(
+            start_time=start_time,
+            command=shlex.join(["poker-rl", *sys.argv[1:]]),
+            game_name=self.game.name,
+            evaluation_config=asdict(self.evaluator) | dict(config_changes or {}),
+            snapshot=snapshot,
+            headline_player=None if snapshot is None else get_headline_player(snapshot),
+            seed=self.config.seed,
+            deals=self.evaluator.deals,
+            tables=tables,
+            note=note,
+        )
+        print_line(report.format_text())
+        if self.output_folder is not None:
+            report.save(self.output_folder)
+            print_line(f"\nsaved: {self.output_folder / report.file_stem}.json, .csv")
+        return report
+
+
+def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
+    """Measure the players of a mixed table, with each deal played in every rotation of them.
+
+    Raises:
+        ConfigError: before any deal is played, if a player can't be loaded or the number of players
+            is not that of the game's seats.
+    """
+    game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
+    seats = config.seats
+    if config.run is not None:
+        seats = [evaluation.snapshot_spec if spec == RUN_PLAYER else spec for spec in seats]
+    with error_prefix("seats"):
+        check_seat_count(game, len(seats))
+        seat_order = [resolve_spec(spec) for spec in seats]
+        players = {name: evaluation.load_player(name) for name in dict.fromkeys(seat_order)}
+    evaluation.create_output_folder()
+    start_time, deals = datetime.now(), evaluator.deals
+    results = play_mixed_table(game, evaluator.tree, seat_order, players, deals, config.seed)
+    heading = (
+        f"{deals:,} deals, each played in every rotation of the players over the seats;"
+        f" {results[1].unit}, 95 % interval"
+    )
+    return evaluation.report(
+        start_time,
+        [ResultTable(results, build_wide_rows(results), heading)],
+        config_changes={"variance_reduction": "none", "control_player": None},
+    )
+
+
+def measure_players(
+    evaluation: Evaluation, players: Mapping[str, Player], snapshot: Path | None = None
+) -> EvaluationReport:
+    """Measure players, print the report and save it.
+
+    Args:
+        snapshot: the file in a run's folder that holds the players; None for other players.
+
+    Raises:
+        ConfigError: before anything is computed, if an opponent can't be loaded, a player that
+            plays matches has several instances, or a measurement is not possible.
+    """
+    game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
+    deals, seed = evaluator.deals, config.seed
+    opponents = _load_players(evaluation, "against", config.against)
+    best_responses = _load_players(evaluation, "best_responses", config.best_responses)
+    if opponents or best_responses or config.earlier_snapshots or config.lbr:
+        check_single_instances(players)
+    pairings = [(name, *opponent) for name in players for opponent in opponents.items()]
+    if config.earlier_snapshots and snapshot is not None:
+        earlier_snapshots = list_earlier_snapshots(snapshot.parents[1], int(snapshot.stem))
+        with error_prefix("earlier_snapshots"):
+            pairings += [
+                (name, name_earlier_self(path), evaluation.load_player(f"{path}:{name}"))
+                for path in select_evenly(earlier_snapshots, config.earlier_snapshots)
+                for name in players
+            ]
+    metrics_path = None if snapshot is None else snapshot.parents[1] / METRICS_FILE
+    _check_measurements(evaluation, players, metrics_path)
+
+    start_time = datetime.now()
+    headline_player = None if snapshot is None else get_headline_player(snapshot)
+    measures = [
+        result
+        for name, player in players.items()
+        for result in evaluator.evaluate_player(name, player, config.exact)
+    ]
+    bounds = []
+    for name, player in players.items():
+        if config.lbr:
+            bounds.append(compute_lbr_bound(game, player, name, deals, seed))
+        if best_responses:
+            bounds.append(
+                compute_trained_bound(
+                    game, player, name, best_responses, deals, seed, evaluator.reducer_factory
+                )
+            )
+    matches = [
+        measure_match(
+            game,
+            evaluator.tree,
+            name,
+            players[name],
+            opponent_name,
+            opponent,
+            deals,
+            seed,
+            evaluator.reducer_factory,
+        )
+        for name, opponent_name, opponent in pairings
+    ]
+    styles = [style for match in matches for style in match.styles]
+    shown_styles = styles
+    if len(game.definitions) > 1:  # the seats of all numbers of seats would fill pages
+        shown_styles = [style for style in styles if "/seat_" not in style.measure]
+
+    tables = [ResultTable(measures, build_long_rows(measures, headline_player))]
+    heading = "lower bounds on exploitability; 95 % interval"
+    tables.append(ResultTable(bounds, build_long_rows(bounds, headline_player), heading))
+    protocol = PROTOCOLS[evaluator.variance_reduction]
+    protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
+    winnings = [result for match in matches for result in match.results]
+    returns = [result for match in matches for result in match.distribution.list_results()]
+    for heading, results, shown_results in (
+        (f"{deals:,} {protocol}; 95 % interval", winnings, winnings),
+        (f"what a {game.hand_noun} won: minimum, percentiles and maximum", returns, returns),
+        ("playing style", styles, shown_styles),
+    ):
+        rows = build_wide_rows(shown_results, headline_player)
+        tables.append(ResultTable(results, rows, heading))
+    report = evaluation.report(
+        start_time,
+        [table for table in tables if table.results],
+        note="" if bounds else _describe_missing_exploitability(game, measures),
+        snapshot=snapshot,
+    )
+    if config.figures and evaluation.output_folder is not None:
+        figures = build_figures(evaluator, players, matches, metrics_path)
+        save_figures(figures, report, evaluation.output_folder / report.file_stem)
+    return report
+
+
+def _load_players(evaluation: Evaluation, key: str, specs: Sequence[str]) -> dict[str, Player]:
+    with error_prefix(key):
+        return {name: evaluation.load_player(name) for name in resolve_specs(specs)}
+
+
+def check_single_instances(players: Mapping[str, Player]) -> None:
+    """Raise `ConfigError` if a player has several instances."""
+    for name, player in players.items():
+        if player.instances > 1:
+            raise ConfigError(
+                f"player: matches and bounds are of one instance, choose {name}.0 to"
+                f" {name}.{player.instances - 1}"
+            )
+
+
+def _check_measurements(
+    evaluation: Evaluation, players: Mapping[str, Player], metrics_path: Path | None
+) -> None:
+    """Create the output folder and print a line on the cost of each exact value.
+
+    Raises:
+        ConfigError: if a requested measurement is not possible for these players.
+    """
+    game, config = evaluation.game, evaluation.config
+    if config.lbr:
+        with error_prefix("lbr"):
+            check_heads_up(game)
+    if config.best_responses and game.seats != 2:
+        raise ConfigError(f"best_responses: {game.name} is not for two players, which it has to be")
+    if config.figures and metrics_path is not None:
+        with error_prefix("figures"):
+            read_metrics_rows(metrics_path)  # an error is reported now, not after the matches
+    cost_lines = []
+    if config.exact:
+        with error_prefix("exact"):
+            cost_lines = evaluation.evaluator.describe_exact_costs(players)
+    evaluation.create_output_folder()
+    for cost_line in cost_lines:
+        print_line(cost_line)
+
+
+def _describe_missing_exploitability(game: Game, measures: Sequence[Result]) -> str:
+    """Return a line that says why exploitability was not computed; "" if it was."""
+    if any(result.measure == "exploitability" for result in measures):
+        return ""
+    note = "distance to Nash: not computed, the game is too large to enumerate"
+    if isinstance(game, PokerGame) and game.seats == 2:
+        note += "; lbr=true bounds it, exact=true computes it where that can be done"
+    return note
+
+
+def select_evenly(snapshots: Sequence[Path], count: int) -> list[Path]:
+    """Return at most `count` snapshots, evenly spaced, with the first and the last."""
+    indices = np.linspace(0, len(snapshots) - 1, min(count, len(snapshots)))
+    return [snapshots[round(index)] for index in indices]
