@@ -735,7 +735,7 @@ MISTAKES = [
     ("train net=null", "net: missing, PPO needs one", ""),
     ("train algo=cfr net=mlp_small", "net: algo=cfr has no networks", ""),
     ("train player=call", "player: no selected option takes one", ""),
-    ("train game=leduc evaluation=k1", "evaluation._target_: ", ""),
+    ("train game=leduc evaluation=k2", "evaluation._target_: ", ""),
     # Keys.
     ("train gmae=kuhn", "gmae: no such setting", "did you mean game? allowed: algo, budget"),
     ("train lr=3e-4", "lr: no such setting", "did you mean algo.lr? allowed: algo, budget"),

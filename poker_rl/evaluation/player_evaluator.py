@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,17 +28,7 @@ from poker_rl.evaluation.exact.exploitability import (
     compute_seat_values,
     exploitability,
 )
-from poker_rl.evaluation.exact.public_tree import (
-    EvaluatedPublicTree,
-    describe_exact_cost,
-    evaluate_on_public_tree,
-)
-from poker_rl.evaluation.kuhn_bet_probs import (
-    FIRST_PLAYER_SITUATIONS,
-    SECOND_PLAYER_SITUATIONS,
-    compute_equilibrium_at_alpha,
-    extract_bet_probs,
-)
+from poker_rl.evaluation.exact.public_tree import describe_exact_cost, evaluate_on_public_tree
 from poker_rl.evaluation.matches.duplicate_match import DealCount, get_result_unit, play_match
 from poker_rl.evaluation.result import EXACT, PERCENTILE_TAG_PATTERN, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import (
@@ -47,8 +37,8 @@ from poker_rl.evaluation.variance_reduction.variance_reducers import (
 )
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.public.tree import PublicTree
 from poker_rl.games.tree_nodes import count_nodes
-from poker_rl.players.bots.kuhn_equilibrium_bot import is_kuhn
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import name_earlier_self
 
@@ -66,9 +56,6 @@ class PlayerEvaluator:
 
     `other_seats_player`, if set, takes every seat but the first. All measures are then those of
     this table: `nash_conv` is the sum of the gains of its seats and `exploitability` their mean.
-
-    Args:
-        load: loads a player by its name in `conf/player` or by its run folder.
     """
 
     max_tree_nodes: Annotated[int, Range(1, MAX_TREE_NODES)]
@@ -110,26 +97,16 @@ class PlayerEvaluator:
                 self.check_exact_possible()
 
     def check_exact_possible(self) -> None:
-        """Check that exact values can be computed.
-
-        Raises:
-            ConfigError: if the game can't be enumerated, and its public tree is too large or
-                `other_seats_player` is set.
-        """
+        """Raise `ConfigError` if exact values can't be computed."""
         if self.tree is None:
-            EvaluatedPublicTree(self._game, merge_suits=True)  # raises an error if it is too large
+            PublicTree(self._game, merge_suits=True)  # raises an error if it is too large
             if self.other_seats_player is not None:
                 raise ConfigError(
                     "needs evaluation.other_seats_player=null: the player must have all seats"
                 )
 
     def describe_exact_costs(self, players: Mapping[str, Player]) -> list[str]:
-        """Return the time and memory of each player's exact value; [] for enumerated games.
-
-        Raises:
-            ConfigError: if exact values can't be computed, such as when the public tree is too
-                large; it is largest for players that distinguish suits.
-        """
+        """Return the time and memory of each player's exact value; [] for enumerated games."""
         self.check_exact_possible()
         if self.tree is not None:
             return []
@@ -158,12 +135,11 @@ class PlayerEvaluator:
             for result in self.evaluate_player(name, player, exact)
         ]
         if self.earlier_self and self.tree is None and half_snapshot is not None:
+            opponent_name = name_earlier_self(half_snapshot)
             for name, player in players.items():
                 if player.instances == 1:
                     earlier_self = self._load_player(f"{half_snapshot}:{name}")
-                    winnings = self._play(
-                        name, player, name_earlier_self(half_snapshot), earlier_self
-                    )
+                    winnings = self._play(name, player, opponent_name, earlier_self)
                     results.append(replace(winnings, measure="against/earlier_self"))
         return results
 
@@ -174,9 +150,10 @@ class PlayerEvaluator:
             exact: whether to walk the public tree of a game that is too large to enumerate.
         """
         if self.tree is None:
+            walk = partial(evaluate_on_public_tree, self._game)
             instances = [player.select_instance(k) for k in range(player.instances)]
             results_by_instance = [
-                (self._evaluate_on_public_tree(name, instance) if exact else [])
+                (self._list_exact_results(name, *walk(instance)) if exact else [])
                 + [self._play(name, instance, *opponent) for opponent in self._opponents.items()]
                 for instance in instances
             ]
@@ -202,11 +179,6 @@ class PlayerEvaluator:
             reducer_factory=self.reducer_factory,
             player_name=name,
         )
-
-    def _evaluate_on_public_tree(self, name: str, player: Player) -> list[Result]:
-        values = evaluate_on_public_tree(self._game, player)
-        seat_values = np.array([values.value, -values.value])
-        return self._list_exact_results(name, values.seat_gains, seat_values)
 
     def compute_table_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policies of a player's K instances beside `other_seats_player`, [K, I, A]."""
@@ -250,12 +222,6 @@ class PlayerEvaluator:
             for measure, (value, unit) in numbers.items()
         ]
 
-    def select_median_policy(self, tree: GameTree, policies: np.ndarray) -> np.ndarray:
-        """Return the policy [I, A] with the median exploitability of policies [K, I, A]."""
-        order = np.argsort([exploitability(tree, policy) for policy in policies], kind="stable")
-        median_policy: np.ndarray = policies[order[len(order) // 2]]
-        return median_policy
-
     def summarize_instances(self, results: Sequence[Result]) -> list[Result]:
         """Return the mean and the percentiles of a measure, given one result for each instance.
 
@@ -269,16 +235,12 @@ class PlayerEvaluator:
         half_widths = [result.half_width for result in results if result.half_width is not None]
         mean_half_width = float(np.mean(half_widths)) if half_widths else None
         mean = replace(results[0], value=float(np.mean(values)), half_width=mean_half_width)
-        percentile_values = np.percentile(values, self.percentiles)
+        wide = replace(mean, half_width=max(half_widths, default=None))
+        percentile_values = np.percentile(values, self.percentiles).tolist()
         return [
             mean,
             *(
-                replace(
-                    mean,
-                    measure=f"{mean.measure}/p{percent}",
-                    value=float(value),
-                    half_width=max(half_widths, default=None),
-                )
+                replace(wide, measure=f"{mean.measure}/p{percent}", value=value)
                 for percent, value in zip(self.percentiles, percentile_values, strict=True)
             ),
         ]
@@ -299,7 +261,7 @@ class PlayerEvaluator:
         figures |= build_hand_grid_figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():
-                figures |= self.build_policy_figures(self.tree, name, player)
+                figures[f"policy_{name}"] = self.build_policy_figure(self.tree, name, player)
         return {name: figure for name, figure in figures.items() if figure is not None}
 
     def build_curve_figures(self, curves: Curves) -> dict[str, Figure | None]:
@@ -315,35 +277,14 @@ class PlayerEvaluator:
             "losses": run_figures.draw_losses(curves, self.x_axis, self.smoothing),
         }
 
-    def build_policy_figures(
-        self, tree: GameTree, name: str, player: Player
-    ) -> dict[str, Figure | None]:
+    def build_policy_figure(self, tree: GameTree, name: str, player: Player) -> Figure | None:
         """Return the figure of a player's policy, or of its instance of median exploitability."""
-        from poker_rl.evaluation.plots.policy_figures import (
-            KuhnPanel,
-            draw_kuhn_policies,
-            draw_policy,
-        )
+        from poker_rl.evaluation.plots.policy_figures import draw_policy
         from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
         policies = self.compute_player_policies(tree, player)
-        policy = self.select_median_policy(tree, policies)
+        order = np.argsort([exploitability(tree, policy) for policy in policies], kind="stable")
         title = f"Policy: {shorten_player_name(name).replace('_', ' ')}"
         if len(policies) > 1:
             title += f", median of {len(policies)} by exploitability"
-        if not is_kuhn(tree):
-            return {f"policy_{name}": draw_policy(tree, policy, title)}
-        bet_probs = extract_bet_probs(tree, policy)
-        equilibrium = compute_equilibrium_at_alpha(bet_probs)
-        alpha_text = f" at alpha {min(bet_probs[0, 0], 1 / 3):.2f}"
-        panel_rows = [
-            [
-                KuhnPanel("first player", bet_probs, FIRST_PLAYER_SITUATIONS),
-                KuhnPanel(f"equilibrium{alpha_text}", equilibrium, FIRST_PLAYER_SITUATIONS),
-            ],
-            [
-                KuhnPanel("second player", bet_probs, SECOND_PLAYER_SITUATIONS),
-                KuhnPanel("equilibrium", equilibrium, SECOND_PLAYER_SITUATIONS),
-            ],
-        ]
-        return {f"policy_{name}": draw_kuhn_policies(panel_rows, title)}
+        return draw_policy(tree, policies[order[len(order) // 2]], title)

@@ -194,10 +194,10 @@ def save_figures(study: optuna.Study, trials: Trials) -> None:
     if len(completed) < MIN_TRIALS_FOR_FIGURES:
         return
     from matplotlib import pyplot, rc_context
-    from matplotlib.ticker import NullLocator
+    from matplotlib.ticker import LogLocator, NullLocator
     from optuna.visualization import matplotlib as optuna_figures
 
-    from poker_rl.evaluation.plots.plotting import LogLocator, NumberFormatter, save_png
+    from poker_rl.evaluation.plots.plotting import save_png
 
     plots: dict[str, Any] = {
         "history": optuna_figures.plot_optimization_history,
@@ -216,9 +216,8 @@ def save_figures(study: optuna.Study, trials: Trials) -> None:
             figure.set_layout_engine("tight" if is_single else "constrained")
             for ax in figure.axes:
                 if ax.get_xscale() == "log":
-                    ax.xaxis.set_major_locator(LogLocator(3))
+                    ax.xaxis.set_major_locator(LogLocator(numticks=3))
                     ax.xaxis.set_minor_locator(NullLocator())
-                    ax.xaxis.set_major_formatter(NumberFormatter())
             path = trials.folder / f"{name}.png"
             save_png(figure, path, f"study {trials.folder}: completed trials")
             pyplot.close(figure)

@@ -108,7 +108,7 @@ def test_a_run_as_a_page(capsys, monkeypatch):
     for told in (
         "average exploitability",  # a figure
         "against/call",  # of the evaluation
-        "probability of a bet or a call",  # of the policy, its letters being letters
+        "rows are the cards seen",  # of the policy, its letters being letters
         "Hands of average with itself",
         "budget 10 1000",  # a setting and its default
         "numba",  # of the versions

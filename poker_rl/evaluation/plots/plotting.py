@@ -7,10 +7,10 @@ which can be distinguished with any color vision.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import cycle
-from math import ceil, floor, log10
+from math import ceil
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from poker_rl.storage.disk import atomic_replacement
 
@@ -33,7 +33,6 @@ OTHER_COLORS = ("#E69F00", "#56B4E9", "#666666")
 INK_COLOR, GREY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
 MAX_PANEL_COLUMNS = 3
 LINE_STYLES = ("-", "--", ":")  # of the first, second and third line in a color
-MAX_LOG_TICKS = 7
 FIGURE_DPI = 150
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend stands beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
@@ -107,55 +106,6 @@ def format_step_count(count: float) -> str:
     return f"{count:.4g}"
 
 
-class StepFormatter(Formatter):
-    """Formatter of ticks by `format_step_count`."""
-
-    def __call__(self, number: float, position: int | None = None) -> str:
-        return format_step_count(number)
-
-
-class NumberFormatter(Formatter):
-    """Formatter of all ticks of an axis as decimals, or all with an exponent, as in 2e-5."""
-
-    def __call__(self, number: float, position: int | None = None) -> str:
-        return self.format_ticks([number])[0]
-
-    def format_ticks(self, values: Iterable[float]) -> list[str]:
-        """Format all ticks of an axis."""
-        values = [0.0 if abs(value) < 1e-15 else float(value) for value in values]
-        if all(1e-4 <= abs(value) < 1e6 for value in values if value):
-            return [f"{value:g}" for value in values]
-        return [self._format_scientific(value) for value in values]
-
-    @staticmethod
-    def _format_scientific(value: float) -> str:
-        digits, _, exponent = f"{value:.4e}".partition("e")
-        return f"{float(digits):g}e{int(exponent)}" if value else "0"
-
-
-class LogLocator(Locator):
-    """Locator of at most `max_ticks` round numbers on a logarithmic axis, evenly spaced."""
-
-    def __init__(self, max_ticks: int = MAX_LOG_TICKS) -> None:
-        self.max_ticks = max_ticks
-
-    def __call__(self) -> Sequence[float]:
-        return self.tick_values(*self.axis.get_view_interval())  # type: ignore[union-attr]
-
-    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
-        """Return the ticks between two positive numbers."""
-        powers = range(floor(log10(vmin)), ceil(log10(vmax)) + 1)
-        for leading in ((1, 2, 5), (1, 3), (1,)):
-            ticks = [digit * 10.0**power for power in powers for digit in leading]
-            ticks = [tick for tick in ticks if vmin <= tick <= vmax]
-            if len(ticks) <= self.max_ticks:
-                break
-        if len(ticks) < 3:  # the axis spans less than a power of ten
-            linear = MaxNLocator(4).tick_values(vmin, vmax)
-            return [float(tick) for tick in linear if vmin <= tick <= vmax]
-        return ticks[:: ceil(len(ticks) / self.max_ticks)]
-
-
 def wrap_text(text: str, line_length: float) -> str:
     """Wrap text at spaces; a word that is longer than a line is broken anywhere."""
     return fill(text, int(line_length), break_on_hyphens=False)
@@ -169,11 +119,8 @@ def label_axes(ax: Axes, title: str, x_label: str, y_label: str) -> None:
     ax.set_title(title, loc="left", fontsize=11, color=INK_COLOR, parse_math=False)
     ax.set_xlabel(x_label, color=INK_COLOR, parse_math=False)
     ax.set_ylabel(y_label, color=INK_COLOR, parse_math=False)
-    for axis, formatter in ((ax.xaxis, StepFormatter()), (ax.yaxis, NumberFormatter())):
-        axis.set_major_formatter(formatter)
-        axis.set_minor_formatter(NullFormatter())
-        if axis.get_scale() == "log":
-            axis.set_major_locator(LogLocator())
+    if ax.get_xscale() == "linear":
+        ax.xaxis.set_major_formatter(lambda number, position: format_step_count(number))
 
 
 @dataclass(frozen=True)
@@ -245,12 +192,6 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
         outside_placement: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
         placement = outside_placement if len(names) > MAX_LEGEND_NAMES_INSIDE else {}
         ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK_COLOR, **placement)
-
-
-def describe_bands(lines: Iterable[CurveLine]) -> str:
-    """Return the names of bands, as the end of a footnote; "" if there are none."""
-    names = dict.fromkeys(name for line in lines for name, _, _ in line.bands)
-    return f"; shaded: {', '.join(names)}" if names else ""
 
 
 def add_footnote(figure: Figure, text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +10,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.kuhn_bet_probs import KUHN_CARDS, KUHN_SITUATIONS
 from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote
 from poker_rl.games.game_tree import GameTree
 
@@ -130,53 +128,3 @@ def draw_policy_panel(
     if len(action_labels) > MAX_LABELLED_COLUMNS:
         ax.tick_params(axis="x", rotation=90)
     ax.set_title(title, loc="left", fontsize=9, color=INK_COLOR)
-
-
-@dataclass(frozen=True)
-class KuhnPanel:
-    """Heat map of a policy `bet_probs` [4, 3] in the situations with these indices."""
-
-    title: str
-    bet_probs: np.ndarray
-    situations: Sequence[int]
-
-
-def draw_kuhn_policies(rows: Sequence[Sequence[KuhnPanel]], title: str) -> Figure:
-    """Draw rows of heat maps of Kuhn poker policies, each with cards down, situations across."""
-    column_count = max(len(panel_row) for panel_row in rows)
-    max_situations = max(len(panel.situations) for panel_row in rows for panel in panel_row)
-    width = 1.2 + column_count * (0.5 + 1.05 * max_situations)
-    figure = Figure(figsize=(width, 0.8 + 2.6 * len(rows)), layout="constrained")
-    axes = figure.subplots(len(rows), column_count, squeeze=False)
-    image = None
-    for axes_row, panel_row in zip(axes, rows, strict=True):
-        for ax in axes_row[len(panel_row) :]:
-            ax.set_visible(False)
-        for ax, panel in zip(axes_row, panel_row, strict=False):
-            image = draw_heatmap(ax, panel)
-    if image is not None:
-        color_bar = figure.colorbar(image, ax=axes, shrink=0.8, aspect=30)
-        color_bar.set_label("probability of a bet or a call", color=INK_COLOR)
-        color_bar.ax.tick_params(labelsize=9, colors=INK_COLOR)
-        color_bar.outline.set_visible(False)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK_COLOR)
-    add_footnote(figure, "exact, the policy's own probabilities; rows are the player's card")
-    return figure
-
-
-def draw_heatmap(ax: Axes, panel: KuhnPanel):  # type: ignore[no-untyped-def]
-    """Draw a heat map with the numbers in its cells and return the image."""
-    panel_probs = panel.bet_probs[list(panel.situations)].T  # [cards, situations]
-    image = ax.imshow(panel_probs, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for (row, column), prob in np.ndenumerate(panel_probs):
-        color = "white" if prob > 0.55 else INK_COLOR
-        ax.text(column, row, f"{prob:.2f}", ha="center", va="center", color=color, fontsize=10)
-    names = [KUHN_SITUATIONS[i].replace(" ", "\n", 1) for i in panel.situations]
-    ax.set_xticks(range(len(names)), names)
-    ax.set_yticks(range(len(KUHN_CARDS)), KUHN_CARDS)
-    ax.tick_params(length=0, labelsize=9, colors=INK_COLOR)
-    ax.spines[:].set_visible(False)
-    ax.hlines([0.5, 1.5], -0.5, len(names) - 0.5, color="white", linewidth=2)
-    ax.vlines(np.arange(1, len(names)) - 0.5, -0.5, 2.5, color="white", linewidth=2)
-    ax.set_title(panel.title, loc="left", fontsize=9, color=INK_COLOR)
-    return image

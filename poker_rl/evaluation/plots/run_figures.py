@@ -11,20 +11,19 @@ from matplotlib.figure import Figure
 
 from poker_rl.evaluation.matches.match_results import ReturnDistribution
 from poker_rl.evaluation.plots.plotting import (
-    GRID_COLOR,
     INK_COLOR,
     CurveLine,
     add_footnote,
     assign_colors,
     create_figure,
     create_panel_blocks,
-    describe_bands,
     draw_lines,
     label_axes,
 )
 from poker_rl.storage.run_folder import read_metrics_rows
 
 AGAINST_TAG_PATTERN = re.compile(r"eval/\w+/against/(.+?)((?:/p\d+)?(?:/half_width)?)")
+AGAINST_PREFIX = "against/"
 COUNTER_TAGS = ("hands", "decisions", "updates", "iterations")
 
 Curves = Mapping[str, np.ndarray]  # columns of a metrics.jsonl by tag, [rows] each
@@ -103,6 +102,43 @@ def format_full_names(players: Sequence[str]) -> str:
     return f"; in full: {', '.join(names)}" if names else ""
 
 
+def draw_measures(
+    curves: Curves,
+    x_axis: str,
+    titles: Mapping[str, str],
+    y_label: str,
+    note: str,
+    log_scale: bool = False,
+) -> Figure | None:
+    """Draw a panel for each recorded measure with a curve for each player; None without any.
+
+    Args:
+        titles: title of the panel of each measure.
+        note: the footnote, to which the names of bands are added.
+    """
+    panels = [
+        (measure, title) for measure, title in titles.items() if list_players(curves, measure)
+    ]
+    if not panels:
+        return None
+    if len(panels) == 1:
+        figure, axes = create_figure(6.4, 4.2)
+    else:
+        figure, (axes,) = create_panel_blocks(1, len(panels))
+    all_lines: list[CurveLine] = []
+    for ax, (measure, title) in zip(axes, panels, strict=True):
+        players = list_players(curves, measure)
+        lines = [build_player_line(curves, x_axis, player, measure) for player in players]
+        draw_lines(ax, lines, log_scale)
+        if measure.startswith(AGAINST_PREFIX):
+            ax.axhline(0, color=INK_COLOR, linewidth=0.8)
+        label_axes(ax, title, x_axis, y_label)
+        all_lines += lines
+    bands = dict.fromkeys(name for line in all_lines for name, _, _ in line.bands)
+    add_footnote(figure, note + (f"; shaded: {', '.join(bands)}" if bands else ""))
+    return figure
+
+
 def draw_exploitability(
     curves: Curves, x_axis: str, unit: str, other_seats_player: str | None
 ) -> Figure | None:
@@ -111,38 +147,22 @@ def draw_exploitability(
     Args:
         other_seats_player: the player in every seat but the first; None if there is none.
     """
-    players = list_players(curves, "exploitability")
-    if not players:
-        return None
-    figure, (ax,) = create_figure(6.4, 4.2)
-    lines = [build_player_line(curves, x_axis, player, "exploitability") for player in players]
-    draw_lines(ax, lines, log_scale=True)
-    label_axes(ax, "Distance to Nash", x_axis, f"exploitability ({unit})")
-    ax.grid(which="minor", color=GRID_COLOR, linewidth=0.4)
-    text = "exact, over the whole game tree"
+    note = "exact, over the whole game tree"
     if other_seats_player is not None:
-        text += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
-    add_footnote(figure, text + describe_bands(lines))
-    return figure
+        note += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
+    titles = {"exploitability": "Distance to Nash"}
+    y_label = f"exploitability ({unit})"
+    return draw_measures(curves, x_axis, titles, y_label, note, log_scale=True)
 
 
 def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
     """Draw what every player wins from each opponent over the run, with 95 % intervals."""
     opponents = list_opponents(curves)
-    if not opponents:
-        return None
-    figure, (axes,) = create_panel_blocks(1, len(opponents))
-    lines: list[CurveLine] = []
-    for ax, opponent in zip(axes, opponents, strict=True):
-        measure = f"against/{opponent}"
-        players = list_players(curves, measure)
-        panel_lines = [build_player_line(curves, x_axis, player, measure) for player in players]
-        draw_lines(ax, panel_lines)
-        ax.axhline(0, color=INK_COLOR, linewidth=0.8)
-        label_axes(ax, f"Against {shorten_player_name(opponent)}", x_axis, f"won ({unit})")
-        lines += panel_lines
-    add_footnote(figure, f"matches{describe_bands(lines)}{format_full_names(opponents)}")
-    return figure
+    titles = {
+        f"{AGAINST_PREFIX}{name}": f"Against {shorten_player_name(name)}" for name in opponents
+    }
+    note = f"matches{format_full_names(opponents)}"
+    return draw_measures(curves, x_axis, titles, f"won ({unit})", note)
 
 
 def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure:
