@@ -68,7 +68,6 @@ class PlayerEvaluator:
     control_player: str | None
     exact_every: PositiveInt | None
     x_axis: Literal["decisions", "hands", "updates", "iterations"]
-    smoothing: Annotated[float, Range(0, 1, exclude_low=True)]
     game: InitVar[Game]
     load: InitVar[Callable[[str], Player]]
     seed: InitVar[int]
@@ -128,7 +127,13 @@ class PlayerEvaluator:
     def evaluate(
         self, players: Mapping[str, Player], half_snapshot: Path | None = None, exact: bool = False
     ) -> list[Result]:
-        """Return all results of all players; for the arguments see `Evaluator.evaluate`."""
+        """Return all results of all players, which do not depend on earlier evaluations.
+
+        Args:
+            players: the players, the headline player first.
+            half_snapshot: the run's newest snapshot from at most half as many decisions, if any.
+            exact: whether to walk the public tree of a game that is too large to enumerate.
+        """
         results = [
             result
             for name, player in players.items()
@@ -274,7 +279,7 @@ class PlayerEvaluator:
                 curves, self.x_axis, unit, self.other_seats_player
             ),
             "matches": run_figures.draw_matches(curves, self.x_axis, unit),
-            "losses": run_figures.draw_losses(curves, self.x_axis, self.smoothing),
+            "losses": run_figures.draw_losses(curves, self.x_axis),
         }
 
     def build_policy_figure(self, tree: GameTree, name: str, player: Player) -> Figure | None:

@@ -149,26 +149,30 @@ def _format_cell(probs: np.ndarray, use_color: bool) -> str:
     return f"{ANSI_COLORS[action_type]}{text}{ANSI_RESET}" if use_color else text
 
 
-def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[list[Situation]]:
-    """Return two blocks of situations before the flop in a variant of the game.
+def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
+    """Return situations before the flop in a variant of the game.
 
-    In the first block each seat acts after all seats before it have folded. In the second the first
-    seat has raised by about the pot, and all seats between it and the seat to act have folded.
+    First, each seat acts after all seats before it have folded. Then the first seat has raised by
+    about the pot, and all seats between it and the seat to act have folded.
     """
-    variant_game = game.variant_games[variant]
-    deck = np.arange(variant_game.cards_dealt, dtype=np.int8)[None]
-    tables = Tables(game, 1, 0)
-    tables.deal(decks=deck, variants=variant)
-    blocks = [list(_iterate_folded_situations(game, tables, "first in"))]
-    tables.deal(decks=deck, variants=variant)
-    price, chips_in = int(tables.records["price"][0]), tables.records["paid"][0]
-    opener = int(tables.records["to_act"][0])
-    pot = int(chips_in.sum()) + sum(variant_game.dead_antes) + price - int(chips_in[opener])
-    if _raise_to_about(game, tables, price + pot):
+    tables = _deal_variant(game, variant)
+    situations = list(_iterate_folded_situations(game, tables, "first in"))
+    tables = _deal_variant(game, variant)
+    record = tables.records[0]
+    to_call = int(record["price"]) - int(record["paid"][record["to_act"]])
+    pot = int(record["paid"].sum()) + sum(game.variant_games[variant].dead_antes) + to_call
+    if _raise_to_about(game, tables, int(record["price"]) + pot):
         raise_text = f"{tables.records['price'][0] / game.unit_chips:g} {game.unit}s"
-        situation = f"facing a raise to {raise_text}"
-        blocks.append(list(_iterate_folded_situations(game, tables, situation)))
-    return [block for block in blocks if block]
+        situations += _iterate_folded_situations(game, tables, f"facing a raise to {raise_text}")
+    return situations
+
+
+def _deal_variant(game: DisplayedPoker, variant: int) -> Tables:
+    """Return a table of a variant of the game before the first move."""
+    tables = Tables(game, 1, 0)
+    card_count = game.variant_games[variant].cards_dealt
+    tables.deal(decks=np.arange(card_count, dtype=np.int8)[None], variants=variant)
+    return tables
 
 
 def _raise_to_about(game: DisplayedPoker, tables: Tables, target: int) -> bool:
@@ -191,37 +195,34 @@ def _iterate_folded_situations(
         tables.step(np.array([FOLD]))
 
 
-def list_flop_situations(game: DisplayedPoker, variant: int) -> list[list[Situation]]:
-    """Return two blocks of situations on each of `EXAMPLE_FLOPS`.
+def list_flop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
+    """Return situations on each of `EXAMPLE_FLOPS`.
 
-    Before the flop all seats fold but the last two, who only call. In the first block the first
-    seat acts; in the second it has bet half the pot or the nearest legal amount. The list is empty
-    if the second street does not deal three cards, or if the blinds are all-in.
+    Before the flop all seats fold but the last two, who only call. First, the first seat acts; then
+    it has bet half the pot or the nearest legal amount. The list is empty if the second street does
+    not deal three cards, or if the blinds are all-in.
     """
     variant_game = game.variant_games[variant]
     if list(variant_game.board_cards[1:2]) != [3]:
         return []
-    tables = Tables(game, 1, 0)
-    tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
+    tables = _deal_variant(game, variant)
     while tables.records["street"][0] == 0:
         should_fold = tables.records["live"][0] > 2 and tables.legal_mask()[0, FOLD]
         tables.step(np.array([FOLD if should_fold else CALL]))
         if tables.records["over"][0]:  # all-in by the blinds
             return []
     first_record = tables.records[0].copy()
-    pot, price = (
-        int(first_record["paid"].sum()) + sum(variant_game.dead_antes),
-        first_record["price"],
-    )
-    situations = [(first_record, "first to speak")]
-    if _raise_to_about(game, tables, int(price) + pot // 2):
-        bet = int(tables.records["price"][0] - price) / game.unit_chips
-        situations.append((tables.records[0].copy(), f"facing a bet of {bet:g} {game.unit}"))
-    boards = {flop: parse_cards(flop, game.ranks, game.suits) for flop in EXAMPLE_FLOPS}
+    pot = int(first_record["paid"].sum()) + sum(variant_game.dead_antes)
+    states = [(first_record, "first to speak")]
+    if _raise_to_about(game, tables, int(first_record["price"]) + pot // 2):
+        bet = int(tables.records["price"][0] - first_record["price"]) / game.unit_chips
+        states.append((tables.records[0].copy(), f"facing a bet of {bet:g} {game.unit}"))
     return [
-        [
-            (f"{flop}: {describe_seat(variant_game, int(record['to_act']))}, {text}", board, record)
-            for flop, board in boards.items()
-        ]
-        for record, text in situations
+        (
+            f"{flop}: {describe_seat(variant_game, int(record['to_act']))}, {text}",
+            parse_cards(flop, game.ranks, game.suits),
+            record,
+        )
+        for record, text in states
+        for flop in EXAMPLE_FLOPS
     ]

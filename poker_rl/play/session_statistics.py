@@ -30,7 +30,7 @@ class SessionStatistics:
         self._payoffs: list[list[int]] = []  # chips won, shape [hands, players]
         self._luck_adjusted_payoffs: list[float | None] = []  # human player's chips, by hand
         self._took_part: list[list[bool]] = []
-        self._style_counter = StyleCounter(game) if is_holdem(game) else None
+        self._style_counter = StyleCounter() if is_holdem(game) else None
 
     def add_hand(
         self,
@@ -113,7 +113,7 @@ class SessionStatistics:
     def _summarize_style(self) -> dict[str, float | None] | None:
         if self._style_counter is None or not self._payoffs:
             return None
-        style = compute_style(self._style_counter.counts[0].sum((0, 1)))
+        style = compute_style(self._style_counter.counts[0])
         return {name: style[name] for name in ("vpip", "pfr", "aggression")}
 
     def _count_finishing_ranks(self, scaled_payoffs: np.ndarray) -> list[int] | None:

@@ -18,14 +18,7 @@ from poker_rl.storage.run_folder import write_text_atomically
 
 
 def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> None:
-    """Print a comparison of runs, and write it or its curves to a file.
-
-    Args:
-        run_specs: run folders, patterns or summaries of sweeps, see `find_run_folders`.
-
-    Raises:
-        ConfigError: if a run can't be read, the comparison is not possible, or the file exists.
-    """
+    """Print a comparison of runs, and write it or its curves to a file."""
     config = CompareConfig(**convert_fields(CompareConfig, settings_dict, "", {}))
     comparisons = build_comparisons(read_runs(run_specs), config)
     output_path = None if config.out is None else Path(config.out)

@@ -14,8 +14,7 @@ from poker_rl.evaluation.plots.plotting import (
     FIGURE_DPI,
     CurveLine,
     add_footnote,
-    create_figure,
-    create_panel_blocks,
+    create_panels,
     draw_lines,
     label_axes,
 )
@@ -44,10 +43,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     ]
     groups = [(comparison, group) for comparison in comparisons for group in comparison.groups]
     label_numbers = number_long_names(group.label for _, group in groups)
-    if len(panels) == 1:
-        figure, axes = create_figure(7.5, 4.5)
-    else:
-        figure, (axes,) = create_panel_blocks(1, len(panels))
+    figure, axes = create_panels(len(panels))
     kinds: set[str] = set()
     for ax, (comparison, measure) in zip(axes, panels, strict=True):
         lines, units = [], set()

@@ -41,10 +41,6 @@ def evaluate(
 
     Args:
         group_config: settings of `game` and `evaluation`; None if they are those of a run.
-        option_dirs: the folders of option files.
-
-    Raises:
-        ConfigError: if a setting is not allowed.
     """
     config = EvaluateConfig(**convert_fields(EvaluateConfig, settings, "", {}))
     if config.run is not None and group_config is not None:
@@ -122,11 +118,7 @@ def create_evaluation(
 def load_measured_players(
     evaluation: Evaluation, device: torch.device
 ) -> tuple[Path | None, dict[str, Player]]:
-    """Return the players to measure, and the snapshot of the run that holds them.
-
-    Raises:
-        ConfigError: if the run has no such snapshot, or a player can't be loaded.
-    """
+    """Return the players to measure, and the snapshot of the run that holds them."""
     config, spec = evaluation.config, evaluation.config.player
     if config.run is None:
         assert spec is not None
@@ -147,11 +139,7 @@ def load_measured_players(
 
 
 def print_reports(config: EvaluateConfig) -> None:
-    """Print a table of all reports of a run, or of those in the folder `out`.
-
-    Raises:
-        ConfigError: if there are no reports.
-    """
+    """Print a table of all reports of a run, or of those in the folder `out`."""
     if config.out is not None:
         folder = Path(config.out)
     elif config.run is not None:

@@ -80,10 +80,7 @@ class EvaluationReport:
         if self.snapshot is not None:
             heading += f", {int(self.snapshot.stem):,} decisions: {self.snapshot}"
         lines = [line for line in (*self._list_exploitability_lines(), self.note) if line]
-        tables = [
-            TextTable(table.rows, table.heading, 2 + ("of" in table.rows[0]))
-            for table in self.tables
-        ]
+        tables = [TextTable(table.rows, table.heading, 2) for table in self.tables]
         results = self.results
         names = [
             *(result.player for result in results),
@@ -160,11 +157,7 @@ class SavedReport:
 
 
 def read_reports(folder: Path) -> list[SavedReport]:
-    """Read all reports in a folder, oldest first.
-
-    Raises:
-        ConfigError: if a file is not a report.
-    """
+    """Read all reports in a folder, oldest first; raise `ConfigError` if a file is not one."""
     reports: list[SavedReport] = []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -178,11 +171,7 @@ def read_reports(folder: Path) -> list[SavedReport]:
 
 
 def format_report_list(folder: Path) -> str:
-    """Format a table of exploitability and matches of all reports in a folder, oldest first.
-
-    Raises:
-        ConfigError: if there are no reports, or a file is not a report.
-    """
+    """Format a table of exploitability and matches of all reports in a folder, oldest first."""
     reports = read_reports(folder)
     if not reports:
         raise ConfigError(f"there are no evaluations in {folder}")

@@ -71,10 +71,6 @@ def export_player(
 
     Args:
         game_config: the settings of `game`; None if they are those of a run.
-        option_dirs: the folders of option files.
-
-    Raises:
-        ConfigError: if a setting is not allowed; then nothing is written.
     """
     config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)

@@ -50,10 +50,6 @@ def write_report(
 ) -> None:
     """Write an HTML page on runs.
 
-    Args:
-        run_specs: run folders, patterns or summaries of sweeps, see `find_run_folders`.
-        option_dirs: the folders of option files, which hold the default settings.
-
     Raises:
         ConfigError: if a run or one of its players can't be read, or the page exists.
     """
@@ -72,12 +68,7 @@ def write_report(
 def create_page(
     runs: Sequence[RunData], sample_hands: int, seed: int, option_dirs: Sequence[Path]
 ) -> str:
-    """Return the HTML page on runs.
-
-    Args:
-        sample_hands: number of hands that each run's headline player plays against itself.
-        seed: fixes those hands.
-    """
+    """Return the HTML page on runs; `seed` fixes the sample hands of each run."""
     is_single_run = len(runs) == 1
     title = f"{runs[0].game_name}: {runs[0].base_label}" if is_single_run else f"{len(runs)} runs"
     sections = [
@@ -111,7 +102,7 @@ def create_comparison(runs: Sequence[RunData]) -> Markup:
     elements: list[str] = [create_element("h2", "Side by side")]
     measured_runs = [run for run in runs if run.headline_measures]
     comparisons = build_comparisons(measured_runs, CompareConfig()) if measured_runs else []
-    for number, comparison in enumerate(comparisons):
+    for comparison in comparisons:
         elements += [
             create_element("p", comparison.title),
             create_table(comparison.build_rows()),
@@ -119,5 +110,5 @@ def create_comparison(runs: Sequence[RunData]) -> Markup:
         ]
         if any(group.counted_runs for group in comparison.groups):
             figure = draw_comparison([comparison])
-            elements.append(embed_figure(figure, f"curves of {comparison.game}", number))
+            elements.append(embed_figure(figure, f"curves of {comparison.game}"))
     return join_markup(elements)

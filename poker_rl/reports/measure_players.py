@@ -100,12 +100,7 @@ class Evaluation:
         return None if self.config.out is None else Path(self.config.out)
 
     def create_output_folder(self) -> None:
-        """Create the output folder.
-
-        Raises:
-            ConfigError: if the path is not a folder.
-            OSError: if nothing can be written into it.
-        """
+        """Create the output folder."""
         if self.output_folder is not None:
             with error_prefix("out"):
                 create_writable_folder(self.output_folder)
@@ -140,12 +135,7 @@ class Evaluation:
 
 
 def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
-    """Measure the players of a mixed table, with each deal played in every rotation of them.
-
-    Raises:
-        ConfigError: before any deal is played, if a player can't be loaded or the number of players
-            is not that of the game's seats.
-    """
+    """Measure the players of a mixed table, with each deal played in every rotation of them."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     seats = config.seats
     if config.run is not None:
@@ -171,14 +161,10 @@ def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
 def measure_players(
     evaluation: Evaluation, players: Mapping[str, Player], snapshot: Path | None = None
 ) -> EvaluationReport:
-    """Measure players, print the report and save it.
+    """Measure players, print the report and save it; anything impossible raises an error first.
 
     Args:
         snapshot: the file in a run's folder that holds the players; None for other players.
-
-    Raises:
-        ConfigError: before anything is computed, if an opponent can't be loaded, a player that
-            plays matches has several instances, or a measurement is not possible.
     """
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     deals, seed = evaluator.deals, config.seed
@@ -229,25 +215,26 @@ def measure_players(
         )
         for name, opponent_name, opponent in pairings
     ]
-    styles = [style for match in matches for style in match.styles]
-    shown_styles = styles
-    if len(game.definitions) > 1:  # the seats of all numbers of seats would fill pages
-        shown_styles = [style for style in styles if "/seat_" not in style.measure]
 
-    tables = [ResultTable(measures, build_long_rows(measures, headline_player))]
-    heading = "lower bounds on exploitability; 95 % interval"
-    tables.append(ResultTable(bounds, build_long_rows(bounds, headline_player), heading))
     protocol = PROTOCOLS[evaluator.variance_reduction]
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
-    winnings = [result for match in matches for result in match.results]
-    returns = [result for match in matches for result in match.distribution.list_results()]
-    for heading, results, shown_results in (
-        (f"{deals:,} {protocol}; 95 % interval", winnings, winnings),
-        (f"what a {game.hand_noun} won: minimum, percentiles and maximum", returns, returns),
-        ("playing style", styles, shown_styles),
+    bounds_heading = "lower bounds on exploitability; 95 % interval"
+    tables = [
+        ResultTable(measures, build_long_rows(measures, headline_player)),
+        ResultTable(bounds, build_long_rows(bounds, headline_player), bounds_heading),
+    ]
+    for heading, results in (
+        (
+            f"{deals:,} {protocol}; 95 % interval",
+            [result for match in matches for result in match.results],
+        ),
+        (
+            f"what a {game.hand_noun} won: minimum, percentiles and maximum",
+            [result for match in matches for result in match.distribution.list_results()],
+        ),
+        ("playing style", [style for match in matches for style in match.styles]),
     ):
-        rows = build_wide_rows(shown_results, headline_player)
-        tables.append(ResultTable(results, rows, heading))
+        tables.append(ResultTable(results, build_wide_rows(results, headline_player), heading))
     report = evaluation.report(
         start_time,
         [table for table in tables if table.results],
@@ -278,11 +265,7 @@ def check_single_instances(players: Mapping[str, Player]) -> None:
 def _check_measurements(
     evaluation: Evaluation, players: Mapping[str, Player], metrics_path: Path | None
 ) -> None:
-    """Create the output folder and print a line on the cost of each exact value.
-
-    Raises:
-        ConfigError: if a requested measurement is not possible for these players.
-    """
+    """Check that all measurements are possible, create the output folder, and print costs."""
     game, config = evaluation.game, evaluation.config
     if config.lbr:
         with error_prefix("lbr"):

@@ -64,12 +64,7 @@ def play_tournament(
 
     Args:
         group_config: the settings of `game`; None if they are those of a resumed tournament.
-        option_dirs: the folders of option files.
         user_settings: keys of the settings on the command line.
-
-    Raises:
-        ConfigError: before anything is created or played, if a setting is not allowed.
-        OSError: if a file can't be read or written.
     """
     config = TournamentConfig(**convert_fields(TournamentConfig, settings, "", {}))
     if config.resume is not None:

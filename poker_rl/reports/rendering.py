@@ -152,37 +152,33 @@ def build_long_rows(results: Sequence[Result], headline_player: str | None = Non
 
 
 def build_wide_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return a table with a column for the first part of each measure, such as `vpip`.
+    """Return a row for each player and kind, with a column for each measure, such as `vpip`.
 
-    There is a row for each player, kind and rest of the measure: `vpip/seat_0` stands in the row
-    of `seat_0`. The exact value of a sampled measure has a column of its own. Units stand in the
-    headings or, if all are the same, in a column.
+    The opponent at the end of a measure is left out, since the kind names it. The exact value of a
+    sampled measure has a column of its own. Units stand in the headings or, if all are the same,
+    in a column.
     """
     sampled_kinds = {(r.player, r.measure): r.kind for r in results if r.half_width is not None}
     units: dict[str, dict[str, None]] = {}  # ordered set of the units of each column
-    cells: dict[tuple[str, str, str], dict[str, str]] = {}
+    cells: dict[tuple[str, str], dict[str, str]] = {}
     for result in results:
-        column, _, rest = result.measure.partition("/")
-        kind = result.kind
+        column, kind = result.measure.partition("/")[0], result.kind
         if kind == EXACT and (result.player, result.measure) in sampled_kinds:
             kind, column = sampled_kinds[result.player, result.measure], f"{column}, exact"
-        rest = "" if kind.endswith(f" {rest}") else rest  # the opponent, which the kind names
         units.setdefault(column, {})[result.unit] = None
-        cells.setdefault((result.player, kind, rest), {})[column] = result.number
+        cells.setdefault((result.player, kind), {})[column] = result.number
     all_units = {unit for column_units in units.values() for unit in column_units}
     unit_cells = list(all_units - {""}) if len(all_units) == 1 else []
-    headings = [
-        column + "".join(f" ({unit})" for unit in column_units if unit not in ("", column))
-        for column, column_units in units.items()
-    ]
-    has_rest = any(rest for _, _, rest in cells)
-    key_headings = ["player", "kind", *["of"] * has_rest]
-    rows = [
-        [*key_headings, *(list(units) if unit_cells else headings), *["unit"] * len(unit_cells)]
-    ]
-    for (player, kind, rest), row in cells.items():
-        key_cells = [mark_headline(player, headline_player), kind, *[rest] * has_rest]
-        rows.append([*key_cells, *(row.get(column, "-") for column in units), *unit_cells])
+    headings = list(units)
+    if not unit_cells:
+        headings = [
+            column + "".join(f" ({unit})" for unit in column_units if unit not in ("", column))
+            for column, column_units in units.items()
+        ]
+    rows = [["player", "kind", *headings, *["unit"] * len(unit_cells)]]
+    for (player, kind), row in cells.items():
+        values = (row.get(column, "-") for column in units)
+        rows.append([mark_headline(player, headline_player), kind, *values, *unit_cells])
     return rows
 
 

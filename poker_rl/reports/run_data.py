@@ -128,11 +128,7 @@ class RunData:
 
 
 def read_run(folder: Path) -> RunData:
-    """Read a run folder.
-
-    Raises:
-        ConfigError: if it is not a run folder, or its metrics are damaged.
-    """
+    """Read a run folder; raise `ConfigError` if it is not one, or its metrics are damaged."""
     config, manifest = read_run_folder(folder)
     names = config.get("names")
     if not isinstance(names, dict) or not {"game", "algo"} <= names.keys():
@@ -175,11 +171,7 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
 
 
 def list_runs_at(path: Path) -> list[Path]:
-    """Return the run folder at a path, those below it, or those in the summary of a sweep.
-
-    Raises:
-        ConfigError: if it is a file but not a summary that lists run folders.
-    """
+    """Return the run folder at a path, those below it, or those in the summary of a sweep."""
     if path.is_file():
         return list(iterate_sweep_runs(path))
     if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():

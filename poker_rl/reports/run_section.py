@@ -29,20 +29,14 @@ from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 def create_run_section(
     run_number: int, run: RunData, hand_count: int, seed: int, option_dirs: Sequence[Path]
 ) -> Markup:
-    """Return the section of a run.
-
-    Args:
-        run_number: number of the run on the page, starting at 1.
-        hand_count: number of hands that the run's headline player plays against itself.
-        option_dirs: the folders of option files.
-    """
+    """Return the section of a run, with hands of its headline player against itself."""
     with error_prefix(str(run.folder)):
         game: Game = build_instance_of(Game, run.config.get("game"), "game")
         snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
         players = {} if snapshot is None else load_players(snapshot, game, CPU)
         subsections = {
             "Measurements": create_measurement_table(run),
-            "Curves and policies": create_training_figures(run_number, run, game, players),
+            "Curves and policies": create_training_figures(run, game, players),
             "Evaluations": create_evaluation_tables(run),
             f"Hands of {next(iter(players), '')} with itself": create_hand_tables(
                 game, players, hand_count, seed
@@ -62,13 +56,12 @@ def create_run_section(
 
 def build_summary_rows(run: RunData, snapshot: Path | None) -> TextRows:
     """Return rows that summarize the run; `snapshot` holds the players that are drawn."""
-    names = {key: str(name) for key, name in run.config["names"].items() if name is not None}
-    seconds = run.get_value(SECONDS_TAG, "decisions")
-    rows = [[key, name] for key, name in names.items()]
-    rows += [["seed", str(run.config.get("seed"))], ["status", run.status]]
+    rows = [[key, str(name)] for key, name in run.config["names"].items() if name is not None]
+    rows += [["seed", run.seed], ["status", run.status]]
     if run.headline_player is not None:
         rows.append(["headline player", run.headline_player])
     rows.append(["decisions", f"{run.get_last_x('decisions'):,.0f}"])
+    seconds = run.get_value(SECONDS_TAG, "decisions")
     if seconds is not None:
         rows.append(["minutes", f"{seconds / 60:.1f}"])
     if snapshot is not None:
@@ -80,14 +73,9 @@ def create_measurement_table(run: RunData) -> Iterator[Markup]:
     """Yield a table of the last measurements, with those of the headline player highlighted."""
     rows = [["player", "measure", "value", "unit", "kind"]]
     for tag in run.curves:
-        if (
-            not tag.startswith("eval/")
-            or PERCENTILE_TAG_PATTERN.search(tag)
-            or tag.endswith("/half_width")
-        ):
-            continue
+        is_value = not PERCENTILE_TAG_PATTERN.search(tag) and not tag.endswith("/half_width")
         value = run.get_value(tag, "decisions")
-        if value is not None:
+        if tag.startswith("eval/") and is_value and value is not None:
             _, player, measure = tag.split("/", 2)
             half_width = run.get_value(f"{tag}/half_width", "decisions")
             unit, kind = (run.get_measurement_info(tag, field) for field in ("unit", "kind"))
@@ -99,7 +87,7 @@ def create_measurement_table(run: RunData) -> Iterator[Markup]:
 
 
 def create_training_figures(
-    run_number: int, run: RunData, game: Game, players: Mapping[str, Player]
+    run: RunData, game: Game, players: Mapping[str, Player]
 ) -> Iterator[Markup]:
     """Yield the figures that training draws at its end: curves and, in small games, policies."""
     opponents = OpponentCopies(run.folder)
@@ -111,30 +99,18 @@ def create_training_figures(
         load=lambda spec: load_player(opponents.resolve_spec(spec), game),
         seed=run.config.get("seed"),
     )
-    if not run.curves:
-        return
-    curve_names = evaluator.build_curve_figures(run.curves)
-    figures = evaluator.build_figures(players, run.folder / METRICS_FILE)
-    for i, (name, figure) in enumerate(figures.items()):
-        number, keeps_colors = 1000 * run_number + i, name not in curve_names
-        yield embed_figure(figure, name.replace("_", " "), number, keeps_colors)
+    if run.curves:
+        for name, figure in evaluator.build_figures(players, run.folder / METRICS_FILE).items():
+            yield embed_figure(figure, name.replace("_", " "))
 
 
 def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
-    """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands.
-
-    Raises:
-        ConfigError: if a file there is not a report.
-    """
+    """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands."""
     reports = read_reports(run.folder / EVALUATIONS_FOLDER)
     if rows := [row for report in reports for row in report.list_rows]:
         yield create_table([LIST_HEADINGS, *rows])
-    styles = [
-        result
-        for report in reports
-        for result in report.results
-        if result.measure.partition("/")[0] in STYLE_UNITS
-    ]
+    results = [result for report in reports for result in report.results]
+    styles = [result for result in results if result.measure.partition("/")[0] in STYLE_UNITS]
     if styles:
         yield create_element("p", "Playing style:")
         yield create_table(build_wide_rows(styles))
@@ -159,31 +135,30 @@ def create_settings_table(run: RunData, option_dirs: Sequence[Path]) -> Iterator
     config = dict(
         iterate_flat_config({k: v for k, v in run.config.items() if k not in omitted_keys})
     )
-    default_config = compose_default_config(run, option_dirs)
-    rows = [[key.removesuffix(TARGET_SUFFIX), format_setting(config, key)] for key in config]
-    if default_config is None:
+    defaults = compose_default_config(run, option_dirs)
+    if defaults is None:
         yield create_element("p", "The defaults of its game and algorithm are not known here.")
-        yield create_table([["setting", "value"], *rows])
-        return
-    differing_rows = [
-        i for i, key in enumerate(config) if config[key] != default_config.get(key, "")
+        defaults = {}
+    rows = [
+        [
+            key.removesuffix(TARGET_SUFFIX),
+            format_setting(config, key),
+            format_setting(defaults, key),
+        ]
+        for key in config
     ]
-    yield create_element(
-        "p",
-        f"{len(differing_rows)} of {len(rows)} settings are not the default of"
-        f" game={run.game_name} algo={run.config['names']['algo']}.",
-    )
-    rows_with_default = [
-        [*row, format_setting(default_config, key)] for row, key in zip(rows, config, strict=True)
-    ]
-    yield create_table([["setting", "value", "default"], *rows_with_default], differing_rows)
+    differing_rows = [i for i, key in enumerate(config) if config[key] != defaults.get(key, "")]
+    if defaults:
+        yield create_element(
+            "p",
+            f"{len(differing_rows)} of {len(rows)} settings are not the default of"
+            f" game={run.game_name} algo={run.config['names']['algo']}.",
+        )
+    yield create_table([["setting", "value", "default"], *rows], differing_rows if defaults else [])
 
 
 def compose_default_config(run: RunData, option_dirs: Sequence[Path]) -> dict[str, Any] | None:
-    """Return the default settings of the run's game and algorithm; None if they are unknown.
-
-    Horizons of schedules are computed from the budget of the run.
-    """
+    """Return the defaults of the run's game and algorithm for its budget; None if unknown."""
     # Hydra takes a while to import.
     from poker_rl.config.compose import compose_plain_config
 

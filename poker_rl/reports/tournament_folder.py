@@ -63,11 +63,7 @@ class TournamentPlan:
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """Read the fields of a tournament's plan.
-
-    Raises:
-        ConfigError: if there is no plan, or it can't be read.
-    """
+    """Read the fields of a tournament's plan; raise `ConfigError` if that is not possible."""
     path = folder / PLAN_FILE
     if not path.exists():
         raise ConfigError(f"{folder} holds no tournament, there is no {PLAN_FILE}")
@@ -128,9 +124,7 @@ class Tournament:
 
     def list_missing_tables(self) -> list[int]:
         """Return the indices of the tables that are not finished."""
-        return [
-            table for table in range(len(self.seat_orders)) if not self.get_path(table).exists()
-        ]
+        return [i for i in range(len(self.seat_orders)) if not self.get_path(i).exists()]
 
     def list_names(self, table: int) -> list[str]:
         """Return the names of the players around a table."""
@@ -147,11 +141,7 @@ class Tournament:
         write_text_atomically(self.get_path(table), json.dumps(data) + "\n")
 
     def read_table(self, table: int) -> np.ndarray:
-        """Read what the scored players of a finished table won, in chips a hand, [scored, deals].
-
-        Raises:
-            ConfigError: if its file does not hold the results of this table.
-        """
+        """Read the chips a hand that the scored players of a table won, [scored, deals]."""
         shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
         try:
             # In the file a number takes at most 22 characters, and all else less than a mebibyte.
@@ -169,11 +159,7 @@ class Tournament:
 
 @contextmanager
 def open_folder(tournament: Tournament) -> Iterator[None]:
-    """Create the folder of a tournament and lock it against other processes.
-
-    Raises:
-        ConfigError: if another process plays the tournament, or the folder holds anything else.
-    """
+    """Create the folder of a tournament and lock it against other processes."""
     folder = tournament.folder
     with ExitStack() as stack:
         with error_prefix("out"):

@@ -56,7 +56,7 @@ def drawable(figure):
 
 
 def test_a_dollar_is_no_mathematics():
-    figure, (ax,) = run_figures.create_figure(3, 2)
+    figure, (ax,) = plotting.create_figure(3, 2)
     run_figures.label_axes(ax, "Against $x^{$", "hands", "won ($_{$ a hand)")
     assert drawable(figure)
     assert titles(figure) == ["Against $x^{$"]
@@ -68,14 +68,6 @@ def test_read_fills_gaps(tmp_path):
     )
     np.testing.assert_array_equal(curves["loss/value"], [np.nan, 2.5])
     np.testing.assert_array_equal(curves["hands"], [0, 1])
-
-
-def test_exponential_average():
-    # .2 * new + .8 * old, beginning at the first.
-    np.testing.assert_allclose(
-        run_figures.smooth_values(np.array([1.0, 0.0, 5.0]), 0.2), [1, 0.8, 1.64]
-    )
-    np.testing.assert_allclose(run_figures.smooth_values(np.array([1.0, 0.0, 5.0]), 1), [1, 0, 5])
 
 
 @pytest.mark.parametrize(
@@ -111,7 +103,7 @@ def test_exploitability_of_every_player(tmp_path):
 def test_nothing_to_draw():
     curves = {"decisions": np.arange(3.0)}
     assert run_figures.draw_exploitability(curves, "decisions", "ante/hand", None) is None
-    assert run_figures.draw_losses(curves, "decisions", 1) is None
+    assert run_figures.draw_losses(curves, "decisions") is None
     assert run_figures.draw_matches(curves, "decisions", "ante/hand") is None
 
 
@@ -223,14 +215,15 @@ def test_a_player_has_the_same_color_everywhere():
     assert len(set(second.values())) == 3
     matches = colors_of(run_figures.draw_matches(won, "decisions", "x"))
     assert matches["weight average"] == first["weight average"]
-    assert plotting.assign_colors(["average.7"])["average.7"] == plotting.PLAYER_COLORS["average"]
+    assert (
+        plotting.assign_styles(["average.7"])["average.7"][0] == plotting.PLAYER_COLORS["average"]
+    )
 
 
 def test_lines_of_one_color_differ_in_their_dashes():
     names = [f"line {i}" for i in range(16)]
-    color_of = plotting.assign_colors(names)
-    pairs = {(color_of[name], plotting.assign_line_styles(color_of)[name]) for name in names}
-    assert len(pairs) == len(names) > len(set(color_of.values()))
+    styles = set(plotting.assign_styles(names).values())
+    assert len(styles) == len(names) > len({color for color, _ in styles})
 
 
 def test_a_single_point_shows_its_interval():

@@ -28,21 +28,18 @@ def count(definition, *hands, variants=0):
             tables.step(np.array([ACTIONS[letter]]), np.array([row]))
     assert tables.records["over"].all()
     before = tables.records.copy()
-    counted = StyleCounter(definition)
+    counted = StyleCounter()
     counted.add_hands(tables, np.array([int(hand.split()[0]) for hand in hands]))
     assert (tables.records == before).all()
-    return by_hands(counted.list_results("us", "them"))
+    return by_player(counted.list_results("us", "them"))
 
 
-def by_hands(results):
-    """The statistics by player, number of seats and seat, in the order of `STYLE_UNITS`."""
+def by_player(results):
+    """The statistics of each player in the order of `STYLE_UNITS`."""
     found = {}
     for result in results:
-        name, *parts = result.measure.split("/")
-        place = dict(part.split("_") for part in parts)
-        seats, seat = (int(place[key]) if key in place else None for key in ("seats", "seat"))
-        found.setdefault((result.player, seats, seat), {})[name] = result.value
-    return {key: tuple(map(values.get, STYLE_UNITS)) for key, values in found.items()}
+        found.setdefault(result.player, {})[result.measure] = result.value
+    return {player: tuple(map(values.get, STYLE_UNITS)) for player, values in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -63,13 +60,11 @@ def by_hands(results):
 )
 def test_one_hand(hand, button, big_blind):
     styles = count(HOLDEM, hand)
-    assert styles["us", None, None] == styles["us", None, 1] == pytest.approx(button)
-    assert styles["them", None, None] == pytest.approx(big_blind)
-    assert ("them", None, 0) in styles
-    assert ("us", None, 0) not in styles  # no hand there
+    assert styles["us"] == pytest.approx(button)
+    assert styles["them"] == pytest.approx(big_blind)
 
 
-def test_three_players_by_seat():
+def test_three_players():
     styles = count(
         RING,
         "0 rcc" + "ccc" * 3,  # the button raises, both blinds call, all show down
@@ -77,23 +72,14 @@ def test_three_players_by_seat():
         "1 ff",
         "2 rff",
     )
-    assert styles["us", None, 0] == (2, 1, 0, 0.5, 0.5)
-    assert styles["us", None, 1] == (1, 0, 0, None, 0)
-    assert styles["us", None, 2] == (1, 1, 1, None, 0)
-    assert styles["us", None, None] == (4, 0.75, 0.25, 1, 0.25)
-    # The others hold the other two seats of each hand.
-    assert styles["them", None, 2] == (3, 1 / 3, 1 / 3, None, 1 / 3)
-    assert styles["them", None, None][0] == 8
+    assert styles["us"] == (4, 0.75, 0.25, 1, 0.25)
+    assert styles["them"][0] == 8  # the others hold the other two seats of each hand
 
 
-def test_by_number_of_seats():
+def test_any_number_of_seats():
     two, four = 0, 2  # records of the game with two seats and with four
     styles = count(DRAWN, "1 rf", "1 ffrf", variants=np.array([two, four]))
-    assert styles["us", 2, None] == styles["us", 2, 1] == (1, 1, 1, None, 0)
-    assert styles["us", 4, 1] == (1, 0, 0, None, 0)
-    assert styles["them", 4, 0] == (1, 1, 1, None, 0)
-    assert styles["us", None, None] == (2, 0.5, 0.5, None, 0)
-    assert ("us", 3, None) not in styles
+    assert styles["us"] == (2, 0.5, 0.5, None, 0)
 
 
 def test_bots_show_what_they_do():
@@ -102,22 +88,12 @@ def test_bots_show_what_they_do():
         measure_match(DRAWN, None, "raise", load("raise"), name, load(name), 200, 0, None).styles
         for name in ("call", "fold")
     )
-    both = by_hands(calls)
-    hands_of_all, *shares = both["raise", None, None]
-    # One hand of the player's for each rotation of each deal, n - 1 of the others'.
-    hands = {n: both["raise", n, None][0] for n in range(2, 10)}
-    assert hands_of_all == sum(hands.values())
-    assert both["call", None, None][0] == sum((n - 1) * count for n, count in hands.items())
-    for n, dealt in hands.items():
-        assert [both["raise", n, seat][0] for seat in range(n)] == [dealt // n] * n
-    assert shares == [1, 1, None, 1]
-    assert both["call", None, None][1:] == (1, 0, 0, 1)
-    assert by_hands(folds)["raise", None, None][-1] == 0
-
-    rows = [*calls, *folds]
-    values = {(row.player, row.kind, row.measure): row.value for row in rows}
-    assert values["raise", "against call", "vpip/seats_6/seat_5"] == 1
-    assert values["call", "against raise", "hands"] == both["call", None, None][0]
+    both = by_player(calls)
+    assert both["raise"][1:] == (1, 1, None, 1)
+    assert both["call"][1:] == (1, 0, 0, 1)
+    assert by_player(folds)["raise"][-1] == 0
+    values = {(row.player, row.kind, row.measure): row.value for row in (*calls, *folds)}
+    assert values["call", "against raise", "hands"] == both["call"][0]
     assert ("fold", "against raise", "aggression") not in values
 
 

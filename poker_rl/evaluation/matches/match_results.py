@@ -94,7 +94,7 @@ def measure_match(
         payoffs.append(tables.payoffs()[np.arange(len(rotation)), rotation])
         rotations.append(rotation)
 
-    observers, style_counter = [add_hands], StyleCounter(game) if is_holdem(game) else None
+    observers, style_counter = [add_hands], StyleCounter() if is_holdem(game) else None
     if style_counter is not None:
         observers.append(style_counter.add_hands)
     winnings = play_match(

@@ -1,13 +1,11 @@
 """How players play hold'em: the usual statistics of playing style.
 
-    hands       number of hands dealt to the player
-    vpip        share of hands in which it voluntarily put chips in before the flop: a call or a
-                raise, so that completing the small blind counts, but no blind and no check
-    pfr         share of hands in which it raised before the flop
-    aggression  bets and raises divided by calls of a bet, on all streets; None without a call
-    showdown    share of hands that it took to a showdown
-
-They are counted by seat and for all seats, and by number of seats where that varies.
+hands       number of hands dealt to the player
+vpip        share of hands in which it voluntarily put chips in before the flop: a call or a
+            raise, so that completing the small blind counts, but no blind and no check
+pfr         share of hands in which it raised before the flop
+aggression  bets and raises divided by calls of a bet, on all streets; None without a call
+showdown    share of hands that it took to a showdown
 """
 
 from __future__ import annotations
@@ -34,10 +32,9 @@ STYLE_UNITS = {  # unit of each statistic
 class StyleCounter:
     """Observer of a match that counts the actions of the first player and of its opponent."""
 
-    def __init__(self, game: Game) -> None:
-        self.game = game
-        self.counts = np.zeros((2, MAX_SEATS + 1, MAX_SEATS, 6), np.int64)
-        """By player, number of seats, seat and statistic."""
+    def __init__(self) -> None:
+        self.counts = np.zeros((2, 6), np.int64)
+        """By player and statistic."""
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
         """Count finished hands [B], in which the first player has seat `rotation` [B]."""
@@ -45,36 +42,20 @@ class StyleCounter:
         _count_hands(tables.gather_definitions(), records, rotation, self.counts)
 
     def list_results(self, player: str, opponent: str) -> list[Result]:
-        """Return the statistics of both players: of all hands, by number of seats and by seat.
-
-        Measures are such as `vpip`, `vpip/seat_0`, `vpip/seats_6` and `vpip/seats_6/seat_0`.
-        """
-        results = []
-        varies_seats = len(self.game.definitions) > 1
-        for name, other, counts in zip(
-            (player, opponent), (opponent, player), self.counts, strict=True
-        ):
-            counts_by_suffix = {"": counts.sum((0, 1))}
-            for seats in self.game.definitions["seats"].tolist():
-                suffix = f"/seats_{seats}" * varies_seats
-                if varies_seats:
-                    counts_by_suffix[suffix] = counts[seats].sum(0)
-                counts_by_suffix |= {f"{suffix}/seat_{i}": counts[seats, i] for i in range(seats)}
-            results += [
-                Result(name, statistic + suffix, value, None, unit, f"{AGAINST}{other}")
-                for suffix, some_counts in counts_by_suffix.items()
-                for statistic, value in compute_style(some_counts).items()
-                if value is not None
-                for unit in [STYLE_UNITS[statistic]]
-            ]
-        return results
+        """Return the statistics of both players, such as `vpip`."""
+        return [
+            Result(name, statistic, value, None, STYLE_UNITS[statistic], f"{AGAINST}{other}")
+            for name, other, counts in zip(
+                (player, opponent), (opponent, player), self.counts, strict=True
+            )
+            for statistic, value in compute_style(counts).items()
+            if value is not None
+        ]
 
 
 def compute_style(counts: np.ndarray) -> dict[str, float | None]:
-    """Return the statistics for counts [6]; an empty dictionary for no hands."""
+    """Return the statistics for counts [6] of at least one hand."""
     hands, vpip, pfr, raises, calls, showdowns = counts.tolist()
-    if not hands:
-        return {}
     shares = {"vpip": vpip / hands, "pfr": pfr / hands}
     aggression = raises / calls if calls else None
     return {"hands": hands, **shares, "aggression": aggression, "showdown": showdowns / hands}
@@ -92,7 +73,7 @@ def is_holdem(game: Game) -> bool:
 
 @jit
 def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
-    """Replay finished hands and add to the counts, [player, number of seats, seat, statistic]."""
+    """Replay finished hands and add to the counts, [player, statistic]."""
     hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # of one hand, by seat and statistic
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
@@ -114,4 +95,4 @@ def _count_hands(definitions, tables, rotation, counts):  # type: ignore[no-unty
             hand_counts[seat, SHOWDOWN_COUNT] = table.live > 1 and not table.folded[seat]
             player_index = 0 if seat == rotation[i] else 1
             for k in range(6):
-                counts[player_index, game.seats, seat, k] += hand_counts[seat, k]
+                counts[player_index, k] += hand_counts[seat, k]

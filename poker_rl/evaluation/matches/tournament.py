@@ -71,7 +71,7 @@ def list_scored_players(seat_order: Sequence[int]) -> list[int]:
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TournamentResults:
     """Results of a finished tournament.
 
@@ -102,29 +102,18 @@ class TournamentResults:
         return [result.player for result in self.ranking]
 
     @property
-    def unit(self) -> str:
-        """The unit of what players won."""
-        return self.ranking[0].unit
-
-    @property
-    def is_pairwise(self) -> bool:
-        """Return whether each table has two players."""
-        return self.game.seats == 2 or self.table_kind == "one_against_rest"
-
-    @property
     def protocol(self) -> str:
         """A sentence on the tables and deals that were played."""
         seat_count = self.game.seats
+        tables_text = f"one player against another in all {seat_count - 1} other seats"
         if seat_count == 2:
             tables_text = "every pair"
-        elif self.is_pairwise:
-            tables_text = f"one player against another in all {seat_count - 1} other seats"
-        else:
+        elif self.table_kind == "mixed":
             tables_text = f"tables of {seat_count} different players, in {self.rounds} rounds"
         return (
             f"{self.game.name}: {len(self.ranking)} players, {tables_text}; the same"
             f" {self.deals:,} deals at every table, each played in every rotation of the seats;"
-            f" {self.unit}, 95 % intervals over deals"
+            f" {self.ranking[0].unit}, 95 % intervals over deals"
         )
 
     @property
@@ -132,7 +121,7 @@ class TournamentResults:
         """A phrase that says what the numbers in the cross table are."""
         if self.game.seats == 2:
             return "what the row's player won from the column's"
-        if not self.is_pairwise:
+        if self.table_kind == "mixed":
             return "what the row's player won at the tables where the column's sat too"
         return f"what the row's player won alone against {self.game.seats - 1} of the column's"
 
@@ -155,10 +144,6 @@ class TournamentResults:
             pairs = zip(self.cycle, [*self.cycle[1:], self.cycle[0]], strict=True)
             wins = [f"{' beats '.join(pair)} by {self.pairs[pair].number}" for pair in pairs]
             sentences.append(f"The largest cycle: {', '.join(wins)}.")
-        elif self.explained_variance is not None and self.is_pairwise:
-            sentences.append(
-                "No three players beat each other in a circle, each beyond its interval."
-            )
         return sentences
 
     def list_results(self) -> list[Result]:
@@ -222,30 +207,28 @@ def compute_results(
         for b in ranked
         if (a, b) in results_of_pair
     }
-    cycle = None
+    cycle: Sequence[int] = ()
     if all(len(set(seat_order)) == 2 for seat_order in seat_orders):
         winnings_matrix, half_width_matrix = np.zeros((2, len(names), len(names)))
         for pair, winnings in pairs.items():
             winnings_matrix[pair], half_width_matrix[pair] = winnings.value, winnings.half_width
         cycle = find_largest_cycle(winnings_matrix, half_width_matrix)
+
+    def summarize(player: int, measure: str, deal_results: np.ndarray, kind: str) -> Result:
+        return summarize_blocks(names[player], measure, deal_results, unit, kind)
+
     return TournamentResults(
         game=game,
         table_kind=table_kind,
         rounds=rounds,
         deals=deals,
         ranking=[
-            summarize_blocks(
-                names[player], "won", mean_of_player[player], unit, "mean of all tables"
-            )
+            summarize(player, "won", mean_of_player[player], "mean of all tables")
             for player in ranked
         ],
         gaps={
-            names[player]: summarize_blocks(
-                names[player],
-                "behind",
-                mean_of_player[above] - mean_of_player[player],
-                unit,
-                "behind",
+            names[player]: summarize(
+                player, "behind", mean_of_player[above] - mean_of_player[player], "behind"
             )
             for above, player in pairwise(ranked)
         },
@@ -254,7 +237,7 @@ def compute_results(
         explained_variance=compute_explained_variance(np.array(design_rows), centered_results)
         if len(names) > 2
         else None,
-        cycle=[] if cycle is None else [names[player] for player in cycle],
+        cycle=[names[player] for player in cycle],
     )
 
 

@@ -59,14 +59,11 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         label.set_parse_math(False)
     ax.tick_params(length=0, labelsize=9, colors=INK_COLOR)
     ax.spines[:].set_visible(False)
-    ax.hlines(
-        np.arange(1, player_count) - 0.5, -0.5, player_count - 0.5, color="white", linewidth=2
-    )
-    ax.vlines(
-        np.arange(1, player_count) - 0.5, -0.5, player_count - 0.5, color="white", linewidth=2
-    )
+    for draw_lines in (ax.hlines, ax.vlines):
+        borders = np.arange(1, player_count) - 0.5
+        draw_lines(borders, -0.5, player_count - 0.5, color="white", linewidth=2)
     figure.suptitle(
-        f"{results.game.name}: {results.cell_meaning}, {results.unit}",
+        f"{results.game.name}: {results.cell_meaning}, {results.ranking[0].unit}",
         x=0.01,
         ha="left",
         fontsize=11,

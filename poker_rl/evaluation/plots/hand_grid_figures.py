@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, create_panel_blocks
+from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, create_panels
 from poker_rl.evaluation.plots.policy_figures import ACTION_COLORS
 from poker_rl.evaluation.plots.run_figures import shorten_player_name
 from poker_rl.evaluation.starting_hand_grid import (
@@ -46,16 +46,13 @@ def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[s
     for name, player in players.items():
         for variant in sorted({0, len(game.definitions) - 1}):
             seats = game.variant_games[variant].seats
-            for key, heading, blocks in (
+            for key, heading, situations in (
                 ("starting_hands", "Starting hands", list_preflop_situations(game, variant)),
                 ("flop", "On the flop", list_flop_situations(game, variant)),
             ):
                 grids = [
-                    [
-                        compute_hand_grid(game, player.select_instance(0), record, board, title)
-                        for title, board, record in block
-                    ]
-                    for block in blocks
+                    compute_hand_grid(game, player.select_instance(0), record, board, title)
+                    for title, board, record in situations
                 ]
                 if grids:
                     title = f"{heading}: {shorten_player_name(name).replace('_', ' ')}"
@@ -65,21 +62,15 @@ def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[s
     return figures
 
 
-def draw_hand_grids(blocks: Sequence[Sequence[StartingHandGrid]], title: str, ranks: str) -> Figure:
-    """Draw blocks of grids, each grid in a panel, with cells divided by action probabilities."""
-    if all(len(block) == 1 for block in blocks):
-        blocks = [[grid for block in blocks for grid in block]]  # side by side
-    show_hand_names = sum(map(len, blocks)) <= MAX_NAMED_PANELS
-    figure, axes = create_panel_blocks(len(blocks), max(map(len, blocks)))
-    for block, axes_row in zip(blocks, axes, strict=True):
-        for grid, ax in zip(block, axes_row, strict=False):
-            draw_grid_panel(ax, grid, ranks, show_hand_names)
-        for ax in axes_row[len(block) :]:
-            ax.set_visible(False)
+def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -> Figure:
+    """Draw grids, each in a panel, with cells divided by action probabilities."""
+    figure, axes = create_panels(len(grids))
+    for grid, ax in zip(grids, axes, strict=True):
+        draw_grid_panel(ax, grid, ranks, show_hand_names=len(grids) <= MAX_NAMED_PANELS)
     used_action_types = [
         action_type
         for action_type in ACTION_TYPE_ORDER
-        if any(grid.legal_action_types[action_type] for block in blocks for grid in block)
+        if any(grid.legal_action_types[action_type] for grid in grids)
     ]
     figure.legend(
         [Patch(color=ACTION_COLORS[action_type]) for action_type in used_action_types],
@@ -120,8 +111,8 @@ def draw_grid_panel(ax: Axes, grid: StartingHandGrid, ranks: str, show_hand_name
             style: Any = {"ha": "center", "va": "center", "fontsize": 6, "color": INK_COLOR}
             label = ax.text(column + 0.5, row + 0.52, name, **style)
             label.set_in_layout(False)  # measuring it takes long, and it lies within the panel
-    ax.hlines(np.arange(MAX_RANKS + 1), 0, MAX_RANKS, color="white", linewidth=0.8)
-    ax.vlines(np.arange(MAX_RANKS + 1), 0, MAX_RANKS, color="white", linewidth=0.8)
+    for draw_borders in (ax.hlines, ax.vlines):
+        draw_borders(np.arange(MAX_RANKS + 1), 0, MAX_RANKS, color="white", linewidth=0.8)
     tick_labels = [] if show_hand_names else list(ranks[::-1])
     tick_positions = np.arange(len(tick_labels)) + 0.5
     ax.set_xticks(tick_positions, tick_labels)

@@ -6,8 +6,7 @@ which can be distinguished with any color vision.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import cycle
 from math import ceil
@@ -39,26 +38,22 @@ FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
 
 
-def assign_colors(names: Iterable[str]) -> dict[str, str]:
-    """Return a color for each name: the fixed color of a player, or the next free one.
+def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return a color and a line style for each name.
 
-    An instance of a player, `average.7`, has the color of the player.
+    A player has its own color, and so has an instance of it, `average.7`; other names have the
+    next free color. Names of the same color differ in their line styles.
     """
     names = list(dict.fromkeys(names))
     own_colors = {name: PLAYER_COLORS.get(name.partition(".")[0]) for name in names}
-    used = set(own_colors.values())
-    free = cycle([*OTHER_COLORS, *(c for c in PLAYER_COLORS.values() if c not in used)])
-    return {name: own_colors[name] or next(free) for name in names}
-
-
-def assign_line_styles(color_of: Mapping[str, str]) -> dict[str, str]:
-    """Return a line style for each name, different for names of the same color."""
-    lines_of_color: Counter[str] = Counter()
-    style_of = {}
-    for name, color in color_of.items():
-        style_of[name] = LINE_STYLES[min(lines_of_color[color], len(LINE_STYLES) - 1)]
-        lines_of_color[color] += 1
-    return style_of
+    free_colors = [color for color in PLAYER_COLORS.values() if color not in own_colors.values()]
+    next_colors = cycle([*OTHER_COLORS, *free_colors])
+    styles: dict[str, tuple[str, str]] = {}
+    for name in names:
+        color = own_colors[name] or next(next_colors)
+        same_color_count = sum(color == other for other, _ in styles.values())
+        styles[name] = color, LINE_STYLES[min(same_color_count, len(LINE_STYLES) - 1)]
+    return styles
 
 
 def create_figure(
@@ -72,21 +67,16 @@ def create_figure(
     return figure, axes
 
 
-def create_panel_blocks(blocks: int, panels_per_block: int) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of stacked blocks, each with at most `MAX_PANEL_COLUMNS` panels a row, and
-    the axes of each block."""
-    columns = min(panels_per_block, MAX_PANEL_COLUMNS)
-    rows = ceil(panels_per_block / columns)
-    figure, axes = create_figure(
-        1 + 3.8 * columns, 0.4 + 3.2 * rows * blocks, rows * blocks, columns
-    )
-    block_size = rows * columns
-    axes_by_block = []
-    for start in range(0, len(axes), block_size):
-        axes_by_block.append(axes[start : start + panels_per_block])
-        for ax in axes[start + panels_per_block : start + block_size]:
-            ax.set_visible(False)
-    return figure, axes_by_block
+def create_panels(count: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels, at most `MAX_PANEL_COLUMNS` in a row, and their axes."""
+    if count == 1:
+        return create_figure(6.4, 4.2)
+    columns = min(count, MAX_PANEL_COLUMNS)
+    rows = ceil(count / columns)
+    figure, axes = create_figure(1 + 3.8 * columns, 0.4 + 3.2 * rows, rows, columns)
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    return figure, axes[:count]
 
 
 def style_axes(ax: Axes) -> None:
@@ -138,11 +128,6 @@ class CurveLine:
     bands: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()
     player: str | None = None
 
-    @property
-    def color_name(self) -> str:
-        """The name by which the curve's color is chosen."""
-        return self.player or self.name
-
 
 def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
     """Draw curves with their bands and a legend, which names the bands of a single curve.
@@ -154,21 +139,19 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
             logarithmic x axis, if at least two x are positive.
     """
     lines = list(lines)
-    color_of = assign_colors(line.color_name for line in lines)
-    line_style_of = assign_line_styles(color_of)
+    styles = assign_styles(line.player or line.name for line in lines)
     log_y = log_scale and any((line.y > 0).any() for line in lines)
     log_x = log_y and len({x for line in lines for x in line.x[(line.x > 0) & (line.y > 0)]}) > 1
     x_values: set[float] = set()
     for i, line in enumerate(lines):
-        color, is_visible = color_of[line.color_name], np.isfinite(line.y)
+        (color, line_style), is_visible = styles[line.player or line.name], np.isfinite(line.y)
         is_visible &= (line.y > 0) | (not log_y)
         is_visible &= (line.x > 0) | (not log_x)
         x = line.x[is_visible]
         x_values |= set(x.tolist())
         marker = "o" if len(x) == 1 else None
-        style = line_style_of[line.color_name]
         y = line.y[is_visible]
-        ax.plot(x, y, style, color=color, linewidth=1.8, marker=marker, label=line.name)
+        ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=line.name)
         for n, (name, low, high) in enumerate(line.bands):
             alpha, label = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
             low, high = low[is_visible], high[is_visible]

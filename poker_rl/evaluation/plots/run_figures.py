@@ -14,9 +14,8 @@ from poker_rl.evaluation.plots.plotting import (
     INK_COLOR,
     CurveLine,
     add_footnote,
-    assign_colors,
-    create_figure,
-    create_panel_blocks,
+    assign_styles,
+    create_panels,
     draw_lines,
     label_axes,
 )
@@ -37,14 +36,6 @@ def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
     rows = read_metrics_rows(metrics_path)
     tags = dict.fromkeys(tag for row in reversed(rows) for tag in row)
     return {tag: np.array([row.get(tag, np.nan) for row in rows], float) for tag in tags}
-
-
-def smooth_values(values: np.ndarray, weight: float) -> np.ndarray:
-    """Return the exponential moving average of values [N]; `weight` is that of the newest value."""
-    smoothed_values = np.array(values, float)
-    for i in range(1, len(smoothed_values)):
-        smoothed_values[i] = weight * values[i] + (1 - weight) * smoothed_values[i - 1]
-    return smoothed_values
 
 
 def list_players(curves: Curves, measure: str) -> list[str]:
@@ -121,10 +112,7 @@ def draw_measures(
     ]
     if not panels:
         return None
-    if len(panels) == 1:
-        figure, axes = create_figure(6.4, 4.2)
-    else:
-        figure, (axes,) = create_panel_blocks(1, len(panels))
+    figure, axes = create_panels(len(panels))
     all_lines: list[CurveLine] = []
     for ax, (measure, title) in zip(axes, panels, strict=True):
         players = list_players(curves, measure)
@@ -167,14 +155,14 @@ def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
 
 def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure:
     """Draw how often each return of a hand occurred, in per cent, with a panel for each match."""
-    figure, (axes,) = create_panel_blocks(1, len(distributions))
-    color_of = assign_colors(distribution.player for distribution in distributions)
+    figure, axes = create_panels(len(distributions))
+    styles = assign_styles(distribution.player for distribution in distributions)
     for ax, distribution in zip(axes, distributions, strict=True):
         player, opponent = distribution.player, distribution.opponent
         returns, hand_counts = np.array(distribution.returns), np.array(distribution.hand_counts)
         percent_of_hands = 100 * hand_counts / hand_counts.sum()
         bar_width = 0.9 * float(np.diff(returns).min(initial=1))
-        ax.bar(returns, percent_of_hands, bar_width, color=color_of[player])
+        ax.bar(returns, percent_of_hands, bar_width, color=styles[player][0])
         mean_return = float(returns @ hand_counts / hand_counts.sum())
         ax.axvline(mean_return, color=INK_COLOR, linestyle="--", label=f"mean {mean_return:.2f}")
         ax.legend(frameon=False, fontsize=9, labelcolor=INK_COLOR)
@@ -187,18 +175,16 @@ def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Fi
     return figure
 
 
-def draw_losses(curves: Curves, x_axis: str, smoothing: float) -> Figure | None:
-    """Draw every loss over the run, each in its own panel; `smoothing` is the EMA's weight."""
+def draw_losses(curves: Curves, x_axis: str) -> Figure | None:
+    """Draw every loss over the run, each in its own panel."""
     tags = [tag for tag in curves if tag.startswith("loss/")]
     if not tags:
         return None
-    figure, (axes,) = create_panel_blocks(1, len(tags))
+    figure, axes = create_panels(len(tags))
     for tag, ax in zip(tags, axes, strict=True):
         is_recorded = np.isfinite(curves[tag])
-        y = smooth_values(curves[tag][is_recorded], smoothing)
-        draw_lines(ax, [CurveLine(tag, curves[x_axis][is_recorded], y, player="loss")])
-        title = f"{tag[5:].replace('_', ' ').capitalize()} loss"
-        title += f", exponential average {smoothing:g}" * (smoothing < 1)
-        label_axes(ax, title, x_axis, "loss")
+        x, y = curves[x_axis][is_recorded], curves[tag][is_recorded]
+        draw_lines(ax, [CurveLine(tag, x, y, player="loss")])
+        label_axes(ax, f"{tag[5:].replace('_', ' ').capitalize()} loss", x_axis, "loss")
     add_footnote(figure, "each point is the mean of the updates since the point before")
     return figure
