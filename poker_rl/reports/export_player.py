@@ -88,22 +88,26 @@ def export_player(
             with error_prefix(key):
                 prepare_output_file(Path(path), config.overwrite)
     if config.policy is not None:
-        format_policy = format_policy_csv if config.policy.endswith(".csv") else format_policy_json
         tree = get_tree(game)
         policy = compute_checked_probs(game, player, tree.infoset_records)
+        format_policy = format_policy_csv if config.policy.endswith(".csv") else format_policy_json
         write_text_atomically(Path(config.policy), format_policy(tree, policy))
         open_spiel_name = find_open_spiel_name(game)
-        program = f"OpenSpiel's {open_spiel_name}"
-        if open_spiel_name is None:
-            program = "this program: OpenSpiel has no such game"
+        program = "this program: OpenSpiel has no such game"
+        if open_spiel_name is not None:
+            program = f"OpenSpiel's {open_spiel_name}"
         print_line(
             f"{config.policy}: {tree.infoset_count} information sets of {name}, named as in"
             f" {program}"
         )
     if config.hands is not None and config.out is not None:
-        players, names = (player, opponent), (name, opponent_name)
-        text = format_phhs(game, players, names, config.hands, config.seed)
-        write_text_atomically(Path(config.out), text)
+        formatted_hands = []
+        hands = play_hands(game, (player, opponent), config.hands, config.seed)
+        for number, (hand, own_seat) in enumerate(hands, start=1):
+            names = [opponent_name] * int(game.definitions[hand.variant]["seats"])
+            names[own_seat] = name
+            formatted_hands.append(f"[{number}]\n{format_phh(game, hand, names)}")
+        write_text_atomically(Path(config.out), "\n".join(formatted_hands))
         print_line(f"{config.out}: {config.hands} hands of {name} against {opponent_name}")
 
 
@@ -130,28 +134,12 @@ def check_config(config: ExportConfig, game: Game) -> None:
                 raise ConfigError(f"{game.name} is too large for all of a policy to be written")
 
 
-def format_phhs(
-    game: Game,
-    players: tuple[Player, Player],
-    player_names: tuple[str, str],
-    hand_count: int,
-    seed: int,
-) -> str:
-    """Format hands as a PHH file, with the first player in each seat in turn."""
-    formatted_hands = []
-    for number, (hand, own_seat) in enumerate(play_hands(game, players, hand_count, seed), start=1):
-        seat_count = int(game.definitions[hand.variant]["seats"])
-        names_by_seat = [player_names[int(seat != own_seat)] for seat in range(seat_count)]
-        formatted_hands.append(f"[{number}]\n{format_phh(game, hand, names_by_seat)}")
-    return "\n".join(formatted_hands)
-
-
 def play_hands(
     game: Game, players: tuple[Player, Player], hand_count: int, seed: int
 ) -> list[tuple[HandHistory, int]]:
     """Play hands with different deals, and return each with the seat of the first player.
 
-    Of each deal of a duplicate match one rotation is kept; the rotations take turns.
+    Of each deal of a duplicate match one rotation is returned; the rotations take turns.
     """
     hands_and_seats: list[tuple[HandHistory, int]] = []
 
@@ -181,17 +169,11 @@ def format_policy_csv(tree: GameTree, policy: np.ndarray) -> str:
 
 def format_policy_json(tree: GameTree, policy: np.ndarray) -> str:
     """Format a policy [I, A] as JSON: the probabilities of each information set."""
-    game = tree.game
-    open_spiel_name = find_open_spiel_name(game)
+    name = find_open_spiel_name(tree.game)
     document = {
-        "game": game.name,
-        "open_spiel": None
-        if open_spiel_name is None
-        else {"name": open_spiel_name, "players": game.seats},
-        "policy": {
-            name: {str(action): prob for action, prob in probs.items()}
-            for name, probs in list_infoset_probs(tree, policy)
-        },
+        "game": tree.game.name,
+        "open_spiel": None if name is None else {"name": name, "players": tree.game.seats},
+        "policy": dict(list_infoset_probs(tree, policy)),
     }
     return dumps(document, indent=1) + "\n"
 
@@ -205,16 +187,11 @@ def list_infoset_probs(tree: GameTree, policy: np.ndarray) -> list[tuple[str, di
     for record, legal_mask, probs in zip(
         tree.infoset_records, tree.legal_mask, policy, strict=True
     ):
-        action_numbers = np.flatnonzero(legal_mask).tolist()
-        if open_spiel_name is None:
-            name, exported_numbers = tree.game.infoset_name(record), action_numbers
-        else:
+        actions = np.flatnonzero(legal_mask).tolist()
+        numbers, name = actions, tree.game.infoset_name(record)
+        if open_spiel_name is not None:
             name = format_open_spiel_infoset(open_spiel_name, tree.game, record)
-            exported_numbers = [
-                to_open_spiel_action(open_spiel_name, action, bool(legal_mask[FOLD]))
-                for action in action_numbers
-            ]
-        infoset_probs.append(
-            (name, dict(zip(exported_numbers, probs[action_numbers].tolist(), strict=True)))
-        )
+            facing_bet = bool(legal_mask[FOLD])
+            numbers = [to_open_spiel_action(open_spiel_name, one, facing_bet) for one in actions]
+        infoset_probs.append((name, dict(zip(numbers, probs[actions].tolist(), strict=True))))
     return infoset_probs

@@ -18,34 +18,29 @@ from poker_rl.games.poker.record_dtypes import CALL, RAISE
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
 LEDUC_STARTING_CHIPS = 100  # in OpenSpiel
 COMMON_RULES = {"hole_cards": 1, "ante": 1, "blinds": []}
-RULES_OF_GAME = {
-    OPEN_SPIEL_KUHN: {"board_cards": [0], "openers": [0], "raise_sizes": [1], "max_raises": [1]},
-    OPEN_SPIEL_LEDUC: {
-        "board_cards": [0, 1],
-        "openers": [0, 0],
-        "raise_sizes": [2, 4],
-        "max_raises": [2, 2],
-    },
+KUHN_RULES = COMMON_RULES | {
+    "board_cards": [0],
+    "openers": [0],
+    "raise_sizes": [1],
+    "max_raises": [1],
 }
-SUIT_COUNT_OF_GAME = {OPEN_SPIEL_KUHN: 1, OPEN_SPIEL_LEDUC: 2}
+LEDUC_RULES = COMMON_RULES | {
+    "board_cards": [0, 1],
+    "openers": [0, 0],
+    "raise_sizes": [2, 4],
+    "max_raises": [2, 2],
+}
 
 
 def find_open_spiel_name(game: Game) -> str | None:
     """Return OpenSpiel's name of the same game; None if OpenSpiel lacks the game."""
     if not isinstance(game, FixedLimitPoker) or len(game.ranks) != game.seats + 1 or game.stacks:
         return None
-    game_rules = game.to_dict()
-    for name, rules in RULES_OF_GAME.items():
-        has_same_rules = all(
-            game_rules[key] == value for key, value in (COMMON_RULES | rules).items()
-        )
-        if (
-            has_same_rules
-            and len(game.suits) == SUIT_COUNT_OF_GAME[name]
-            and (name == OPEN_SPIEL_KUHN or game.seats == 2)
-        ):
-            return name
-    return None
+    rules = game.to_dict()
+    if len(game.suits) == 1 and rules == rules | KUHN_RULES:
+        return OPEN_SPIEL_KUHN
+    is_leduc = game.seats == len(game.suits) == 2 and rules == rules | LEDUC_RULES
+    return OPEN_SPIEL_LEDUC if is_leduc else None
 
 
 def format_open_spiel_infoset(open_spiel_name: str, game: Game, record: np.void) -> str:

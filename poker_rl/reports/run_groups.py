@@ -109,13 +109,13 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
         # The name of an option stands for all settings in its file.
         option_prefixes = tuple(f"{group}." for group in OPTION_GROUPS if group in keys)
         keys = [key for key in keys if not key.startswith(option_prefixes)]
-        parts = [base_label] if len(set(base_labels)) > 1 or not keys else []
+        parts = [base_label] if len(set(base_labels)) > 1 else []
         parts += [
             f"{shorten_key(key)}={format_setting(group_config, key)}"
             for key in keys
-            if not _has_other_form(group_config, key)
+            if key in group_config  # a schedule has keys that a number in its place lacks
         ]
-        label = " ".join(parts)
+        label = " ".join(parts) or base_label
         label_counts[label] += 1
         count = label_counts[label]
         group_labels.append(f"{label} ({count})" if count > 1 else label)
@@ -123,37 +123,18 @@ def create_group_labels(base_labels: Sequence[str], configs: Sequence[FlatConfig
 
 
 def list_differing_keys(configs: Sequence[FlatConfig]) -> list[str]:
-    """Return the keys whose values differ, except horizons that follow the budget."""
+    """Return the keys whose values differ, except horizons where the budget differs."""
     keys = dict.fromkeys(key for flat_config in configs for key in flat_config)
-    return [
-        key
-        for key in keys
-        if len({_encode_comparable(_divide_by_budget(config, key)) for config in configs}) > 1
+    differing_keys = [
+        key for key in keys if len({_encode_comparable(config.get(key)) for config in configs}) > 1
     ]
+    if "budget" in differing_keys:  # which horizons follow
+        return [key for key in differing_keys if not key.endswith(".horizon")]
+    return differing_keys
 
 
 def _encode_comparable(value: Any) -> str:
     return json.dumps(normalize_numbers(value), sort_keys=True, default=str)
-
-
-def _divide_by_budget(config: FlatConfig, key: str) -> Any:
-    """Return the value of a setting, or the share of the budget that a horizon is."""
-    value: Any = config.get(key)
-    budget = config.get("budget")
-    follows_budget = key.endswith(".horizon") and isinstance(value, float) and value > 1
-    if follows_budget and isinstance(budget, int) and value <= budget:
-        return round(value / budget, 6)
-    return value
-
-
-def _has_other_form(config: FlatConfig, key: str) -> bool:
-    """Return whether a key is absent because its setting is a number instead of a schedule."""
-    if key in config:
-        return False
-    parent_key = key.rpartition(".")[0]
-    return (parent_key in config and parent_key not in OPTION_GROUPS) or any(
-        other.startswith(f"{key}.") for other in config
-    )
 
 
 def shorten_key(key: str) -> str:

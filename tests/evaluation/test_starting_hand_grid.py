@@ -165,7 +165,8 @@ def test_the_legend_stands_beside_the_title_and_takes_no_width_from_the_grids():
 
 def test_a_cell_is_painted_by_its_chances():
     """Raises are on the left, folds on the right."""
-    from poker_rl.evaluation.plots.hand_grid_figures import SHADES_PER_CELL, draw_hand_grids
+    from poker_rl.evaluation.plots.hand_grid_figures import draw_hand_grids
+    from poker_rl.evaluation.plots.policy_figures import SHADES_PER_CELL
 
     one = grid(lambda a, b: 51 in (a, b))  # half of the pairs of aces
     (ax,) = draw_hand_grids([one], "title", DECK).axes

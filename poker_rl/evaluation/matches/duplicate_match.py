@@ -14,7 +14,7 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, Range
+from poker_rl.config.validation import Range
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
 from poker_rl.evaluation.result import AGAINST, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
@@ -56,9 +56,6 @@ def play_deals(
 
     Returns:
         Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
-
-    Raises:
-        ConfigError: if a player's probabilities are invalid, see `compute_checked_probs`.
     """
     deal_seed, *player_seeds = np.random.SeedSequence(seed).spawn(1 + game.seats)
     generators = [np.random.Generator(np.random.PCG64(stream)) for stream in player_seeds]
@@ -133,19 +130,14 @@ def play_match(
     """Measure what a player wins a hand from an opponent that has every other seat.
 
     Args:
-        deals: how many deals; each is played with `player` in every seat.
+        deals: number of deals, at least `MIN_DEALS`; each is played with `player` in every seat.
         seed: fixes the cards and the players' random numbers.
         observers: called with each batch of finished hands.
         reducer_factory: creates the variance reducer of the match; None for no reduction.
 
     Returns:
         The mean over deals in the game's unit, with half the width of its 95 % interval.
-
-    Raises:
-        ConfigError: if there are too few deals for an interval.
     """
-    if deals < MIN_DEALS:
-        raise ConfigError(f"deals: {deals} are too few for an interval, at least {MIN_DEALS}")
     scale, unit = get_result_unit(game)
     players = [player] + [opponent] * (game.seats - 1)
     if reducer_factory is None:
@@ -153,8 +145,8 @@ def play_match(
     else:
         reducer = reducer_factory(players, seed)
         observers = [*observers, reducer.add_hands]
-        blocks = play_deals(game, players, deals, seed, observers, reducer.duplicate)[:, 0]
-        blocks = reducer.reduce_variance(blocks)
+        raw_blocks = play_deals(game, players, deals, seed, observers, reducer.duplicate)[:, 0]
+        blocks = reducer.reduce_variance(raw_blocks)
     measure, kind = f"against/{opponent_name}", f"{AGAINST}{opponent_name}"
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
 

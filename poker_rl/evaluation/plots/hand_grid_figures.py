@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, create_panels
-from poker_rl.evaluation.plots.policy_figures import ACTION_COLORS
+from poker_rl.evaluation.plots.policy_figures import ACTION_COLORS, draw_cells
 from poker_rl.evaluation.plots.run_figures import shorten_player_name
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
@@ -27,7 +26,6 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.players.player import Player
 
-SHADES_PER_CELL = 40  # pixels across the width of a cell
 MAX_NAMED_PANELS = 2  # with more, drawing the names of hands would take seconds
 ACTION_TYPE_NAMES = ("fold", "check or call", "bet or raise")
 ACTION_TYPE_ORDER = [2, 1, 0]  # from the left of a cell: raise, call, fold
@@ -92,32 +90,17 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -
 
 def draw_grid_panel(ax: Axes, grid: StartingHandGrid, ranks: str, show_hand_names: bool) -> None:
     """Draw a grid with the names of the hands in its cells, or the ranks at its sides."""
-    probs = np.nan_to_num(grid.probs[..., ACTION_TYPE_ORDER])
-    cumulative_probs = np.cumsum(probs, axis=-1)  # [13, 13, 3]
-    shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
-    shade_types = (shades[:, None] >= cumulative_probs[..., None, :]).sum(-1)
-    colors = np.array([to_rgb(ACTION_COLORS[action_type]) for action_type in ACTION_TYPE_ORDER])
-    image = colors[shade_types.clip(max=len(ACTION_TYPE_ORDER) - 1)]  # [13, 13, SHADES_PER_CELL, 3]
-    image[np.isnan(grid.probs[..., 0])] = 1
-    ax.imshow(
-        image.reshape(MAX_RANKS, MAX_RANKS * SHADES_PER_CELL, 3),
-        aspect="auto",
-        interpolation="nearest",
-        extent=(0, MAX_RANKS, MAX_RANKS, 0),
-    )
+    colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_ORDER]
+    draw_cells(ax, grid.probs[..., ACTION_TYPE_ORDER], colors)
     if show_hand_names:
         for row, column in np.ndindex(MAX_RANKS, MAX_RANKS):
             name = name_starting_hand(row, column, ranks)
             style: Any = {"ha": "center", "va": "center", "fontsize": 6, "color": INK_COLOR}
             label = ax.text(column + 0.5, row + 0.52, name, **style)
             label.set_in_layout(False)  # measuring it takes long, and it lies within the panel
-    for draw_borders in (ax.hlines, ax.vlines):
-        draw_borders(np.arange(MAX_RANKS + 1), 0, MAX_RANKS, color="white", linewidth=0.8)
     tick_labels = [] if show_hand_names else list(ranks[::-1])
     tick_positions = np.arange(len(tick_labels)) + 0.5
     ax.set_xticks(tick_positions, tick_labels)
     ax.set_yticks(tick_positions, tick_labels)
     ax.tick_params(length=0, labelsize=7, colors=INK_COLOR)
-    ax.grid(False)
-    ax.spines[:].set_visible(False)
     ax.set_title(grid.title, loc="left", fontsize=8, color=INK_COLOR, parse_math=False)

@@ -18,7 +18,7 @@ ACTION_COLORS = (
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
 MAX_INFOSETS = 2000  # more cells can't be distinguished
-SHADES_PER_CELL = 100  # pixels across the width of a cell
+SHADES_PER_CELL = 50  # pixels across the width of a cell
 LETTER_MEANINGS = {"f": "f fold", "c": "c check or call", "r": "r bet or raise"}
 MAX_LABELLED_COLUMNS = 8  # with more, probabilities do not fit in the cells
 
@@ -74,13 +74,9 @@ def describe_infoset_names(names: Sequence[str], action_names: Sequence[str]) ->
         action_names: names of the game's actions; their first letters stand in betting lines.
     """
     action_texts = "".join(name.partition(" ")[2].partition(" ")[2] for name in names)
-    action_letters = {name[0] for name in action_names}
-    meanings = [
-        meaning
-        for letter, meaning in LETTER_MEANINGS.items()
-        if letter in action_texts and letter in action_letters
-    ]
-    if any(character.isdigit() for character in action_texts) and "r" in action_letters:
+    letters = {name[0] for name in action_names} & set(action_texts)
+    meanings = [meaning for letter, meaning in LETTER_MEANINGS.items() if letter in letters]
+    if "r" in letters and any(character.isdigit() for character in action_texts):
         meanings.append("a number: the chips raised to")
     cards_text = "rows are the cards seen" + ", own | board" * ("|" in "".join(names))
     meanings_text = ": " * bool(meanings) + ", ".join(meanings)
@@ -93,38 +89,52 @@ def draw_policy_panel(
     """Draw probabilities [N, A] of information sets, named by seat, cards and actions so far."""
     card_labels = list(dict.fromkeys(name[1] for name in name_parts))
     action_labels = sorted({name[2] for name in name_parts}, key=lambda line: (len(line), line))
-    shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
-    colors = np.array([to_rgb(color) for color in ACTION_COLORS])
-    image = np.ones((len(card_labels), len(action_labels), SHADES_PER_CELL, 3))
+    cells = np.full((len(card_labels), len(action_labels), probs.shape[1]), np.nan)
     for (_, card_label, action_label), infoset_probs in zip(name_parts, probs, strict=True):
         row, column = card_labels.index(card_label), action_labels.index(action_label)
-        shade_actions = np.searchsorted(np.cumsum(infoset_probs), shades)
-        image[row, column] = colors[shade_actions.clip(max=len(infoset_probs) - 1)]
+        cells[row, column] = infoset_probs
         if len(action_labels) <= MAX_LABELLED_COLUMNS:
             action_starts = np.cumsum(infoset_probs) - infoset_probs
             for action in np.flatnonzero(infoset_probs >= 0.2):
                 ax.text(
                     column + action_starts[action] + infoset_probs[action] / 2,
                     row + 0.5,
-                    f"{infoset_probs[action]:.0%}".rstrip("%"),
+                    f"{100 * infoset_probs[action]:.0f}",
                     ha="center",
                     va="center",
                     fontsize=8,
                     color="white" if action >= 2 else INK_COLOR,
                 )
-    ax.imshow(
-        image.reshape(len(card_labels), -1, 3),
-        aspect="auto",
-        interpolation="nearest",
-        extent=(0, len(action_labels), len(card_labels), 0),
-    )
+    is_crowded = max(len(action_labels), len(card_labels)) > 12
+    draw_cells(ax, cells, ACTION_COLORS)
     ax.set_xticks(np.arange(len(action_labels)) + 0.5, [text or "start" for text in action_labels])
     ax.set_yticks(np.arange(len(card_labels)) + 0.5, card_labels, parse_math=False)
-    ax.hlines(np.arange(len(card_labels) + 1), 0, len(action_labels), color="white", linewidth=1.5)
-    ax.vlines(np.arange(len(action_labels) + 1), 0, len(card_labels), color="white", linewidth=3)
-    ax.spines[:].set_visible(False)
-    is_crowded = max(len(action_labels), len(card_labels)) > 12
     ax.tick_params(length=0, labelsize=7 if is_crowded else 9, colors=INK_COLOR)
     if len(action_labels) > MAX_LABELLED_COLUMNS:
         ax.tick_params(axis="x", rotation=90)
     ax.set_title(title, loc="left", fontsize=9, color=INK_COLOR)
+
+
+def draw_cells(ax: Axes, probs: np.ndarray, colors: Sequence[str]) -> None:
+    """Draw cells [rows, columns, A], each divided from the left by its probabilities.
+
+    Args:
+        probs: probabilities of the actions in each cell; NaN for an empty cell.
+        colors: the color of each action.
+    """
+    rows, columns, action_count = probs.shape
+    shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
+    cumulative_probs = np.cumsum(np.nan_to_num(probs), axis=-1)[..., None, :]
+    shade_actions = (shades[:, None] >= cumulative_probs).sum(-1).clip(max=action_count - 1)
+    image = np.array([to_rgb(color) for color in colors])[shade_actions]
+    image[np.isnan(probs[..., 0])] = 1
+    ax.imshow(
+        image.reshape(rows, columns * SHADES_PER_CELL, 3),
+        aspect="auto",
+        interpolation="nearest",
+        extent=(0, columns, rows, 0),
+    )
+    ax.hlines(np.arange(rows + 1), 0, columns, color="white", linewidth=0.8)
+    ax.vlines(np.arange(columns + 1), 0, rows, color="white", linewidth=1.5)
+    ax.grid(False)
+    ax.spines[:].set_visible(False)

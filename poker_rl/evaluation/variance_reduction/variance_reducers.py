@@ -54,9 +54,6 @@ def build_reducer_factory(
 
     Args:
         control_player: used by the method "control_variate"; None for the match's first player.
-
-    Raises:
-        ConfigError: if the method can't be used with this game.
     """
     if method == "none":
         return None
@@ -99,8 +96,7 @@ class ControlVariateReducer:
         self._control_results.append(average_by_deal(control_payoffs[:, None], rotation))
 
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
-        """Subtract from each deal's result a fitted multiple of the control player's result in the
-        first player's seats."""
+        """Subtract from each deal's result a fitted multiple of the control player's result."""
         min_spread = np.array([MIN_SPREAD * self._game.unit_chips])
         return add_cross_fitted_columns(
             blocks, np.concatenate(self._control_results), np.zeros(1), min_spread
@@ -123,14 +119,8 @@ class AivatReducer:
         player_by_seat = self._first_occurrences[
             (np.arange(self._game.seats) - rotation[:, None]) % seats
         ]
-        hand_terms = compute_aivat_terms(
-            self._game,
-            tables.records,
-            rotation,
-            self._players,
-            player_by_seat,
-            self._value_function,
-        )
+        hands = tables.records, rotation, self._players, player_by_seat
+        hand_terms = compute_aivat_terms(self._game, *hands, self._value_function)
         self._terms.append(average_by_deal(hand_terms, rotation))
 
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
