@@ -59,11 +59,7 @@ def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
 
 @dataclass(kw_only=True)
 class KuhnDistanceEvaluator(PlayerEvaluator):
-    """Evaluator of squared distances to optimal, without that of `other_seats_player`.
-
-    Raises:
-        ConfigError: if the game is not Kuhn poker.
-    """
+    """Evaluator of squared distances to optimal, without that of `other_seats_player`."""
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
         if game.count_deals() != 6 or not is_kuhn(get_tree(game)):

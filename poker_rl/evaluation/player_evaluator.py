@@ -149,11 +149,7 @@ class PlayerEvaluator:
         return results
 
     def evaluate_player(self, name: str, player: Player, exact: bool = False) -> list[Result]:
-        """Return all results of a player: means and percentiles if it has several instances.
-
-        Args:
-            exact: whether to walk the public tree of a game that is too large to enumerate.
-        """
+        """Return all results of a player: means and percentiles if it has several instances."""
         if self.tree is None:
             walk = partial(evaluate_on_public_tree, self._game)
             instances = [player.select_instance(k) for k in range(player.instances)]
@@ -253,11 +249,7 @@ class PlayerEvaluator:
     def build_figures(
         self, players: Mapping[str, Player], metrics: Path | None
     ) -> dict[str, Figure]:
-        """Return, by name, figures of curves and, in small games and hold'em, of policies.
-
-        Args:
-            metrics: a metrics.jsonl; None for no curves.
-        """
+        """Return, by name, figures of curves and, in small games and hold'em, of policies."""
         # matplotlib takes a while to import.
         from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
         from poker_rl.evaluation.plots.run_figures import read_curves

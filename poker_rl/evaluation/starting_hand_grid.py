@@ -103,11 +103,7 @@ def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) 
 
 
 def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
-    """Return a grid as plain data for JSON, with None in place of NaN.
-
-    Args:
-        ranks: the ranks of the game's cards, the lowest first.
-    """
+    """Return a grid as plain data for JSON, with None in place of NaN."""
     probs = [[None if np.isnan(hand[0]) else hand for hand in row] for row in grid.probs.tolist()]
     return {"ranks": ranks[::-1], "action_types": ["fold", "call", "raise"], "probs": probs}
 
@@ -128,11 +124,7 @@ def describe_seat(game: PokerGame, seat: int) -> str:
 
 
 def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
-    """Format a grid for a terminal: the most likely action of each cell and its probability in %.
-
-    Args:
-        use_color: whether to color the cells with ANSI codes.
-    """
+    """Format a grid for a terminal: the most likely action of each cell and its probability in %."""
     lines = ["   " + "".join(f"{rank:<4}" for rank in ranks[::-1]).rstrip()]
     for row_index, row_probs in enumerate(grid.probs):
         cells = [_format_cell(probs, use_color) for probs in row_probs]

@@ -32,12 +32,7 @@ def compare_runs(run_specs: Sequence[str], settings_dict: Mapping[str, Any]) -> 
 
 
 def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Comparison]:
-    """Return a comparison for each game.
-
-    Raises:
-        ConfigError: if a run does not count the units of the axis, or no run has recorded a tag or
-            reached `x_value`.
-    """
+    """Return a comparison for each game."""
     for run in runs:
         # A run that was stopped after its first evaluation has counted only seconds.
         recorded_axes = [axis for axis in TAG_OF_AXIS if run.get_last_x(axis) > 0]

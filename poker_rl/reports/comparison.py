@@ -57,9 +57,6 @@ class Comparison:
 
     Attributes:
         measures: tags, or measures of each run's headline player.
-
-    Raises:
-        ConfigError: if no run has recorded any of the measures.
     """
 
     def __init__(self, runs: Sequence[RunData], config: CompareConfig) -> None:

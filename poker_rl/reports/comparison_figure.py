@@ -87,11 +87,7 @@ def describe_curve_source(group: RunGroup) -> str:
 def build_line_over_runs(
     legend_name: str, curves: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> CurveLine:
-    """Return the mean of curves and, if there are several, a band for their range.
-
-    Args:
-        curves: ascending positions on the axis and values of each run, at least one run.
-    """
+    """Return the mean of curves and, if there are several, a band for their range."""
     x_values, values = interpolate_to_common_axis(curves)
     band = (("lowest to highest run", values.min(0), values.max(0)),) if len(curves) > 1 else ()
     return CurveLine(legend_name, x_values, values.mean(0), band)

@@ -144,11 +144,7 @@ def select_bounds(results: Sequence[Result]) -> list[Result]:
 
 @dataclass(frozen=True)
 class SavedReport:
-    """Report that was read from its JSON file.
-
-    Attributes:
-        list_rows: a row for each result that lists of reports show.
-    """
+    """Report that was read from its JSON file."""
 
     time: str
     command: str

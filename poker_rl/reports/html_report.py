@@ -48,11 +48,7 @@ class ReportConfig:
 def write_report(
     run_specs: Sequence[str], settings_dict: Mapping[str, Any], option_dirs: Sequence[Path]
 ) -> None:
-    """Write an HTML page on runs.
-
-    Raises:
-        ConfigError: if a run or one of its players can't be read, or the page exists.
-    """
+    """Write an HTML page on runs."""
     config = ReportConfig(**convert_fields(ReportConfig, settings_dict, "", {}))
     runs = read_runs(run_specs)
     if config.out is None and len(runs) > 1:

@@ -75,11 +75,7 @@ class EvaluateConfig:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Parts of one call of `poker-rl evaluate`.
-
-    Attributes:
-        load_player: loads a player by its name in `conf/player` or by its run folder.
-    """
+    """Parts of one call of `poker-rl evaluate`."""
 
     config: EvaluateConfig
     game: Game

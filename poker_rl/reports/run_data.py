@@ -148,9 +148,6 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
 
     Args:
         run_specs: run folders, folders of run folders, summaries of sweeps, or patterns of those.
-
-    Raises:
-        ConfigError: if `run_specs` is empty, or one of them leads to no run folder.
     """
     if not run_specs:
         raise ConfigError(
@@ -182,11 +179,7 @@ def list_runs_at(path: Path) -> list[Path]:
 
 
 def iterate_sweep_runs(path: Path) -> Iterator[Path]:
-    """Yield the run folders that a summary of a sweep, `outputs/sweeps/<sweep>.csv`, lists.
-
-    Raises:
-        ConfigError: if the file is not such a summary, or lists no run folder.
-    """
+    """Yield the run folders that a summary of a sweep, `outputs/sweeps/<sweep>.csv`, lists."""
     try:
         with TextIOWrapper(
             open_regular_file(path, MAX_SUMMARY_BYTES), encoding="utf-8", newline=""

@@ -17,11 +17,7 @@ HEADINGS = ["seat", "information set", "action", "probability"]
 def play_sample_hands(
     game: Game, player: Player, hand_count: int, seed: int
 ) -> Iterator[tuple[list[list[str]], str]]:
-    """Yield for each hand the headings and a row for each move, and a line with the payoffs.
-
-    Args:
-        player: a player with a single instance, which takes every seat.
-    """
+    """Yield for each hand the headings and a row for each move, and a line with the payoffs."""
     generator, tables = np.random.default_rng(seed), Tables(game, 1, seed)
     for _ in range(hand_count):
         tables.deal()

@@ -93,11 +93,7 @@ def check_folder_matches(plan: TournamentPlan, folder: Path) -> None:
 
 
 class Tournament:
-    """The tables of a tournament and their files.
-
-    Raises:
-        ConfigError: if the game, the device or the line-ups are invalid.
-    """
+    """The tables of a tournament and their files."""
 
     def __init__(self, plan: TournamentPlan, folder: Path, device: str) -> None:
         self.plan, self.folder = plan, folder

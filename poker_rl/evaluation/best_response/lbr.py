@@ -81,9 +81,6 @@ class LocalBestResponse:
     Args:
         player: a player with a single instance.
         seed: fixes the boards, the hands and the player's actions.
-
-    Raises:
-        ConfigError: if the game is not heads-up poker.
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:

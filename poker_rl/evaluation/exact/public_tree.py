@@ -47,9 +47,6 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
     Returns:
         How much more each seat wins with its best response, [2], and what each seat wins if both
         play the player's policy, [2], in chips a hand.
-
-    Raises:
-        ConfigError: if the game's public tree is too large or not that of heads-up poker.
     """
     tree = EvaluatedPublicTree(game, player.is_suit_invariant)
     bar_options = {"desc": "exact", "unit_scale": True, "leave": False}
@@ -63,9 +60,6 @@ def describe_exact_cost(game: Game, player: Player) -> str:
     """Return a line with the time and memory of `evaluate_on_public_tree`.
 
     The time is estimated from repeated walks of one board for a second.
-
-    Raises:
-        ConfigError: if the game's public tree is too large or not that of heads-up poker.
     """
     tree = EvaluatedPublicTree(game, player.is_suit_invariant)
     query_count, board = tree.count_queries(), tree.pick_last_street_board()

@@ -61,14 +61,7 @@ class ReturnDistribution:
 
 @dataclass(frozen=True)
 class MatchResults:
-    """Measurements of one match.
-
-    Attributes:
-        results: the first player's winnings, their exact value if the game can be enumerated, and
-            its share of hands won.
-        styles: playing styles of both players; empty except in hold'em.
-        distribution: distribution of what the first player wins in a hand.
-    """
+    """Measurements of one match."""
 
     results: list[Result]
     styles: list[Result]

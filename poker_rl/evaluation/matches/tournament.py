@@ -40,9 +40,6 @@ def create_line_ups(
     Heads-up every pair meets once. With more seats, `one_against_rest` has two tables for each
     pair, in which one player plays against the other in all other seats; `mixed` has random tables
     of different players, at which all players sit equally often in every round.
-
-    Raises:
-        ConfigError: if mixed tables have too few players or a variable number of seats.
     """
     players = range(player_count)
     if game.seats == 2:

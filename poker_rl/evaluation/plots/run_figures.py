@@ -130,11 +130,7 @@ def draw_measures(
 def draw_exploitability(
     curves: Curves, x_axis: str, unit: str, other_seats_player: str | None
 ) -> Figure | None:
-    """Draw the exploitability of every player over the run, with logarithmic axes.
-
-    Args:
-        other_seats_player: the player in every seat but the first; None if there is none.
-    """
+    """Draw the exploitability of every player over the run, with logarithmic axes."""
     note = "exact, over the whole game tree"
     if other_seats_player is not None:
         note += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
