@@ -204,7 +204,7 @@ def show_sweep(arguments: list[str]) -> int:
 COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
     "train": run_train,
     "evaluate": SettingsCommand(
-        "poker_rl.reports.measure_players.EvaluateConfig",
+        "poker_rl.reports.evaluation_report.EvaluateConfig",
         "poker_rl.reports.evaluate.evaluate",
         groups=("game", "evaluation"),
     ),

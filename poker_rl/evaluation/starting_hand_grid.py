@@ -124,7 +124,7 @@ def describe_seat(game: PokerGame, seat: int) -> str:
 
 
 def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
-    """Format a grid for a terminal: the most likely action of each cell and its probability in %."""
+    """Format a grid for a terminal: the most likely action of each cell and its percentage."""
     lines = ["   " + "".join(f"{rank:<4}" for rank in ranks[::-1]).rstrip()]
     for row_index, row_probs in enumerate(grid.probs):
         cells = [_format_cell(probs, use_color) for probs in row_probs]

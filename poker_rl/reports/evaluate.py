@@ -15,13 +15,13 @@ from poker_rl.games.game import Game
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import PLAYER_PATTERN, load_players, parse_spec, resolve_spec
-from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, format_report_list
-from poker_rl.reports.measure_players import (
+from poker_rl.reports.evaluation_report import (
+    EVALUATIONS_FOLDER,
     EvaluateConfig,
     Evaluation,
-    measure_mixed_table,
-    measure_players,
+    format_report_list,
 )
+from poker_rl.reports.measure_players import measure_mixed_table, measure_players
 from poker_rl.storage.disk import check_no_special_files, print_line
 from poker_rl.training.device import prepare_device
 from poker_rl.training.opponents import create_player_loader

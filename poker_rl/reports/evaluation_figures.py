@@ -46,7 +46,7 @@ def save_figures(figures: Mapping[str, Figure], report: EvaluationReport, folder
             "no figures: the game is too large for a policy to be drawn, and there is no match"
         )
         return
-    origin = f"{report.game_name}; evaluated with seed {report.seed}"
+    origin = f"{report.evaluation.game.name}; evaluated with seed {report.evaluation.config.seed}"
     if report.snapshot is not None:
         training_seed = read_run_folder(report.snapshot.parents[1])[1]["seed"]
         origin = f"{report.snapshot}, trained with seed {training_seed}, {origin}"

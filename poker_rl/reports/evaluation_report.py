@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from poker_rl.config.untrusted_files import read_json
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, Seed, error_prefix
 from poker_rl.evaluation.best_response.exploitability_bounds import (
     BOUND_PREFIX,
     LOWER_BOUND,
     VACUOUS_LOWER_BOUND,
     compute_lower_end,
 )
+from poker_rl.evaluation.matches.duplicate_match import DealCount
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import AGAINST, EXACT, Result
+from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceReductionMethod
+from poker_rl.games.game import Game
+from poker_rl.players.player import Player
+from poker_rl.players.player_loader import get_headline_player
 from poker_rl.reports.rendering import (
     TextRows,
     TextTable,
@@ -26,11 +35,65 @@ from poker_rl.reports.rendering import (
     results_to_csv,
     wrap_line,
 )
+from poker_rl.storage.disk import create_writable_folder, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 
 EVALUATIONS_FOLDER = "evaluations"  # in a run folder
 LIST_HEADINGS = ["evaluation", "decisions", "player", "measure", "value", "unit", "deals", "seed"]
 LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")  # sampled measures that lists of reports show
+
+
+@dataclass(kw_only=True, frozen=True)
+class EvaluateConfig:
+    """Settings of `poker-rl evaluate`."""
+
+    run: str | None
+    checkpoint: NonNegativeInt | None
+    player: str | None
+    against: list[str]
+    seats: list[str]
+    earlier_snapshots: NonNegativeInt
+    deals: DealCount | None
+    variance_reduction: VarianceReductionMethod | None
+    control_player: str | None
+    figures: bool
+    exact: bool
+    lbr: bool
+    best_responses: list[str]
+    out: str | None
+    show: bool
+    seed: Seed
+    device: Literal["auto", "cpu", "cuda"]
+    threads: PositiveInt
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Parts of one call of `poker-rl evaluate`."""
+
+    config: EvaluateConfig
+    game: Game
+    evaluator: PlayerEvaluator
+    load_player: Callable[[str], Player]
+
+    @property
+    def snapshot_spec(self) -> str:
+        """The run folder, with the decisions of the chosen snapshot."""
+        checkpoint = self.config.checkpoint
+        return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
+
+    @property
+    def output_folder(self) -> Path | None:
+        """The folder of the report; None to save nothing."""
+        if self.config.out is None and self.config.run is not None:
+            return Path(self.config.run) / EVALUATIONS_FOLDER
+        return None if self.config.out is None else Path(self.config.out)
+
+    def create_output_folder(self) -> None:
+        """Create the output folder."""
+        if self.output_folder is not None:
+            with error_prefix("out"):
+                create_writable_folder(self.output_folder)
 
 
 @dataclass(frozen=True)
@@ -42,27 +105,27 @@ class ResultTable:
     heading: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class EvaluationReport:
     """All measurements of one call of `poker-rl evaluate`.
 
     Attributes:
-        evaluation_config: the settings of the evaluator.
-        snapshot: the file that holds the players; None for players that are not from a run.
-        deals: number of deals in each match.
         note: a line that is printed before the tables.
+        snapshot: the file that holds the players; None for players that are not from a run.
+        config_changes: settings of the evaluator that were not used as they are.
     """
 
+    evaluation: Evaluation
     start_time: datetime
-    command: str
-    game_name: str
-    evaluation_config: Mapping[str, Any]
-    snapshot: Path | None
-    headline_player: str | None
-    seed: int
-    deals: int
     tables: Sequence[ResultTable]
     note: str = ""
+    snapshot: Path | None = None
+    config_changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def headline_player(self) -> str | None:
+        """The headline player of the run; None for players that are not from a run."""
+        return None if self.snapshot is None else get_headline_player(self.snapshot)
 
     @property
     def results(self) -> list[Result]:
@@ -76,7 +139,7 @@ class EvaluationReport:
 
     def format_text(self) -> str:
         """Format the report for the screen."""
-        heading = self.game_name
+        heading = self.evaluation.game.name
         if self.snapshot is not None:
             heading += f", {int(self.snapshot.stem):,} decisions: {self.snapshot}"
         lines = [line for line in (*self._list_exploitability_lines(), self.note) if line]
@@ -117,24 +180,28 @@ class EvaluationReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
+        evaluator = self.evaluation.evaluator
         return {
             "time": self.start_time.isoformat(sep=" ", timespec="seconds"),
-            "command": self.command,
-            "game": self.game_name,
-            "evaluation": dict(self.evaluation_config),
+            "command": shlex.join(["poker-rl", *sys.argv[1:]]),
+            "game": self.evaluation.game.name,
+            "evaluation": asdict(evaluator) | dict(self.config_changes),
             "snapshot": None if self.snapshot is None else str(self.snapshot),
             "decisions": None if self.snapshot is None else int(self.snapshot.stem),
             "headline": self.headline_player,
-            "seed": self.seed,
-            "deals": self.deals,
+            "seed": self.evaluation.config.seed,
+            "deals": evaluator.deals,
             "results": [asdict(result) for result in self.results],
         }
 
-    def save(self, folder: Path) -> None:
-        """Save the report as JSON and its results as CSV."""
-        path = folder / self.file_stem  # with_suffix would cut the stem at its dot
-        write_text_atomically(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2) + "\n")
-        write_text_atomically(Path(f"{path}.csv"), results_to_csv(self.results))
+    def publish(self) -> None:
+        """Print the report and save it as JSON and its results as CSV."""
+        print_line(self.format_text())
+        if (folder := self.evaluation.output_folder) is not None:
+            path = folder / self.file_stem  # with_suffix would cut the stem at its dot
+            write_text_atomically(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2) + "\n")
+            write_text_atomically(Path(f"{path}.csv"), results_to_csv(self.results))
+            print_line(f"\nsaved: {path}.json, .csv")
 
 
 def select_bounds(results: Sequence[Result]) -> list[Result]:

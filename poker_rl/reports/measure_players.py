@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, Seed, error_prefix
+from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.best_response.exploitability_bounds import (
     compute_lbr_bound,
     compute_trained_bound,
 )
-from poker_rl.evaluation.matches.duplicate_match import DealCount
 from poker_rl.evaluation.matches.match_results import measure_match
 from poker_rl.evaluation.matches.mixed_table import check_seat_count, play_mixed_table
-from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
-from poker_rl.evaluation.variance_reduction.variance_reducers import VarianceReductionMethod
 from poker_rl.games.game import Game
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.tree import check_heads_up
@@ -35,9 +28,9 @@ from poker_rl.players.player_loader import (
     resolve_specs,
 )
 from poker_rl.reports.evaluation_figures import build_figures, save_figures
-from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, EvaluationReport, ResultTable
+from poker_rl.reports.evaluation_report import Evaluation, EvaluationReport, ResultTable
 from poker_rl.reports.rendering import build_long_rows, build_wide_rows
-from poker_rl.storage.disk import create_writable_folder, print_line
+from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows
 
 RUN_PLAYER = "self"  # stands in `seats` for the headline player of the run
@@ -47,87 +40,6 @@ PROTOCOLS = {  # how the deals of a match are played, by method of variance redu
     "control_variate": "hands in every seat, each with its own cards, with the variance reduced by"
     " a control player",
 }
-
-
-@dataclass(kw_only=True, frozen=True)
-class EvaluateConfig:
-    """Settings of `poker-rl evaluate`."""
-
-    run: str | None
-    checkpoint: NonNegativeInt | None
-    player: str | None
-    against: list[str]
-    seats: list[str]
-    earlier_snapshots: NonNegativeInt
-    deals: DealCount | None
-    variance_reduction: VarianceReductionMethod | None
-    control_player: str | None
-    figures: bool
-    exact: bool
-    lbr: bool
-    best_responses: list[str]
-    out: str | None
-    show: bool
-    seed: Seed
-    device: Literal["auto", "cpu", "cuda"]
-    threads: PositiveInt
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Parts of one call of `poker-rl evaluate`."""
-
-    config: EvaluateConfig
-    game: Game
-    evaluator: PlayerEvaluator
-    load_player: Callable[[str], Player]
-
-    @property
-    def snapshot_spec(self) -> str:
-        """The run folder, with the decisions of the chosen snapshot."""
-        checkpoint = self.config.checkpoint
-        return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
-
-    @property
-    def output_folder(self) -> Path | None:
-        """The folder of the report; None to save nothing."""
-        if self.config.out is None and self.config.run is not None:
-            return Path(self.config.run) / EVALUATIONS_FOLDER
-        return None if self.config.out is None else Path(self.config.out)
-
-    def create_output_folder(self) -> None:
-        """Create the output folder."""
-        if self.output_folder is not None:
-            with error_prefix("out"):
-                create_writable_folder(self.output_folder)
-
-    def report(
-        self,
-        start_time: datetime,
-        tables: Sequence[ResultTable],
-        *,
-        note: str = "",
-        snapshot: Path | None = None,
-        config_changes: Mapping[str, Any] | None = None,
-    ) -> EvaluationReport:
-        """Create the report, print it and save it in the output folder."""
-        report = EvaluationReport(
-            start_time=start_time,
-            command=shlex.join(["poker-rl", *sys.argv[1:]]),
-            game_name=self.game.name,
-            evaluation_config=asdict(self.evaluator) | dict(config_changes or {}),
-            snapshot=snapshot,
-            headline_player=None if snapshot is None else get_headline_player(snapshot),
-            seed=self.config.seed,
-            deals=self.evaluator.deals,
-            tables=tables,
-            note=note,
-        )
-        print_line(report.format_text())
-        if self.output_folder is not None:
-            report.save(self.output_folder)
-            print_line(f"\nsaved: {self.output_folder / report.file_stem}.json, .csv")
-        return report
 
 
 def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
@@ -147,11 +59,14 @@ def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
         f"{deals:,} deals, each played in every rotation of the players over the seats;"
         f" {results[1].unit}, 95 % interval"
     )
-    return evaluation.report(
+    report = EvaluationReport(
+        evaluation,
         start_time,
         [ResultTable(results, build_wide_rows(results), heading)],
         config_changes={"variance_reduction": "none", "control_player": None},
     )
+    report.publish()
+    return report
 
 
 def measure_players(
@@ -231,12 +146,14 @@ def measure_players(
         ("playing style", [style for match in matches for style in match.styles]),
     ):
         tables.append(ResultTable(results, build_wide_rows(results, headline_player), heading))
-    report = evaluation.report(
+    report = EvaluationReport(
+        evaluation,
         start_time,
         [table for table in tables if table.results],
         note="" if bounds else _describe_missing_exploitability(game, measures),
         snapshot=snapshot,
     )
+    report.publish()
     if config.figures and evaluation.output_folder is not None:
         figures = build_figures(evaluator, players, matches, metrics_path)
         save_figures(figures, report, evaluation.output_folder / report.file_stem)

@@ -23,8 +23,8 @@ from poker_rl.nets.dense import NetDimensions, SigmoidPolicyConfig
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.tabular_player import TabularPlayer
 from poker_rl.reports.evaluate import load_measured_players
-from poker_rl.reports.evaluation_report import format_report_list
-from poker_rl.reports.measure_players import EvaluateConfig, Evaluation, measure_players
+from poker_rl.reports.evaluation_report import EvaluateConfig, Evaluation, format_report_list
+from poker_rl.reports.measure_players import measure_players
 from poker_rl.reports.rendering import build_wide_rows
 from poker_rl.storage.checkpoint import save_snapshot
 from poker_rl.storage.run_folder import write_config, write_manifest

@@ -47,7 +47,7 @@ def test_a_tournament_in_four_forms(capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(str(folder))
     assert len(rows) == 3 * 3 - 1 + 6  # won, behind and Elo of each, and the cross table
     assert (folder / "cross_table.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(tables(str(folder))) == [f"00000{table}.json" for table in range(3)]
+    assert sorted(tables(str(folder))) == [f"00000{table}.npy" for table in range(3)]
 
 
 def test_only_what_is_missing_is_played(
