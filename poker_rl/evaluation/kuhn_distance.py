@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +20,6 @@ from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs, is_kuhn
 from poker_rl.players.player import Player
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from poker_rl.evaluation.plots.run_figures import Curves
 
 # Actions so far in each situation: first move, after a check, after check-bet, after a bet
 SITUATION_LINES = ((), (CALL,), (CALL, RAISE), (RAISE,))
@@ -77,15 +71,3 @@ class KuhnDistanceEvaluator(PlayerEvaluator):
             Result(name, f"distance_{position}", distance, None, "squared distance", EXACT)
             for position, distance in distances.items()
         ]
-
-    def build_curve_figures(self, curves: Curves) -> dict[str, Figure | None]:
-        """Return a run's figures and one of the distances, with bands over the instances."""
-        from poker_rl.evaluation.plots.run_figures import draw_measures
-
-        measures = {
-            f"distance_{position}": f"{position.capitalize()} player"
-            for position in SITUATIONS_BY_PLAYER
-        }
-        note = "exact, from the policies' probabilities"
-        figure = draw_measures(curves, self.x_axis, measures, "squared distance to optimal", note)
-        return super().build_curve_figures(curves) | {"distance": figure}

@@ -209,18 +209,22 @@ class PlayerEvaluator:
     ) -> list[Result]:
         """Return the results for gains and values of the seats, both [seats] in chips a hand."""
         scale, unit = get_result_unit(self._game)
-        seats = range(self._game.seats)
-        nash_conv = float(seat_gains.sum()) * scale
-        others = self.other_seats_player
+        others, seats = self.other_seats_player, range(self._game.seats)
         kind = EXACT if others is None else f"{EXACT}, beside {others}"
-        numbers = {"exploitability": (nash_conv / len(seats), unit), "nash_conv": (nash_conv, unit)}
-        numbers["value"] = (seat_values[0], "chips a hand")
+        nash_conv = seat_gains.sum() * scale
+        gains = {"exploitability": nash_conv / len(seats), "nash_conv": nash_conv}
+        values = {"value": seat_values[0]}
         if len(seats) > 2:
-            numbers |= {f"value/seat_{i}": (seat_values[i], "chips a hand") for i in seats}
-        numbers |= {f"gain/seat_{i}": (seat_gains[i] * scale, unit) for i in seats}
+            values |= {f"value/seat_{i}": seat_values[i] for i in seats}
+        seat_results = {f"gain/seat_{i}": seat_gains[i] * scale for i in seats}
         return [
-            Result(name, measure, float(value), None, unit, kind)
-            for measure, (value, unit) in numbers.items()
+            Result(name, measure, float(value), None, unit_of_measure, kind)
+            for numbers, unit_of_measure in (
+                (gains, unit),
+                (values, "chips a hand"),
+                (seat_results, unit),
+            )
+            for measure, value in numbers.items()
         ]
 
     def summarize_instances(self, results: Sequence[Result]) -> list[Result]:

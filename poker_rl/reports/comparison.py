@@ -99,9 +99,8 @@ class Comparison:
 
     def get_info(self, group: RunGroup, measure: str, field: str) -> str:
         """Return the `unit` or `kind` of a measure, "" if no run of the group has recorded it."""
-        return next(
-            filter(None, (run.get_measurement_info(measure, field) for run in group.runs)), ""
-        )
+        infos = (run.get_measurement_info(measure, field) for run in group.runs)
+        return next(filter(None, infos), "")
 
     def compute_mean_progress(self, group: RunGroup) -> float | None:
         """Return the mean axis position of the rows at which the counted runs are compared."""
@@ -196,12 +195,6 @@ class Comparison:
         for package, version_set in versions_of_package.items():
             if len(version_set) > 1:
                 yield f"versions of {package} differ: {', '.join(version_set)}"
-        positions = [x for group in self.groups for x in self._list_positions(group)]
-        if self.x_value is not None and positions:
-            yield (
-                f"each figure is that of a run's last row at or before {self.x_value:,.0f}"
-                f" {self.x_axis}; these rows are at {min(positions):,.0f} to {max(positions):,.0f}"
-            )
 
     def format_text(self) -> str:
         """Format the table and notes for the screen, at most 120 columns wide."""
@@ -240,28 +233,20 @@ class Comparison:
                 } | settings
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison and each of its runs as plain data for JSON."""
-        return {
-            "game": self.game,
-            "x_axis": self.x_axis,
-            "x_value": self.x_value,
-            "figures": list(self.iterate_records()),
-            "runs": [self._run_to_dict(group, run) for group in self.groups for run in group.runs],
-            "notes": list(self.iterate_notes()),
-        }
-
-    def _run_to_dict(self, group: RunGroup, run: RunData) -> dict[str, Any]:
-        return {
-            "group": group.label,
-            "folder": str(run.folder),
-            "seed": run.config.get("seed"),
-            "status": run.status,
-            "counted": run in group.counted_runs,
-            "end": run.get_last_x(self.x_axis),
-            "machine": run.machine,
-            "versions": run.manifest.get("versions"),
-            "values": {
-                measure: run.get_value(measure, self.x_axis, self.x_value)
-                for measure in self.measures
-            },
-        }
+        """Return the comparison and the values of each run as plain data for JSON."""
+        runs = [
+            {
+                "group": group.label,
+                "folder": str(run.folder),
+                "status": run.status,
+                "counted": run in group.counted_runs,
+                "values": {
+                    measure: run.get_value(measure, self.x_axis, self.x_value)
+                    for measure in self.measures
+                },
+            }
+            for group in self.groups
+            for run in group.runs
+        ]
+        notes = list(self.iterate_notes())
+        return {"figures": list(self.iterate_records()), "runs": runs, "notes": notes}

@@ -21,8 +21,6 @@ from poker_rl.evaluation.plots.plotting import (
 from poker_rl.evaluation.result import AGAINST, EXACT
 from poker_rl.reports.comparison import Comparison
 from poker_rl.reports.rendering import number_long_names
-from poker_rl.reports.run_groups import RunGroup
-from poker_rl.reports.seed_means import interpolate_to_common_axis
 from poker_rl.storage.disk import atomic_replacement
 
 LOG_SCALE_MEASURES = ("exploitability", "nash_conv")
@@ -41,8 +39,8 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     panels = [
         (comparison, measure) for comparison in comparisons for measure in comparison.measures
     ]
-    groups = [(comparison, group) for comparison in comparisons for group in comparison.groups]
-    label_numbers = number_long_names(group.label for _, group in groups)
+    groups = [group for comparison in comparisons for group in comparison.groups]
+    label_numbers = number_long_names(group.label for group in groups)
     figure, axes = create_panels(len(panels))
     kinds: set[str] = set()
     for ax, (comparison, measure) in zip(axes, panels, strict=True):
@@ -61,34 +59,29 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
         label_axes(ax, comparison.game, comparison.x_axis, y_label)
     footnote_parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
     footnote_parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
-    if any(len(group.counted_runs) > 1 for _, group in groups):
+    if any(len(group.counted_runs) > 1 for group in groups):
         footnote_parts.append(
             "mean over seeds, shaded: lowest to highest; between the points of a run a straight"
             " line, and no curve beyond the end of a run"
         )
     add_footnote(figure, "; ".join(footnote_parts))
-    for comparison, group in groups:
-        curve_name = f"{label_numbers.get(group.label, '')} {group.label}".strip()
-        add_footnote(figure, f"{curve_name}: {comparison.game}, {describe_curve_source(group)}")
+    for label, number in label_numbers.items():
+        add_footnote(figure, f"{number} {label}")
     return figure
-
-
-def describe_curve_source(group: RunGroup) -> str:
-    """Return text with the player, the seeds and the folders of the runs of a curve."""
-    runs = group.counted_runs
-    if not runs:
-        return "no run that counts"
-    player_text = "" if group.headline_player == "-" else f"{group.headline_player}, "
-    seeds = ", ".join(run.seed for run in runs)
-    parents = ", ".join(dict.fromkeys(str(run.folder.parent) for run in runs))
-    return f"{player_text}seed{'s' * (len(runs) > 1)} {seeds}, in {parents}"
 
 
 def build_line_over_runs(
     legend_name: str, curves: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> CurveLine:
-    """Return the mean of curves and, if there are several, a band for their range."""
-    x_values, values = interpolate_to_common_axis(curves)
+    """Return the mean of curves where all are defined, with a band for the range of several.
+
+    Args:
+        curves: ascending positions on the axis and values of each run, at least one run.
+    """
+    x_values = np.unique(np.concatenate([run_x for run_x, _ in curves]))
+    start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
+    x_values = x_values[(x_values >= start) & (x_values <= end)]
+    values = np.stack([np.interp(x_values, run_x, run_values) for run_x, run_values in curves])
     band = (("lowest to highest run", values.min(0), values.max(0)),) if len(curves) > 1 else ()
     return CurveLine(legend_name, x_values, values.mean(0), band)
 

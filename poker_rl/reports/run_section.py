@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError, error_prefix
@@ -13,15 +15,16 @@ from poker_rl.evaluation.matches.playing_style import STYLE_UNITS
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, format_number
 from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.opponent_copies import OpponentCopies
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, LIST_HEADINGS, read_reports
 from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
 from poker_rl.reports.rendering import TextRows, build_wide_rows
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
-from poker_rl.reports.sample_hands import play_sample_hands
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 
@@ -185,3 +188,24 @@ def create_manifest_table(run: RunData) -> Iterator[Markup]:
         for key, value in iterate_flat_config(session):
             rows.append([f"{prefix}{key}", format_setting({key: value}, key)])
     yield create_table(rows)
+
+
+def play_sample_hands(
+    game: Game, player: Player, hand_count: int, seed: int
+) -> Iterator[tuple[list[list[str]], str]]:
+    """Yield for each hand the headings and a row for each move, and a line with the payoffs."""
+    generator, tables = np.random.default_rng(seed), Tables(game, 1, seed)
+    for _ in range(hand_count):
+        tables.deal()
+        rows = [["seat", "information set", "action", "probability"]]
+        while not tables.records["over"][0]:
+            record, probs = tables.records[0], compute_checked_probs(game, player, tables.records)
+            action = sample_from_probs(probs, generator.random(1))
+            seat, _, known_text = game.infoset_name(record).partition(" ")
+            move_name = game.move_name(record, int(action[0]))
+            rows.append([seat, known_text, move_name, f"{100 * probs[0, action[0]]:.0f} %"])
+            tables.step(action)
+        seat_count = int(tables.gather_definitions()["seats"][0])
+        payoffs = tables.payoffs()[0, :seat_count] / game.unit_chips
+        payoff_texts = ", ".join(f"seat {seat} {chips:+g}" for seat, chips in enumerate(payoffs))
+        yield rows, f"Won, in {game.unit}s: {payoff_texts}."

@@ -1,4 +1,4 @@
-"""Means over seeds with Student's 95 % interval, and curves over a common axis."""
+"""Means over seeds with Student's 95 % interval."""
 
 from __future__ import annotations
 
@@ -29,20 +29,3 @@ def summarize_seeds(values: Sequence[float]) -> tuple[float, float | None]:
         return mean, None
     quantile = compute_student_quantile(count - 1)
     return mean, quantile * float(np.std(values, ddof=1) / np.sqrt(count))
-
-
-def interpolate_to_common_axis(
-    curves: Sequence[tuple[np.ndarray, np.ndarray]],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Interpolate curves linearly where all of them are defined.
-
-    Args:
-        curves: ascending positions on the axis and values of each run, at least one run.
-
-    Returns:
-        The positions of all runs in the common range, [N], and each run's values, [runs, N].
-    """
-    common_x = np.unique(np.concatenate([run_x for run_x, _ in curves]))
-    start, end = max(run_x[0] for run_x, _ in curves), min(run_x[-1] for run_x, _ in curves)
-    common_x = common_x[(common_x >= start) & (common_x <= end)]
-    return common_x, np.stack([np.interp(common_x, run_x, values) for run_x, values in curves])

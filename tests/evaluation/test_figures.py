@@ -19,7 +19,6 @@ from evaluations import (
 )
 from matplotlib.colors import to_rgb
 
-from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
 from poker_rl.evaluation.plots import plotting, policy_figures, run_figures
 from poker_rl.evaluation.result import Result, flatten
 from poker_rl.games.game_tree import get_tree
@@ -270,29 +269,3 @@ def test_cells_are_divided_by_the_probabilities():
 def test_too_many_cells_are_not_drawn(monkeypatch):
     monkeypatch.setattr(policy_figures, "MAX_INFOSETS", 47)
     assert policy_figures.draw_policy(get_tree(KUHN_3P), random_policies(KUHN_3P)[0], "") is None
-
-
-def test_the_distance_of_many_models(tmp_path):
-    one = evaluation(KUHN, "k2")
-    models = Policies(KUHN, random_policies(KUHN, count=11))
-    drawn = one.build_figures({"current": models}, run(tmp_path / "m", one, models))
-    assert list(drawn) == ["exploitability", "distance", "policy_current"]
-    assert titles(drawn["distance"]) == ["First player", "Second player"]
-    tree = get_tree(KUHN)
-    distances = [
-        compute_squared_distances(extract_bet_probs(tree, policy)) for policy in models.policies
-    ]
-    for position, ax in zip(("first", "second"), drawn["distance"].axes, strict=True):
-        far = [each[position] for each in distances]
-        np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(far))
-        wide, narrow = (band.get_paths()[0].get_extents() for band in ax.collections)
-        assert (wide.ymin, wide.ymax) == pytest.approx(tuple(np.percentile(far, [10, 90])))
-        assert (narrow.ymin, narrow.ymax) == pytest.approx(tuple(np.percentile(far, [25, 75])))
-    assert drawable(drawn["distance"])
-
-
-def test_a_fixed_second_player_has_no_distance(tmp_path):
-    one = evaluation(KUHN, "k2", opponent="equilibrium")
-    models = Policies(KUHN, random_policies(KUHN, count=3))
-    drawn = one.build_figures({"current": models}, run(tmp_path / "m", one, models))
-    assert titles(drawn["distance"]) == ["First player"]

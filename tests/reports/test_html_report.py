@@ -19,7 +19,7 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.games.tables import Tables
 from poker_rl.players.player_loader import load_player
 from poker_rl.reports.html_elements import Markup, create_element
-from poker_rl.reports.sample_hands import play_sample_hands
+from poker_rl.reports.run_section import play_sample_hands
 from poker_rl.storage.run_folder import read_run_folder
 
 FIGURES = PlayerEvaluator.build_figures  # before the fixture `here` takes them away

@@ -190,10 +190,8 @@ class _PublicTreeWalk:
             value += board.multiplicity * board_value
         if len(previous_board.suit_permutations) > 1:
             renamed_hands = self.tree.ranges.permuted_hands[previous_board.suit_permutations]
-            best_response_values = np.sum(
-                [best_response_values[:, :, hand_renaming] for hand_renaming in renamed_hands],
-                axis=0,
-            )
+            renamed_values = [best_response_values[:, :, renaming] for renaming in renamed_hands]
+            best_response_values = np.sum(renamed_values, axis=0)
         board_count = self.tree.boards.count_next_boards(street_index)
         return best_response_values / board_count, value / board_count
 
@@ -205,12 +203,9 @@ class _PublicTreeWalk:
         # Other streets wait for boards of the last one, for which they must leave the threads.
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
         walk_board = partial(self._walk_board, street_index, reach)
-        for policies in self.tree.range_policy.iterate_board_policies(
-            self.player,
-            self.tree.streets[street_index].decision_records,
-            boards,
-            self.on_progress,
-        ):
+        states = self.tree.streets[street_index].decision_records
+        query = self.player, states, boards, self.on_progress
+        for policies in self.tree.range_policy.iterate_board_policies(*query):
             yield from run_each(walk_board, policies)
 
     def _walk_board(
@@ -221,39 +216,25 @@ class _PublicTreeWalk:
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         state_of_line = np.cumsum(street.seat >= 0) - 1
-        _fill_reach(
-            street.entering_count,
-            street.parent_line,
-            street.action,
-            street.seat,
-            state_of_line,
-            policy.probs,
-            np.maximum(policy.row_of_hand, 0),  # the reach of hands that are not possible is 0
-            line_reach,
-        )
+        row_of_hand = np.maximum(policy.row_of_hand, 0)  # impossible hands have the reach 0
+        lines = street.entering_count, street.parent_line, street.action, street.seat
+        _fill_reach(*lines, state_of_line, policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
         value = 0.0
         if len(street.terminal_lines):
             hand_order, hand_ranks = np.empty(0, np.int64), np.empty(0, np.int32)
             if not street.is_fold.all():
                 hand_order, hand_ranks = self.tree.ranges.sort_by_strength(board.cards)
-            value = _fill_terminal_values(
-                self.tree.ranges.hands,
-                hand_order,
-                hand_ranks,
-                street.terminal_lines,
-                street.is_fold,
-                street.stakes,
-                line_reach,
-                best_response_values,
-            )
+            hands = self.tree.ranges.hands, hand_order, hand_ranks
+            terminals = street.terminal_lines, street.is_fold, street.stakes
+            value = _fill_terminal_values(*hands, *terminals, line_reach, best_response_values)
         if len(street.continuing_lines):
             leaving_reach = line_reach[street.continuing_lines].transpose(1, 0, 2)
-            next_street_values, next_street_value = self.average_over_boards(
+            next_values, next_value = self.average_over_boards(
                 street_index + 1, board, leaving_reach
             )
-            best_response_values[street.continuing_lines] = next_street_values.transpose(1, 0, 2)
-            value += next_street_value
+            best_response_values[street.continuing_lines] = next_values.transpose(1, 0, 2)
+            value += next_value
         _propagate_values(
             street.entering_count, street.parent_line, street.seat, best_response_values
         )

@@ -86,11 +86,7 @@ class RangePolicy:
         return tables
 
     def compute_probs(
-        self,
-        player: Player,
-        states: np.ndarray,
-        queried_hands: QueriedHands,
-        on_progress: Callable[[int], object] = lambda rows: None,
+        self, player: Player, states: np.ndarray, queried_hands: QueriedHands
     ) -> np.ndarray:
         """Return the policy of each hand at each state [D], [D, A, H]; 0 for impossible hands.
 
@@ -98,9 +94,8 @@ class RangePolicy:
             player: a player with a single instance.
             states: a table in each public state, all on the street of one board, [D].
             queried_hands: the queried hands of that board.
-            on_progress: called after each batch of tables with its size.
         """
-        probs = self._compute_representative_probs(player, states, queried_hands, on_progress)
+        probs = self._query_player(player, states, queried_hands, lambda rows: None)
         representative_of_hand = queried_hands.representative_of_hand
         is_possible = representative_of_hand >= 0
         hand_probs = np.zeros((len(probs), self._game.action_count, len(representative_of_hand)))
@@ -109,7 +104,7 @@ class RangePolicy:
         )
         return hand_probs
 
-    def _compute_representative_probs(
+    def _query_player(
         self,
         player: Player,
         states: np.ndarray,
@@ -118,15 +113,12 @@ class RangePolicy:
     ) -> np.ndarray:
         """Return the policy of each representative at each state [D], [D, R, A]."""
         tables = self.build_tables(states, queried_hands)
-        batches = [np.zeros((0, self._game.action_count))]
+        probs = np.empty((len(tables), self._game.action_count))
         for start in range(0, len(tables), MAX_ROWS_PER_CALL):
-            batch = tables[start : start + MAX_ROWS_PER_CALL]
-            batches.append(compute_checked_probs(self._game, player, batch))
-            on_progress(len(batch))
-        representative_count = len(queried_hands.representatives)
-        return np.concatenate(batches).reshape(
-            len(states), representative_count, self._game.action_count
-        )
+            rows = slice(start, min(start + MAX_ROWS_PER_CALL, len(tables)))
+            probs[rows] = compute_checked_probs(self._game, player, tables[rows])
+            on_progress(rows.stop - rows.start)
+        return probs.reshape(len(states), len(queried_hands.representatives), -1)
 
     def iterate_board_policies(
         self,
@@ -147,17 +139,16 @@ class RangePolicy:
         if not has_separable_features(player) or not len(states):
             for board in boards:
                 hands = self.build_queried_hands(board)
-                probs = self._compute_representative_probs(player, states, hands, on_progress)
+                probs = self._query_player(player, states, hands, on_progress)
                 yield [BoardPolicy(board, probs, hands.representative_of_hand)]
             return
-        started = None
-        for group in self._group_boards(boards, len(states)):
-            next_query = self._start_group_query(player, states, group, on_progress)
-            if started is not None:
-                yield started()
-            started = next_query
-        if started is not None:
-            yield started()
+        groups = self._group_boards(boards, len(states))
+        queries = (self._start_group_query(player, states, one, on_progress) for one in groups)
+        finish_previous = next(queries, None)
+        while finish_previous is not None:
+            finish_next = next(queries, None)  # starts before the previous one is waited for
+            yield finish_previous()
+            finish_previous = finish_next
 
     def _group_boards(
         self, boards: Iterable[Board], state_count: int
@@ -192,9 +183,8 @@ class RangePolicy:
             probs, policies, first_row = get_probs(), [], 0
             on_progress(probs.shape[0] * probs.shape[1])
             for board, hands in group:
-                row_of_hand = hands.representative_of_hand
-                row_of_hand = np.where(row_of_hand < 0, -1, row_of_hand + first_row)
-                policies.append(BoardPolicy(board, probs, row_of_hand))
+                rows = hands.representative_of_hand
+                policies.append(BoardPolicy(board, probs, np.where(rows < 0, -1, rows + first_row)))
                 first_row += len(hands.representatives)
             return policies
 
