@@ -1,4 +1,10 @@
-"""`poker-rl export`: hands and policies of players as files for other programs."""
+"""`poker-rl export`: hands and policies of players as files for other programs.
+
+OpenSpiel has Kuhn poker with any number of players and Leduc poker for two. Cards and actions have
+the same numbers in both programs, except that OpenSpiel's actions of Kuhn poker are `pass`, 0, and
+`bet`, 1 (Lanctot et al., arXiv:1908.09453). OpenSpiel's Leduc poker for three is another game: it
+splits odd chips in halves.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +29,14 @@ from poker_rl.evaluation.matches.duplicate_match import play_deals
 from poker_rl.evaluation.player_evaluator import MAX_TREE_NODES
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.hand_history import HandHistory, hand_history_from_record
+from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
-from poker_rl.games.poker.record_dtypes import FOLD
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
-from poker_rl.reports.openspiel_names import (
-    find_open_spiel_name,
-    format_open_spiel_infoset,
-    to_open_spiel_action,
-)
 from poker_rl.reports.rendering import to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
@@ -43,6 +45,21 @@ from poker_rl.training.game_and_player import resolve_game_and_player
 
 MAX_HANDS = 1_000_000  # in a file of about 700 MB
 POLICY_SUFFIXES = (".csv", ".json")
+OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
+LEDUC_STARTING_CHIPS = 100  # in OpenSpiel
+COMMON_RULES = {"hole_cards": 1, "ante": 1, "blinds": []}
+KUHN_RULES = COMMON_RULES | {
+    "board_cards": [0],
+    "openers": [0],
+    "raise_sizes": [1],
+    "max_raises": [1],
+}
+LEDUC_RULES = COMMON_RULES | {
+    "board_cards": [0, 1],
+    "openers": [0, 0],
+    "raise_sizes": [2, 4],
+    "max_raises": [2, 2],
+}
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -195,3 +212,49 @@ def list_infoset_probs(tree: GameTree, policy: np.ndarray) -> list[tuple[str, di
             numbers = [to_open_spiel_action(open_spiel_name, one, facing_bet) for one in actions]
         infoset_probs.append((name, dict(zip(numbers, probs[actions].tolist(), strict=True))))
     return infoset_probs
+
+
+def find_open_spiel_name(game: Game) -> str | None:
+    """Return OpenSpiel's name of the same game; None if OpenSpiel lacks the game."""
+    if not isinstance(game, FixedLimitPoker) or len(game.ranks) != game.seats + 1 or game.stacks:
+        return None
+    rules = game.to_dict()
+    if len(game.suits) == 1 and rules == rules | KUHN_RULES:
+        return OPEN_SPIEL_KUHN
+    is_leduc = game.seats == len(game.suits) == 2 and rules == rules | LEDUC_RULES
+    return OPEN_SPIEL_LEDUC if is_leduc else None
+
+
+def format_open_spiel_infoset(open_spiel_name: str, game: Game, record: np.void) -> str:
+    """Return OpenSpiel's name of the information set of the seat to act at a table."""
+    seat, seats = int(record["to_act"]), game.seats
+    action_line = record["line"][: record["moves"]].tolist()
+    own_card = int(record["deck"][seat])
+    if open_spiel_name == OPEN_SPIEL_KUHN:
+        kuhn_actions = [
+            to_open_spiel_action(open_spiel_name, action, RAISE in action_line[:i])
+            for i, action in enumerate(action_line)
+        ]
+        return str(own_card) + "".join("pb"[bet] for bet in kuhn_actions)
+    actions_by_round: list[list[str]] = [[], []]
+    history = hand_history_from_record(game, record, tuple(action_line))
+    for table, action in zip(replay_hand(game, history), action_line, strict=False):
+        actions_by_round[int(table["street"][0])].append(str(action))
+    street = int(record["street"])
+    chips_in = record["paid"][:seats].tolist()
+    money = " ".join(str(LEDUC_STARTING_CHIPS - chips) for chips in chips_in)
+    public_card_text = f"[Public: {int(record['deck'][seats])}]" if street else ""
+    return (
+        f"[Observer: {seat}][Private: {own_card}][Round {street + 1}][Player: {seat}]"
+        f"[Pot: {sum(chips_in)}][Money: {money}]{public_card_text}"
+        f"[Round1: {' '.join(actions_by_round[0])}][Round2: {' '.join(actions_by_round[1])}]"
+    )
+
+
+def to_open_spiel_action(open_spiel_name: str, action: int, facing_bet: bool) -> int:
+    """Return OpenSpiel's number of an action."""
+    return (
+        int(action == RAISE or (facing_bet and action == CALL))
+        if open_spiel_name == OPEN_SPIEL_KUHN
+        else action
+    )

@@ -15,8 +15,8 @@ from poker_rl.evaluation.best_response.exploitability_bounds import (
     compute_lbr_bound,
     compute_trained_bound,
 )
+from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
 from poker_rl.evaluation.matches.match_results import MatchResults, measure_match
-from poker_rl.evaluation.matches.mixed_table import check_seat_count, play_mixed_table
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game

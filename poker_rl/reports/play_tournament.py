@@ -17,9 +17,9 @@ from poker_rl.config.build import convert_fields
 from poker_rl.config.threads import count_cores
 from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS
-from poker_rl.evaluation.matches.tournament import TableKind, compute_results
+from poker_rl.evaluation.matches.tournament import TableKind, TournamentResults, compute_results
 from poker_rl.players.player_loader import load_bot_config, parse_bot_name, resolve_specs
-from poker_rl.reports.rendering import results_to_csv
+from poker_rl.reports.rendering import TextTable, format_text, results_to_csv
 from poker_rl.reports.tournament_folder import (
     Tournament,
     TournamentPlan,
@@ -27,7 +27,6 @@ from poker_rl.reports.tournament_folder import (
     open_folder,
     read_plan,
 )
-from poker_rl.reports.tournament_text import format_tournament
 from poker_rl.storage.disk import print_error, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.storage.terminal_progress import create_progress_bar
@@ -160,7 +159,6 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         deals=plan.deals,
     )
     print_line(f"\n{format_tournament(results)}\n")
-    rows = results.list_results()
     data = {
         "time": datetime.now().isoformat(sep=" ", timespec="seconds"),
         "command": shlex.join(["poker-rl", *sys.argv[1:]]),
@@ -169,12 +167,12 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         "rounds": plan.rounds,
         "deals": plan.deals,
         "seed": plan.seed,
-        "results": [asdict(row) for row in rows],
+        "results": [asdict(row) for row in results.results],
         "explained_variance": results.explained_variance,
         "cycle": results.cycle,
     }
     write_text_atomically(folder / "results.json", json.dumps(data, indent=2) + "\n")
-    write_text_atomically(folder / "results.csv", results_to_csv(rows))
+    write_text_atomically(folder / "results.csv", results_to_csv(results.results))
     figure_text = ""
     if draws_figure:
         # matplotlib takes a while to import.
@@ -184,3 +182,23 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         save_png(draw_cross_table(results), folder / "cross_table.png", f"seed {plan.seed}")
         figure_text = ", cross_table.png"
     print_line(f"saved: {folder / 'results.json'}, .csv{figure_text}")
+
+
+def format_tournament(results: TournamentResults) -> str:
+    """Format all results for the screen."""
+    names, cell = results.player_names, results.format_cell
+    measures = {"won": "won", "behind": "behind the one above"}
+    if results.game.seats == 2:
+        measures["elo"] = "Elo"
+    ranking = [["rank", "player", *measures.values()]]
+    for rank, name in enumerate(names, start=1):
+        ranking.append([str(rank), name, *(cell(name, measure) for measure in measures)])
+    cross_table = [["", *names]]
+    cross_table += [[name, *(cell(name, f"won/{other}") for other in names)] for name in names]
+    parts: list[str | TextTable] = [
+        results.protocol,
+        TextTable(ranking, key_columns=2),
+        TextTable(cross_table, results.cell_meaning),
+        "\n".join(results.remarks),
+    ]
+    return format_text(parts, names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -17,9 +19,14 @@ LINEAR_SHARE = 0.1  # share of the largest result beyond which colors are logari
 def draw_cross_table(results: TournamentResults) -> Figure:
     """Draw a heat map with signed numbers and intervals in its cells, the players by rank."""
     names, player_count = results.player_names, len(results.player_names)
+    cells = {
+        (row, column): result
+        for (row, a), (column, b) in product(enumerate(names), repeat=2)
+        if (result := results.find(a, f"won/{b}")) is not None
+    }
     winnings_matrix = np.full((player_count, player_count), np.nan)
-    for (row, column), winnings in results.pairs.items():
-        winnings_matrix[names.index(row), names.index(column)] = winnings.value
+    for position, result in cells.items():
+        winnings_matrix[position] = result.value
     max_abs_winnings = float(np.nanmax(np.abs(winnings_matrix))) or 1.0
     # On a linear scale one very large result would make all others pale.
     color_values = np.sign(winnings_matrix) * np.log1p(
@@ -32,12 +39,9 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     )
     ax = figure.subplots()
     ax.imshow(color_values, cmap="PuOr", vmin=-color_limit, vmax=color_limit, aspect="auto")
-    for (row, column), value in np.ndenumerate(winnings_matrix):
-        if np.isnan(value):
-            continue
-        winnings = results.pairs[names[row], names[column]]
-        cell_text = winnings.number.replace("-", "\N{MINUS SIGN}")
-        sign = "+" if value > 0 else ""
+    for (row, column), result in cells.items():
+        cell_text = result.number.replace("-", "\N{MINUS SIGN}")
+        sign = "+" if result.value > 0 else ""
         is_dark = abs(color_values[row, column]) > 0.6 * color_limit
         ax.text(
             column,
@@ -63,7 +67,7 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         borders = np.arange(1, player_count) - 0.5
         draw_lines(borders, -0.5, player_count - 0.5, color="white", linewidth=2)
     figure.suptitle(
-        f"{results.game.name}: {results.cell_meaning}, {results.ranking[0].unit}",
+        f"{results.game.name}: {results.cell_meaning}, {results.results[0].unit}",
         x=0.01,
         ha="left",
         fontsize=11,
