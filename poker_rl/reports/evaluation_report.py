@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -17,7 +17,6 @@ from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt,
 from poker_rl.evaluation.best_response.exploitability_bounds import (
     BOUND_PREFIX,
     LOWER_BOUND,
-    VACUOUS_LOWER_BOUND,
     compute_lower_end,
 )
 from poker_rl.evaluation.matches.duplicate_match import DealCount
@@ -28,8 +27,9 @@ from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import get_headline_player
 from poker_rl.reports.rendering import (
-    TextRows,
     TextTable,
+    build_long_rows,
+    build_wide_rows,
     format_text,
     mark_headline,
     results_to_csv,
@@ -39,7 +39,6 @@ from poker_rl.storage.disk import create_writable_folder, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 
 EVALUATIONS_FOLDER = "evaluations"  # in a run folder
-LIST_HEADINGS = ["evaluation", "decisions", "player", "measure", "value", "unit", "deals", "seed"]
 LISTED_SAMPLES = ("against/", BOUND_PREFIX, "table")  # sampled measures that lists of reports show
 
 
@@ -98,11 +97,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Results of one kind, and the rows of the table that is printed of them."""
+    """Results of one kind; a wide table has a column for each measure, another one a row."""
 
     results: Sequence[Result]
-    rows: TextRows
     heading: str = ""
+    is_wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,14 +142,13 @@ class EvaluationReport:
         if self.snapshot is not None:
             heading += f", {int(self.snapshot.stem):,} decisions: {self.snapshot}"
         lines = [line for line in (*self._list_exploitability_lines(), self.note) if line]
-        tables = [TextTable(table.rows, table.heading, 2) for table in self.tables]
-        results = self.results
-        names = [
-            *(result.player for result in results),
-            *(result.kind.partition(AGAINST)[2] for result in results),
-            *(bound.measure.removeprefix(BOUND_PREFIX) for bound in select_bounds(results)),
-        ]
-        return format_text([heading, "\n".join(lines), *tables], names)
+        tables = []
+        for table in self.tables:
+            if table.results:
+                build_rows = build_wide_rows if table.is_wide else build_long_rows
+                rows = build_rows(table.results, self.headline_player)
+                tables.append(TextTable(rows, table.heading, key_columns=2))
+        return format_text([heading, "\n".join(lines), *tables], list_names(self.results))
 
     def _list_exploitability_lines(self) -> list[str]:
         """Return a line for each player with bounds: its exploitability or else its best bound."""
@@ -209,70 +207,45 @@ def select_bounds(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if result.measure.startswith(BOUND_PREFIX)]
 
 
-@dataclass(frozen=True)
-class SavedReport:
-    """Report that was read from its JSON file."""
-
-    time: str
-    command: str
-    results: list[Result]
-    list_rows: TextRows
-
-
-def read_reports(folder: Path) -> list[SavedReport]:
-    """Read all reports in a folder, oldest first; raise `ConfigError` if a file is not one."""
-    reports: list[SavedReport] = []
-    for path in sorted(folder.glob("*.json")):
+def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None]]:
+    """Yield a heading, the main results and the headline player of all reports, oldest first."""
+    for number, path in enumerate(sorted(folder.glob("*.json")), start=1):
         try:
             report = read_json(path)
+            decisions = (
+                "" if report["decisions"] is None else f" {report['decisions']:,} decisions,"
+            )
+            heading = f"{number}:{decisions} seed {report['seed']}, {report['time']}"
             results = [Result(**row) for row in report["results"]]
-            rows = _build_list_rows(report, results, str(len(reports) + 1))
-            reports.append(SavedReport(report["time"], report["command"], results, rows))
+            listed_results = [result for result in results if _is_listed(result)]
+            yield f"{heading}, {report['command']}", listed_results, report["headline"]
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             raise ConfigError(f"{path} is no evaluation that can be read") from None
-    return reports
+
+
+def _is_listed(result: Result) -> bool:
+    is_main = result.half_width is not None and result.measure.startswith(LISTED_SAMPLES)
+    return is_main or result.measure.startswith("exploitability")
 
 
 def format_report_list(folder: Path) -> str:
-    """Format a table of exploitability and matches of all reports in a folder, oldest first."""
-    reports = read_reports(folder)
+    """Format tables of exploitability and matches of all reports in a folder, oldest first."""
+    reports = list(read_reports(folder))
     if not reports:
         raise ConfigError(f"there are no evaluations in {folder}")
-    rows = [row for report in reports for row in report.list_rows]
-    players = [row[LIST_HEADINGS.index("player")] for row in rows]
-    measures = [row[LIST_HEADINGS.index("measure")] for row in rows]
-    opponents = [
-        measure.removeprefix("against/").removeprefix(BOUND_PREFIX) for measure in measures
-    ]
-    table = format_text([TextTable([LIST_HEADINGS, *rows])], [*players, *opponents])
-    lines = [
-        wrap_line(f"{number}  {report.time}  {report.command}")
-        for number, report in enumerate(reports, start=1)
-    ]
-    return "\n\n".join([table, "\n".join(lines)])
+    texts = []
+    for heading, results, headline_player in reports:
+        rows = build_long_rows(results, headline_player)
+        texts.append(
+            f"{wrap_line(heading)}\n\n{format_text([TextTable(rows)], list_names(results))}"
+        )
+    return "\n\n\n".join(texts)
 
 
-def _build_list_rows(report: Mapping[str, Any], results: Sequence[Result], number: str) -> TextRows:
-    """Return a row for each result that a list of evaluations shows."""
-    decisions = "-" if report["decisions"] is None else f"{report['decisions']:,}"
-    rows = []
-    for result in results:
-        is_sampled = result.half_width is not None
-        is_listed = (
-            is_sampled and result.measure.startswith(LISTED_SAMPLES)
-        ) or result.measure.startswith("exploitability")
-        if is_listed and not result.is_percentile:
-            vacuous = ", vacuous" if result.kind == VACUOUS_LOWER_BOUND else ""
-            rows.append(
-                [
-                    number,
-                    decisions,
-                    mark_headline(result.player, report["headline"]),
-                    result.measure + vacuous,
-                    result.number,
-                    result.unit,
-                    f"{result.n:,}" if is_sampled else result.kind,
-                    str(report["seed"]) if is_sampled else "",
-                ]
-            )
-    return rows
+def list_names(results: Sequence[Result]) -> list[str]:
+    """Return the names of all players, opponents and responders."""
+    return [
+        *(result.player for result in results),
+        *(result.kind.partition(AGAINST)[2] for result in results),
+        *(bound.measure.removeprefix(BOUND_PREFIX) for bound in select_bounds(results)),
+    ]

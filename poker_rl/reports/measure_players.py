@@ -16,22 +16,19 @@ from poker_rl.evaluation.best_response.exploitability_bounds import (
     compute_trained_bound,
 )
 from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
-from poker_rl.evaluation.matches.match_results import MatchResults, measure_match
-from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.matches.match_results import measure_match
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.tree import check_heads_up
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
-    get_headline_player,
     list_earlier_snapshots,
     name_earlier_self,
     resolve_spec,
     resolve_specs,
 )
 from poker_rl.reports.evaluation_report import Evaluation, EvaluationReport, ResultTable
-from poker_rl.reports.rendering import build_long_rows, build_wide_rows
 from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import METRICS_FILE, read_metrics_rows, read_run_folder
 
@@ -65,12 +62,9 @@ def measure_mixed_table(evaluation: Evaluation) -> EvaluationReport:
         f"{deals:,} deals, each played in every rotation of the players over the seats;"
         f" {results[1].unit}, 95 % interval"
     )
-    report = EvaluationReport(
-        evaluation,
-        start_time,
-        [ResultTable(results, build_wide_rows(results), heading)],
-        config_changes={"variance_reduction": "none", "control_player": None},
-    )
+    tables = [ResultTable(results, heading, is_wide=True)]
+    changes = {"variance_reduction": "none", "control_player": None}
+    report = EvaluationReport(evaluation, start_time, tables, config_changes=changes)
     report.publish()
     return report
 
@@ -88,7 +82,12 @@ def measure_players(
     opponents = _load_players(evaluation, "against", config.against)
     best_responses = _load_players(evaluation, "best_responses", config.best_responses)
     if opponents or best_responses or config.earlier_snapshots or config.lbr:
-        check_single_instances(players)
+        for name, player in players.items():
+            if player.instances > 1:
+                raise ConfigError(
+                    f"player: matches and bounds are of one instance, choose {name}.0 to"
+                    f" {name}.{player.instances - 1}"
+                )
     pairings = [(name, *opponent) for name in players for opponent in opponents.items()]
     if config.earlier_snapshots and snapshot is not None:
         earlier_snapshots = list_earlier_snapshots(snapshot.parents[1], int(snapshot.stem))
@@ -102,66 +101,45 @@ def measure_players(
     _check_measurements(evaluation, players, metrics_path)
 
     start_time = datetime.now()
-    headline_player = None if snapshot is None else get_headline_player(snapshot)
     measures = [
         result
         for name, player in players.items()
         for result in evaluator.evaluate_player(name, player, config.exact)
     ]
-    bounds = []
+    bounds, options = [], (deals, seed, evaluator.reducer_factory)
     for name, player in players.items():
         if config.lbr:
             bounds.append(compute_lbr_bound(game, player, name, deals, seed))
         if best_responses:
-            bounds.append(
-                compute_trained_bound(
-                    game, player, name, best_responses, deals, seed, evaluator.reducer_factory
-                )
-            )
+            bounds.append(compute_trained_bound(game, player, name, best_responses, *options))
     matches = [
-        measure_match(
-            game,
-            evaluator.tree,
-            name,
-            players[name],
-            opponent_name,
-            opponent,
-            deals,
-            seed,
-            evaluator.reducer_factory,
-        )
-        for name, opponent_name, opponent in pairings
+        measure_match(game, evaluator.tree, name, players[name], other_name, other, *options)
+        for name, other_name, other in pairings
     ]
-
+    winnings = [result for match in matches for result in match.results]
+    returns = [result for match in matches for result in match.distribution.list_results()]
+    styles = [result for match in matches for result in match.styles]
     protocol = PROTOCOLS[evaluator.variance_reduction]
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
-    bounds_heading = "lower bounds on exploitability; 95 % interval"
+    returns_heading = f"what a {game.hand_noun} won: minimum, percentiles and maximum"
     tables = [
-        ResultTable(measures, build_long_rows(measures, headline_player)),
-        ResultTable(bounds, build_long_rows(bounds, headline_player), bounds_heading),
+        ResultTable(measures),
+        ResultTable(bounds, "lower bounds on exploitability; 95 % interval"),
+        ResultTable(winnings, f"{deals:,} {protocol}; 95 % interval", is_wide=True),
+        ResultTable(returns, returns_heading, is_wide=True),
+        ResultTable(styles, "playing style", is_wide=True),
     ]
-    for heading, results in (
-        (
-            f"{deals:,} {protocol}; 95 % interval",
-            [result for match in matches for result in match.results],
-        ),
-        (
-            f"what a {game.hand_noun} won: minimum, percentiles and maximum",
-            [result for match in matches for result in match.distribution.list_results()],
-        ),
-        ("playing style", [style for match in matches for style in match.styles]),
-    ):
-        tables.append(ResultTable(results, build_wide_rows(results, headline_player), heading))
-    report = EvaluationReport(
-        evaluation,
-        start_time,
-        [table for table in tables if table.results],
-        note="" if bounds else _describe_missing_exploitability(game, measures),
-        snapshot=snapshot,
-    )
+    note = "" if bounds else _describe_missing_exploitability(game, measures)
+    report = EvaluationReport(evaluation, start_time, tables, note, snapshot)
     report.publish()
     if config.figures and evaluation.output_folder is not None:
-        figures = build_figures(evaluator, players, matches, metrics_path)
+        figures = evaluator.build_figures(players, metrics_path)
+        if matches:
+            # matplotlib takes a while to import.
+            from poker_rl.evaluation.plots.run_figures import draw_return_distributions
+
+            distributions = [match.distribution for match in matches]
+            figures["outcomes"] = draw_return_distributions(distributions)
         save_figures(figures, report, evaluation.output_folder / report.file_stem)
     return report
 
@@ -169,16 +147,6 @@ def measure_players(
 def _load_players(evaluation: Evaluation, key: str, specs: Sequence[str]) -> dict[str, Player]:
     with error_prefix(key):
         return {name: evaluation.load_player(name) for name in resolve_specs(specs)}
-
-
-def check_single_instances(players: Mapping[str, Player]) -> None:
-    """Raise `ConfigError` if a player has several instances."""
-    for name, player in players.items():
-        if player.instances > 1:
-            raise ConfigError(
-                f"player: matches and bounds are of one instance, choose {name}.0 to"
-                f" {name}.{player.instances - 1}"
-            )
 
 
 def _check_measurements(
@@ -217,23 +185,6 @@ def select_evenly(snapshots: Sequence[Path], count: int) -> list[Path]:
     """Return at most `count` snapshots, evenly spaced, with the first and the last."""
     indices = np.linspace(0, len(snapshots) - 1, min(count, len(snapshots)))
     return [snapshots[round(index)] for index in indices]
-
-
-def build_figures(
-    evaluator: PlayerEvaluator,
-    players: Mapping[str, Player],
-    matches: Sequence[MatchResults],
-    metrics_path: Path | None,
-) -> dict[str, Figure]:
-    """Return the figures of players and of the returns in their matches, by name."""
-    # matplotlib takes a while to import.
-    from poker_rl.evaluation.plots.run_figures import draw_return_distributions
-
-    figures = evaluator.build_figures(players, metrics_path)
-    if matches:
-        distributions = [match.distribution for match in matches]
-        figures["outcomes"] = draw_return_distributions(distributions)
-    return figures
 
 
 def save_figures(figures: Mapping[str, Figure], report: EvaluationReport, folder: Path) -> None:

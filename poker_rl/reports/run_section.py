@@ -11,7 +11,6 @@ import numpy as np
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError, error_prefix
-from poker_rl.evaluation.matches.playing_style import STYLE_UNITS
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, format_number
 from poker_rl.games.game import Game
@@ -20,9 +19,9 @@ from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
-from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, LIST_HEADINGS, read_reports
+from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
-from poker_rl.reports.rendering import TextRows, build_wide_rows
+from poker_rl.reports.rendering import TextRows, build_long_rows
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
@@ -109,16 +108,9 @@ def create_training_figures(
 
 def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
     """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands."""
-    reports = read_reports(run.folder / EVALUATIONS_FOLDER)
-    if rows := [row for report in reports for row in report.list_rows]:
-        yield create_table([LIST_HEADINGS, *rows])
-    results = [result for report in reports for result in report.results]
-    styles = [result for result in results if result.measure.partition("/")[0] in STYLE_UNITS]
-    if styles:
-        yield create_element("p", "Playing style:")
-        yield create_table(build_wide_rows(styles))
-    for number, report in enumerate(reports, start=1):
-        yield create_element("p", f"{number}: {report.time}, {report.command}", class_="note")
+    for heading, results, headline_player in read_reports(run.folder / EVALUATIONS_FOLDER):
+        yield create_element("p", heading, class_="note")
+        yield create_table(build_long_rows(results, headline_player))
 
 
 def create_hand_tables(

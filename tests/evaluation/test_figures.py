@@ -156,7 +156,6 @@ def test_a_run_folder_may_be_an_opponent():
     curves = {f"eval/current/{tag}": np.zeros(2) for tag in (*tags, "against/call")}
     figure = run_figures.draw_matches({"hands": np.arange(2.0), **curves}, "hands", "ante/hand")
     assert titles(figure) == ["Against 1", "Against call"]
-    assert "in full: runs/kuhn/1" in foot(figure)
 
 
 @pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)

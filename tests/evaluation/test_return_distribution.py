@@ -59,5 +59,4 @@ def test_figure():
     assert [bar.get_height() for bar in ax.patches] == [75, 25]
     assert [bar.get_x() + bar.get_width() / 2 for bar in ax.patches] == pytest.approx([-2, 3])
     assert ax.get_title(loc="left") == "us against x@9"
-    assert figure.get_supxlabel().endswith("in full: runs/a/x@9")
     assert ax.get_legend().get_texts()[0].get_text() == "mean -0.75"

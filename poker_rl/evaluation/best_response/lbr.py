@@ -92,7 +92,7 @@ class LocalBestResponse:
         self.tables = Tables(game, 1, 0)
         self.tables.deal()
         self._start_record = self.tables.records.copy()
-        self._root_states = [self._create_root_state(), self._create_root_state()]
+        self._root_states = [self._create_root_state() for _ in range(2)]
 
     def play_boards(
         self,

@@ -1,8 +1,5 @@
 """Policy of a player at public states for every hand that the seat to act may hold."""
 
-# numba infers the types of compiled functions, so they have none that mypy could check.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.evaluation.exact.network_query import has_separable_features, start_network_query
-from poker_rl.games.game import Game, jit
+from poker_rl.games.game import Game
 from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import check_heads_up
@@ -65,10 +62,18 @@ class RangePolicy:
     def build_queried_hands(self, board: Board) -> QueriedHands:
         """Return the hands for which the player is called on a board."""
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
-        decks = np.empty((2, len(representatives), self._poker_game.cards_dealt), np.int8)
-        _fill_decks(
-            self._ranges.hands[representatives], board.cards, self._poker_game.deck_size, decks
+        hands = self._ranges.hands[representatives]
+        hand_count, hand_size = hands.shape
+        is_used = np.zeros((hand_count, self._poker_game.deck_size), bool)
+        is_used[:, board.cards] = True
+        is_used[np.arange(hand_count)[:, None], hands] = True
+        unused_cards = np.argsort(is_used, axis=1, kind="stable").astype(np.int8)
+        others = unused_cards[:, :hand_size]
+        rest = np.hstack(
+            [np.tile(board.cards, (hand_count, 1)).astype(np.int8), unused_cards[:, hand_size:]]
         )
+        decks = np.stack([np.hstack([hands, others, rest]), np.hstack([others, hands, rest])])
+        decks = np.ascontiguousarray(decks[:, :, : self._poker_game.cards_dealt], np.int8)
         return QueriedHands(representatives, representative_of_hand, decks)
 
     def build_tables(self, states: np.ndarray, queried_hands: QueriedHands) -> np.ndarray:
@@ -189,30 +194,3 @@ class RangePolicy:
             return policies
 
         return finish
-
-
-@jit
-def _fill_decks(hands, board, deck_size, out):
-    """Write the decks [2, R, dealt] of `QueriedHands`; hands are [R, hole]."""
-    hand_size, unused_cards = hands.shape[1], np.empty(deck_size, np.int8)
-    for i in range(len(hands)):
-        unused_count = 0
-        for card in range(deck_size):
-            unused_cards[unused_count] = card
-            is_used = False
-            for j in range(hand_size):
-                is_used |= hands[i, j] == card
-            for j in range(len(board)):
-                is_used |= board[j] == card
-            unused_count += not is_used
-        for seat in range(2):
-            deck = out[seat, i]
-            for j in range(hand_size):
-                deck[seat * hand_size + j] = hands[i, j]
-                deck[(1 - seat) * hand_size + j] = unused_cards[j]
-            position = 2 * hand_size
-            for j in range(len(board)):
-                deck[position] = board[j]
-                position += 1
-            for j in range(len(deck) - position):
-                deck[position + j] = unused_cards[hand_size + j]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from poker_rl.evaluation.matches.tournament import TournamentResults
 from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, wrap_text
-from poker_rl.evaluation.plots.run_figures import format_full_names, shorten_player_name
+from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
 CELL_WIDTH = 0.85  # inches
 NAME_LINE_LENGTH = 18  # characters in a line of a player's name
@@ -75,5 +75,5 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         wrap=True,
         parse_math=False,
     )
-    add_footnote(figure, f"{results.protocol}; players by rank{format_full_names(names)}")
+    add_footnote(figure, f"{results.protocol}; players by rank")
     return figure

@@ -87,12 +87,6 @@ def shorten_player_name(player: str) -> str:
     return player.rpartition("/")[2]
 
 
-def format_full_names(players: Sequence[str]) -> str:
-    """Return the full names that `shorten_player_name` cuts, as the end of a footnote."""
-    names = [name for name in dict.fromkeys(players) if shorten_player_name(name) != name]
-    return f"; in full: {', '.join(names)}" if names else ""
-
-
 def draw_measures(
     curves: Curves,
     x_axis: str,
@@ -145,8 +139,7 @@ def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
     titles = {
         f"{AGAINST_PREFIX}{name}": f"Against {shorten_player_name(name)}" for name in opponents
     }
-    note = f"matches{format_full_names(opponents)}"
-    return draw_measures(curves, x_axis, titles, f"won ({unit})", note)
+    return draw_measures(curves, x_axis, titles, f"won ({unit})", "matches")
 
 
 def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure:
@@ -166,8 +159,7 @@ def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Fi
         label_axes(
             ax, title, f"won in a hand ({distribution.unit})", f"% of {hand_counts.sum():,} hands"
         )
-    opponents = [distribution.opponent for distribution in distributions]
-    add_footnote(figure, f"every hand of the matches{format_full_names(opponents)}")
+    add_footnote(figure, "every hand of the matches")
     return figure
 
 
