@@ -45,8 +45,6 @@ from poker_rl.players.player_loader import name_earlier_self
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from poker_rl.evaluation.plots.run_figures import Curves
-
 MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` allows
 
 
@@ -74,10 +72,9 @@ class PlayerEvaluator:
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
         self._game, self._load_player, self._seed = game, load, seed
+        others = self.other_seats_player
         with error_prefix("other_seats_player"):
-            self._other_seats_player = (
-                None if self.other_seats_player is None else load(self.other_seats_player)
-            )
+            self._other_seats_player = None if others is None else load(others)
         with error_prefix("opponents"):
             for name in self.opponents:
                 if self.opponents.count(name) > 1:
@@ -159,9 +156,12 @@ class PlayerEvaluator:
                 for instance in instances
             ]
         else:
+            policies = self.compute_player_policies(self.tree, player)
+            if self._other_seats_player is not None:
+                others = self.compute_player_policies(self.tree, self._other_seats_player)
+                policies = np.where((self.tree.infoset_seat == 0)[:, None], policies, others)
             results_by_instance = [
-                self.evaluate_policy(name, self.tree, policy)
-                for policy in self.compute_table_policies(self.tree, player)
+                self.evaluate_policy(name, self.tree, policy) for policy in policies
             ]
         return [
             summary
@@ -180,16 +180,6 @@ class PlayerEvaluator:
             reducer_factory=self.reducer_factory,
             player_name=name,
         )
-
-    def compute_table_policies(self, tree: GameTree, player: Player) -> np.ndarray:
-        """Return the policies of a player's K instances beside `other_seats_player`, [K, I, A]."""
-        policies = self.compute_player_policies(tree, player)
-        if self._other_seats_player is None:
-            return policies
-        other_seats_probs = compute_checked_probs(
-            self._game, self._other_seats_player, tree.infoset_records
-        )
-        return np.where((tree.infoset_seat == 0)[:, None], policies, other_seats_probs)
 
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policies of a player's K instances in every seat, [K, I, A]."""
@@ -216,14 +206,11 @@ class PlayerEvaluator:
         values = {"value": seat_values[0]}
         if len(seats) > 2:
             values |= {f"value/seat_{i}": seat_values[i] for i in seats}
-        seat_results = {f"gain/seat_{i}": seat_gains[i] * scale for i in seats}
+        seat_gains_by_measure = {f"gain/seat_{i}": seat_gains[i] * scale for i in seats}
+        tables = (gains, unit), (values, "chips a hand"), (seat_gains_by_measure, unit)
         return [
-            Result(name, measure, float(value), None, unit_of_measure, kind)
-            for numbers, unit_of_measure in (
-                (gains, unit),
-                (values, "chips a hand"),
-                (seat_results, unit),
-            )
+            Result(name, measure, float(value), None, unit_of_values, kind)
+            for numbers, unit_of_values in tables
             for measure, value in numbers.items()
         ]
 
@@ -255,31 +242,25 @@ class PlayerEvaluator:
     ) -> dict[str, Figure]:
         """Return, by name, figures of curves and, in small games and hold'em, of policies."""
         # matplotlib takes a while to import.
+        from poker_rl.evaluation.plots import run_figures
         from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
-        from poker_rl.evaluation.plots.run_figures import read_curves
 
-        figures = {} if metrics is None else self.build_curve_figures(read_curves(metrics))
+        figures: dict[str, Figure | None] = {}
+        if metrics is not None:
+            curves, unit = run_figures.read_curves(metrics), get_result_unit(self._game)[1]
+            figures["exploitability"] = run_figures.draw_exploitability(
+                curves, self.x_axis, unit, self.other_seats_player
+            )
+            figures["matches"] = run_figures.draw_matches(curves, self.x_axis, unit)
+            figures["losses"] = run_figures.draw_losses(curves, self.x_axis)
         figures |= build_hand_grid_figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():
-                figures[f"policy_{name}"] = self.build_policy_figure(self.tree, name, player)
+                figures[f"policy_{name}"] = self._draw_policy(self.tree, name, player)
         return {name: figure for name, figure in figures.items() if figure is not None}
 
-    def build_curve_figures(self, curves: Curves) -> dict[str, Figure | None]:
-        """Return, by name, figures of a run's curves, None where there is nothing to draw."""
-        from poker_rl.evaluation.plots import run_figures
-
-        unit = get_result_unit(self._game)[1]
-        return {
-            "exploitability": run_figures.draw_exploitability(
-                curves, self.x_axis, unit, self.other_seats_player
-            ),
-            "matches": run_figures.draw_matches(curves, self.x_axis, unit),
-            "losses": run_figures.draw_losses(curves, self.x_axis),
-        }
-
-    def build_policy_figure(self, tree: GameTree, name: str, player: Player) -> Figure | None:
-        """Return the figure of a player's policy, or of its instance of median exploitability."""
+    def _draw_policy(self, tree: GameTree, name: str, player: Player) -> Figure | None:
+        """Draw a player's policy, or that of its instance of median exploitability."""
         from poker_rl.evaluation.plots.policy_figures import draw_policy
         from poker_rl.evaluation.plots.run_figures import shorten_player_name
 

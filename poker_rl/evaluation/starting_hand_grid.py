@@ -18,10 +18,7 @@ from poker_rl.evaluation.matches.playing_style import is_holdem
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS, parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
-from poker_rl.games.poker.notation import (
-    copy_with_cards,
-    list_raise_targets,
-)
+from poker_rl.games.poker.notation import copy_with_cards, list_raise_targets
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables

@@ -31,7 +31,6 @@ SVG_RC_PARAMS: Any = {
     "svg.hashsalt": "poker-rl",
     "font.family": "sans-serif",
 }
-UNDATED_METADATA: Any = {".png": {}, ".svg": {"Date": None}}  # equal figures are equal files
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
@@ -88,10 +87,7 @@ def build_line_over_runs(
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Save a figure in the format of its suffix, .png or .svg."""
+    file_format = path.suffix[1:]
+    metadata: Any = {"Date": None} if file_format == "svg" else {}  # equal figures, equal files
     with atomic_replacement(path) as temporary_path, rc_context(SVG_RC_PARAMS):
-        figure.savefig(
-            temporary_path,
-            format=path.suffix[1:],
-            dpi=FIGURE_DPI,
-            metadata=UNDATED_METADATA[path.suffix],
-        )
+        figure.savefig(temporary_path, format=file_format, dpi=FIGURE_DPI, metadata=metadata)

@@ -21,7 +21,7 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
-from poker_rl.reports.rendering import TextRows, build_long_rows
+from poker_rl.reports.rendering import build_long_rows
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
@@ -48,7 +48,7 @@ def create_run_section(
         }
         elements = [
             create_element("h2", str(run.folder), id=f"run-{run_number}"),
-            create_table([["run", ""], *build_summary_rows(run, snapshot)]),
+            create_element("p", summarize_run(run, snapshot)),
         ]
         for heading, iterator in subsections.items():
             if content := list(iterator):
@@ -56,19 +56,14 @@ def create_run_section(
     return create_element("section", *elements)
 
 
-def build_summary_rows(run: RunData, snapshot: Path | None) -> TextRows:
-    """Return rows that summarize the run; `snapshot` holds the players that are drawn."""
-    rows = [[key, str(name)] for key, name in run.config["names"].items() if name is not None]
-    rows += [["seed", run.seed], ["status", run.status]]
-    if run.headline_player is not None:
-        rows.append(["headline player", run.headline_player])
-    rows.append(["decisions", f"{run.get_last_x('decisions'):,.0f}"])
-    seconds = run.get_value(SECONDS_TAG, "decisions")
-    if seconds is not None:
-        rows.append(["minutes", f"{seconds / 60:.1f}"])
+def summarize_run(run: RunData, snapshot: Path | None) -> str:
+    """Return a line on the run and on the snapshot of the players that are drawn."""
+    facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
+    facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
+    facts.append(f"{(run.get_value(SECONDS_TAG, 'decisions') or 0) / 60:.1f} minutes")
     if snapshot is not None:
-        rows.append(["players from", f"snapshot at {int(snapshot.stem):,} decisions"])
-    return [*rows, ["machine", run.machine]]
+        facts.append(f"players of the snapshot at {int(snapshot.stem):,} decisions")
+    return ", ".join([*facts, run.machine])
 
 
 def create_measurement_table(run: RunData) -> Iterator[Markup]:

@@ -26,11 +26,7 @@ from time import perf_counter
 import numba
 import numpy as np
 
-from poker_rl.evaluation.exact.range_policy import (
-    MIN_ROWS_PER_QUERY,
-    BoardPolicy,
-    RangePolicy,
-)
+from poker_rl.evaluation.exact.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.boards import Board
 from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach

@@ -14,10 +14,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
 )
 from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
 from poker_rl.evaluation.result import AGAINST, EXACT, Result
-from poker_rl.evaluation.variance_reduction.variance_reducers import (
-    ReducerFactory,
-    average_by_deal,
-)
+from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory, average_by_deal
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
 from poker_rl.games.tables import Tables

@@ -40,10 +40,7 @@ COLUMN_COUNT = ALL_IN_COLUMN + 1
 
 
 def compute_luck_adjusted_payoff(
-    game: Game,
-    history: HandHistory,
-    seat: int,
-    players: Sequence[Player | None],
+    game: Game, history: HandHistory, seat: int, players: Sequence[Player | None]
 ) -> float:
     """Return what a seat won in a finished hand less its luck, in chips.
 

@@ -43,7 +43,7 @@ class ControlVariateReducer:
         self._control_results: list[np.ndarray] = []
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
-        """Play the same deals with the control player; `rotation` [B] is the first player's seat."""
+        """Play the deals of tables [B] with the control player."""
         control_tables = Tables(self._game, len(rotation), 0)
         control_tables.deal_unchecked(tables.records["deck"], tables.records["variant"])
         rows = np.arange(len(rotation))
