@@ -1,15 +1,7 @@
 """Evaluation of the players of a run: exact where the game can be enumerated, else by matches.
 
-Larger poker games with a small public tree are evaluated exactly on request. Tags are
-`<player>/<measure>`:
-
-    gain/seat_<i>    how much more a best response wins in this seat than the player does
-    nash_conv        the sum of all gains; exploitability is nash_conv divided by the seats
-    value            what the first seat wins; value/seat_<i> with three seats or more
-    against/<name>   what the player wins in matches, in games too large to enumerate; the opponent
-                     `earlier_self` is its newest snapshot from at most half as many decisions
-
-For a player with several instances these are means; percentiles are `<player>/<measure>/p50`.
+Larger poker games with a small public tree are evaluated exactly on request. docs/evaluation.md
+explains all measures; for a player with several instances they are means and percentiles.
 """
 
 from __future__ import annotations

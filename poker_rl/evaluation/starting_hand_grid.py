@@ -20,7 +20,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
 from poker_rl.games.poker.notation import copy_with_cards, list_raise_targets
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 
@@ -41,12 +41,10 @@ class StartingHandGrid:
         title: describes the situation.
         probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3], the ace first;
             NaN where the board leaves none of the hands of a cell.
-        legal_action_types: whether fold, check or call, and bet or raise are legal.
     """
 
     title: str
     probs: np.ndarray
-    legal_action_types: tuple[bool, bool, bool]
 
 
 def supports_hand_grid(game: Game) -> bool:
@@ -62,13 +60,7 @@ def compute_hand_grid(
     hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
     records = copy_with_cards(game, record, hands, board_cards)
     hand_probs = compute_checked_probs(game, player, records)  # [hands, A]
-    action_type_probs = np.stack(
-        [
-            hand_probs[:, game.action_types == action_type].sum(1)
-            for action_type in range(ACTION_TYPE_COUNT)
-        ],
-        axis=1,
-    )
+    action_type_probs = hand_probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
     low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # the ace is row 0
     is_suited = hands[:, 0] % MAX_SUITS == hands[:, 1] % MAX_SUITS
     cells = tuple(np.where(is_suited, (high_rows, low_rows), (low_rows, high_rows)))
@@ -77,13 +69,7 @@ def compute_hand_grid(
     np.add.at(sums, cells, action_type_probs)
     np.add.at(counts, cells, 1)
     mean_probs = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    tables = Tables(game, 0, 0)
-    tables.load_records(records[:1])
-    legal_mask = tables.legal_mask()[0]
-    can_raise = bool(legal_mask[RAISE:].any())
-    return StartingHandGrid(
-        title, mean_probs, (bool(legal_mask[FOLD]), bool(legal_mask[CALL]), can_raise)
-    )
+    return StartingHandGrid(title, mean_probs)
 
 
 def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:

@@ -71,7 +71,7 @@ def create_page(
         create_run_section(number, run, sample_hands, seed, option_dirs)
         for number, run in enumerate(runs, start=1)
     ]
-    leading_elements = [] if is_single_run else [create_contents(runs), create_comparison(runs)]
+    leading_elements = [] if is_single_run else [create_comparison(runs)]
     head = create_element(
         "head",
         Markup('<meta charset="utf-8">'),
@@ -82,15 +82,6 @@ def create_page(
     )
     body = create_element("body", create_element("h1", title), *leading_elements, *sections)
     return f"<!doctype html>\n{create_element('html', head, body, lang='en')}\n"
-
-
-def create_contents(runs: Sequence[RunData]) -> Markup:
-    """Return links to the sections of the runs."""
-    links = [
-        create_element("li", create_element("a", str(run.folder), href=f"#run-{run_number}"))
-        for run_number, run in enumerate(runs, start=1)
-    ]
-    return create_element("nav", create_element("ol", *links), aria_label="runs")
 
 
 def create_comparison(runs: Sequence[RunData]) -> Markup:

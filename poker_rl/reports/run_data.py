@@ -17,6 +17,7 @@ import numpy as np
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots.run_figures import AGAINST_TAG_PATTERN, COUNTER_TAGS, read_curves
+from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, read_run_folder
 
 MAX_SUMMARY_BYTES = 64 * MIB  # 5,000 jobs of a sweep with 13 KB of metrics each
@@ -125,6 +126,18 @@ class RunData:
         """Return the position of the last row on an axis."""
         x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
         return float(x_values[-1]) if len(x_values) else 0.0
+
+    def list_last_results(self) -> list[Result]:
+        """Return the last value of every measurement."""
+        results = []
+        for tag in self.curves:
+            value = self.get_value(tag, "decisions")
+            if tag.startswith("eval/") and not tag.endswith("/half_width") and value is not None:
+                _, player, measure = tag.split("/", 2)
+                half_width = self.get_value(f"{tag}/half_width", "decisions")
+                unit, kind = (self.get_measurement_info(tag, field) for field in ("unit", "kind"))
+                results.append(Result(player, measure, value, half_width, unit, kind))
+        return results
 
 
 def read_run(folder: Path) -> RunData:

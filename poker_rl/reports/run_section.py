@@ -12,7 +12,7 @@ from poker_rl.config.build import build_instance_of
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, format_number
+from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
@@ -21,7 +21,7 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
 from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
-from poker_rl.reports.rendering import build_long_rows
+from poker_rl.reports.rendering import build_long_rows, mark_headline
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
@@ -37,7 +37,7 @@ def create_run_section(
         snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
         players = {} if snapshot is None else load_players(snapshot, game, CPU)
         subsections = {
-            "Measurements": create_measurement_table(run),
+            "Measurements": create_result_table(run.list_last_results(), run.headline_player),
             "Curves and policies": create_training_figures(run, game, players),
             "Evaluations": create_evaluation_tables(run),
             f"Hands of {next(iter(players), '')} with itself": create_hand_tables(
@@ -66,23 +66,6 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
     return ", ".join([*facts, run.machine])
 
 
-def create_measurement_table(run: RunData) -> Iterator[Markup]:
-    """Yield a table of the last measurements, with those of the headline player highlighted."""
-    rows = [["player", "measure", "value", "unit", "kind"]]
-    for tag in run.curves:
-        is_value = not PERCENTILE_TAG_PATTERN.search(tag) and not tag.endswith("/half_width")
-        value = run.get_value(tag, "decisions")
-        if tag.startswith("eval/") and is_value and value is not None:
-            _, player, measure = tag.split("/", 2)
-            half_width = run.get_value(f"{tag}/half_width", "decisions")
-            unit, kind = (run.get_measurement_info(tag, field) for field in ("unit", "kind"))
-            rows.append([player, measure, format_number(value, half_width), unit, kind])
-    if rows[1:]:
-        yield create_table(
-            rows, [i for i, row in enumerate(rows[1:]) if row[0] == run.headline_player]
-        )
-
-
 def create_training_figures(
     run: RunData, game: Game, players: Mapping[str, Player]
 ) -> Iterator[Markup]:
@@ -105,7 +88,15 @@ def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
     """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands."""
     for heading, results, headline_player in read_reports(run.folder / EVALUATIONS_FOLDER):
         yield create_element("p", heading, class_="note")
-        yield create_table(build_long_rows(results, headline_player))
+        yield from create_result_table(results, headline_player)
+
+
+def create_result_table(results: Sequence[Result], headline_player: str | None) -> Iterator[Markup]:
+    """Yield a table of results, if there are any, with the headline player highlighted."""
+    rows = build_long_rows(results, headline_player)
+    if results:
+        name = mark_headline(str(headline_player), headline_player)
+        yield create_table(rows, [i for i, row in enumerate(rows[1:]) if row[0] == name])
 
 
 def create_hand_tables(

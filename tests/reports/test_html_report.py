@@ -88,7 +88,7 @@ def test_a_run_as_a_page(capsys, monkeypatch):
     assert parts.names.count("img") == 3, "the curve, and the policies of average and current"
     assert strange in parts.text
     for told in (
-        "average exploitability",  # a figure
+        "average (headline) exploitability",  # a figure
         "against/call",  # of the evaluation
         "Hands of average with itself",
         "budget 10 1000",  # a setting and its default

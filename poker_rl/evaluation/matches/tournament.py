@@ -128,12 +128,6 @@ class TournamentResults:
     def remarks(self) -> list[str]:
         """Sentences on the ratings and on the largest cycle."""
         sentences = []
-        if self.game.seats == 2:
-            sentences.append(
-                "Elo counts deals, not chips: a deal is won by the player who won chips over both"
-                " seats of it, a drawn one is half a win, and 400 points more are ten wins for each"
-                " loss."
-            )
         if self.explained_variance is not None:
             sentences.append(
                 f"One rating a player explains {100 * self.explained_variance:.1f} % of the"

@@ -65,16 +65,11 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -
     figure, axes = create_panels(len(grids))
     for grid, ax in zip(grids, axes, strict=True):
         draw_grid_panel(ax, grid, ranks, show_hand_names=len(grids) <= MAX_NAMED_PANELS)
-    used_action_types = [
-        action_type
-        for action_type in ACTION_TYPE_ORDER
-        if any(grid.legal_action_types[action_type] for grid in grids)
-    ]
     figure.legend(
-        [Patch(color=ACTION_COLORS[action_type]) for action_type in used_action_types],
-        [ACTION_TYPE_NAMES[action_type] for action_type in used_action_types],
+        [Patch(color=ACTION_COLORS[action_type]) for action_type in ACTION_TYPE_ORDER],
+        [ACTION_TYPE_NAMES[action_type] for action_type in ACTION_TYPE_ORDER],
         loc="outside upper right",  # beside the title, where it takes no width from the grids
-        ncols=len(used_action_types),
+        ncols=len(ACTION_TYPE_ORDER),
         borderpad=0,
         frameon=False,
         labelcolor=INK_COLOR,

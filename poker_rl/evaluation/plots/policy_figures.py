@@ -19,7 +19,6 @@ ACTION_COLORS = (
 )
 MAX_INFOSETS = 2000  # more cells can't be distinguished
 SHADES_PER_CELL = 50  # pixels across the width of a cell
-LETTER_MEANINGS = {"f": "f fold", "c": "c check or call", "r": "r bet or raise"}
 MAX_LABELLED_COLUMNS = 8  # with more, probabilities do not fit in the cells
 
 
@@ -62,25 +61,12 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
         labelcolor=INK_COLOR,
     )
     figure.suptitle(f"{title}, in per cent", x=0.01, ha="left", fontsize=11, color=INK_COLOR)
-    names_text = describe_infoset_names(tree.infoset_names, action_names)
-    add_footnote(figure, f"exact, the policy's own probabilities; {names_text}")
+    add_footnote(
+        figure,
+        "exact, the policy's own probabilities; rows are the cards seen, columns the actions so far"
+        " by their first letters",
+    )
     return figure
-
-
-def describe_infoset_names(names: Sequence[str], action_names: Sequence[str]) -> str:
-    """Explain the names of information sets in the rows and columns of a policy.
-
-    Args:
-        action_names: names of the game's actions; their first letters stand in betting lines.
-    """
-    action_texts = "".join(name.partition(" ")[2].partition(" ")[2] for name in names)
-    letters = {name[0] for name in action_names} & set(action_texts)
-    meanings = [meaning for letter, meaning in LETTER_MEANINGS.items() if letter in letters]
-    if "r" in letters and any(character.isdigit() for character in action_texts):
-        meanings.append("a number: the chips raised to")
-    cards_text = "rows are the cards seen" + ", own | board" * ("|" in "".join(names))
-    meanings_text = ": " * bool(meanings) + ", ".join(meanings)
-    return f"{cards_text}; columns are the actions so far{meanings_text}"
 
 
 def draw_policy_panel(
