@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from poker_rl.config.build import convert_fields
-from poker_rl.config.threads import count_cores
 from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS
 from poker_rl.evaluation.matches.tournament import TableKind, TournamentResults, compute_results
@@ -27,7 +26,7 @@ from poker_rl.reports.tournament_folder import (
     open_folder,
     read_plan,
 )
-from poker_rl.storage.disk import print_error, print_line
+from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.storage.terminal_progress import create_progress_bar
 from poker_rl.training.signals import interrupt_at_once
@@ -89,7 +88,7 @@ def play_tournament(
         with error_prefix("players"):
             tournament.load_player(name)
     with open_folder(tournament):
-        print_start(tournament, config.workers)
+        print_start(tournament)
         with interrupt_at_once():
             play_missing_tables(tournament, config.workers)
             save_results(tournament, config.figure)
@@ -113,13 +112,8 @@ def create_plan(
     )
 
 
-def print_start(tournament: Tournament, workers: int) -> None:
+def print_start(tournament: Tournament) -> None:
     """Print the folder, how many tables are to be played and how to resume."""
-    if workers > count_cores():
-        print_error(
-            f"workers: {workers} are more than the cores that may be used, {count_cores()}, and"
-            " will be slower"
-        )
     print_line(f"tournament folder: {tournament.folder}")
     if missing := len(tournament.list_missing_tables()):
         command = f"poker-rl tournament resume={shlex.quote(str(tournament.folder))}"

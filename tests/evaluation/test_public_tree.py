@@ -219,7 +219,10 @@ def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, n
 def test_every_row_is_a_table_that_its_player_may_see():
     """The cards of each are different, its own hand and the board those that it stands for."""
     tree = EvaluatedPublicTree(FLOP, merge_suits=True)
-    holdings = tree.range_policy.build_queried_hands(tree.pick_last_street_board())
+    board = tree.boards.root
+    for street in range(len(tree.streets)):
+        board = tree.boards.list_next_boards(board, street)[-1]
+    holdings = tree.range_policy.build_queried_hands(board)
     tables = tree.range_policy.build_tables(tree.streets[-1].decision_records, holdings)
     cards = tables["deck"][:, :7]
     assert (np.diff(np.sort(cards, 1), axis=1) > 0).all()

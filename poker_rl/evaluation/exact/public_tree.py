@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from math import ceil
-from time import perf_counter
 
 import numba
 import numpy as np
@@ -33,8 +31,6 @@ from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible
 from poker_rl.games.public.tree import PublicTree
 from poker_rl.players.player import Player
 from poker_rl.storage.terminal_progress import create_progress_bar
-
-SAMPLE_SECONDS = 1.0  # duration of the walks from which the time is estimated
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:
@@ -53,29 +49,12 @@ def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.
 
 
 def describe_exact_cost(game: Game, player: Player) -> str:
-    """Return a line with the time and memory of `evaluate_on_public_tree`.
-
-    The time is estimated from repeated walks of one board for a second.
-    """
+    """Return a line with the number of hands and the memory of `evaluate_on_public_tree`."""
     tree = EvaluatedPublicTree(game, player.is_suit_invariant)
-    query_count, board = tree.count_queries(), tree.pick_last_street_board()
-
-    def repeat_board() -> Iterator[Board]:
-        while perf_counter() < start_time + SAMPLE_SECONDS:
-            yield board
-
-    tree.walk_last_street([board], player, lambda rows: None)  # the first walk compiles
-    start_time = perf_counter()
-    batches: list[int] = []
-    tree.walk_last_street(repeat_board(), player, batches.append)
-    seconds = perf_counter() - start_time
-    # No query is done if nobody acts on the last street.
-    minutes = seconds / max(sum(batches), 1) * query_count / 60
-    time_text = f"{ceil(minutes)} min" if minutes > 1 else f"{ceil(60 * minutes)} s"
     suits_text = "merged" if player.is_suit_invariant else "distinguished"
     return (
-        f"exact: {query_count:,} hands at public states, suits {suits_text}; about {time_text}"
-        f" and {tree.estimate_bytes() / 1e6:,.0f} MB of memory besides the player's own"
+        f"exact: {tree.count_queries():,} hands at public states, suits {suits_text}; about"
+        f" {tree.estimate_bytes() / 1e6:,.0f} MB of memory besides the player's own"
     )
 
 
@@ -114,25 +93,6 @@ class EvaluatedPublicTree(PublicTree):
         walk_bytes = hands * (8 * line_entries + max_queried_lines * bytes_per_query)
         group_bytes = 3 * MIN_ROWS_PER_QUERY * prob_bytes
         return walk_bytes + group_bytes + self.boards.estimate_bytes()
-
-    def pick_last_street_board(self) -> Board:
-        """Return a board of the last street."""
-        board = self.boards.root
-        for street_index in range(len(self.streets)):
-            boards = self.boards.list_next_boards(board, street_index)
-            board = boards[len(boards) // 2]
-        return board
-
-    def walk_last_street(
-        self, boards: Iterable[Board], player: Player, on_progress: Callable[[int], object]
-    ) -> None:
-        """Walk boards of the last street to measure the time; see `evaluate_player`."""
-        last_street = len(self.streets) - 1
-        reach = np.ones((2, self.streets[last_street].entering_count, len(self.ranges.hands)))
-        with ThreadPoolExecutor(numba.get_num_threads()) as threads:
-            walk = _PublicTreeWalk(self, player, on_progress, threads)
-            for _ in walk.iterate_board_values(last_street, boards, reach):
-                pass
 
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
