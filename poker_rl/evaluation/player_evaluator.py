@@ -18,7 +18,6 @@ from poker_rl.config.validation import ConfigError, PositiveInt, Range, error_pr
 from poker_rl.evaluation.exact.exploitability import (
     compute_best_response_gains,
     compute_seat_values,
-    exploitability,
 )
 from poker_rl.evaluation.exact.public_tree import describe_exact_cost, evaluate_on_public_tree
 from poker_rl.evaluation.matches.duplicate_match import DealCount, get_result_unit, play_match
@@ -232,10 +231,14 @@ class PlayerEvaluator:
     def build_figures(
         self, players: Mapping[str, Player], metrics: Path | None
     ) -> dict[str, Figure]:
-        """Return, by name, figures of curves and, in small games and hold'em, of policies."""
+        """Return, by name, figures of curves and, in small games and hold'em, of policies.
+
+        If a player has several instances, the policy of the first is drawn.
+        """
         # matplotlib takes a while to import.
         from poker_rl.evaluation.plots import run_figures
         from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
+        from poker_rl.evaluation.plots.policy_figures import draw_policy
 
         figures: dict[str, Figure | None] = {}
         if metrics is not None:
@@ -248,17 +251,7 @@ class PlayerEvaluator:
         figures |= build_hand_grid_figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():
-                figures[f"policy_{name}"] = self._draw_policy(self.tree, name, player)
+                policy = self.compute_player_policies(self.tree, player)[0]
+                title = f"Policy: {run_figures.shorten_player_name(name).replace('_', ' ')}"
+                figures[f"policy_{name}"] = draw_policy(self.tree, policy, title)
         return {name: figure for name, figure in figures.items() if figure is not None}
-
-    def _draw_policy(self, tree: GameTree, name: str, player: Player) -> Figure | None:
-        """Draw a player's policy, or that of its instance of median exploitability."""
-        from poker_rl.evaluation.plots.policy_figures import draw_policy
-        from poker_rl.evaluation.plots.run_figures import shorten_player_name
-
-        policies = self.compute_player_policies(tree, player)
-        order = np.argsort([exploitability(tree, policy) for policy in policies], kind="stable")
-        title = f"Policy: {shorten_player_name(name).replace('_', ' ')}"
-        if len(policies) > 1:
-            title += f", median of {len(policies)} by exploitability"
-        return draw_policy(tree, policies[order[len(order) // 2]], title)

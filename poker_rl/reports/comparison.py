@@ -137,7 +137,7 @@ class Comparison:
         # A measure that is no tag is one of the headline player.
         runs = [run for group in self.groups for run in group.runs]
         shows_player = any(name not in run.curves for name in self.measures for run in runs)
-        measure_headings = map(self._format_heading, self.measures)
+        measure_headings = map(self.format_heading, self.measures)
         headings = ["group", "seeds", *["player"] * shows_player, *measure_headings]
         rows = [[*headings, self.x_axis, "minutes"]]
         for group in self.groups:
@@ -155,7 +155,8 @@ class Comparison:
             )
         return rows
 
-    def _format_heading(self, measure: str) -> str:
+    def format_heading(self, measure: str) -> str:
+        """Return a measure with its unit."""
         units = dict.fromkeys(self.get_info(group, measure, "unit") for group in self.groups)
         units_text = " or ".join(filter(None, units))
         return measure.removeprefix("eval/") + (f" ({units_text})" if units_text else "")

@@ -13,10 +13,9 @@ from matplotlib.figure import Figure
 from poker_rl.evaluation.plots.plotting import (
     FIGURE_DPI,
     CurveLine,
+    Panel,
     add_footnote,
-    create_panels,
-    draw_lines,
-    label_axes,
+    draw_panels,
 )
 from poker_rl.evaluation.result import AGAINST, EXACT
 from poker_rl.reports.comparison import Comparison
@@ -35,27 +34,25 @@ SVG_RC_PARAMS: Any = {
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     """Draw the curves of all groups, with a panel for every measure of every game."""
-    panels = [
-        (comparison, measure) for comparison in comparisons for measure in comparison.measures
-    ]
     groups = [group for comparison in comparisons for group in comparison.groups]
     label_numbers = number_long_names(group.label for group in groups)
-    figure, axes = create_panels(len(panels))
-    kinds: set[str] = set()
-    for ax, (comparison, measure) in zip(axes, panels, strict=True):
-        lines, units = [], set()
-        for group in comparison.groups:
-            points = [run.get_points(measure, comparison.x_axis) for run in group.counted_runs]
-            curves = [(x_values, values) for x_values, values in points if len(x_values)]
-            if curves:
-                label = label_numbers.get(group.label, group.label)
-                lines.append(build_line_over_runs(label, curves))
-            units.add(comparison.get_info(group, measure, "unit"))
-            kinds.add(comparison.get_info(group, measure, "kind"))
-        draw_lines(ax, lines, log_scale=measure.endswith(LOG_SCALE_MEASURES))
-        units_text = ", ".join(sorted(units - {""}))
-        y_label = measure.removeprefix("eval/") + (f" ({units_text})" if units_text else "")
-        label_axes(ax, comparison.game, comparison.x_axis, y_label)
+    panels, kinds = [], set()
+    for comparison in comparisons:
+        for measure in comparison.measures:
+            lines = []
+            for group in comparison.groups:
+                points = [run.get_points(measure, comparison.x_axis) for run in group.counted_runs]
+                curves = [(x_values, values) for x_values, values in points if len(x_values)]
+                if curves:
+                    label = label_numbers.get(group.label, group.label)
+                    lines.append(build_line_over_runs(label, curves))
+                kinds.add(comparison.get_info(group, measure, "kind"))
+            y_label, log_scale = (
+                comparison.format_heading(measure),
+                measure.endswith(LOG_SCALE_MEASURES),
+            )
+            panels.append(Panel(comparison.game, lines, y_label, log_scale))
+    figure = draw_panels(panels, comparisons[0].x_axis)
     footnote_parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
     footnote_parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
     if any(len(group.counted_runs) > 1 for group in groups):

@@ -279,12 +279,11 @@ def test_a_file_is_not_replaced_unasked(capsys, refused):
 
 @pytest.mark.parametrize("x", ["hands", "seconds"])
 def test_curves_are_drawn_over_the_axis_asked_for(x, capsys, monkeypatch):
+    from poker_rl.evaluation.plots import plotting
     from poker_rl.reports import comparison_figure
 
     drawn, notes = [], []
-    monkeypatch.setattr(
-        comparison_figure, "draw_lines", lambda ax, lines, log_scale: drawn.extend(lines)
-    )
+    monkeypatch.setattr(plotting, "draw_lines", lambda ax, lines, log_scale: drawn.extend(lines))
     monkeypatch.setattr(
         comparison_figure, "add_footnote", lambda figure, words: notes.append(words)
     )

@@ -34,29 +34,25 @@ ACTION_TYPE_ORDER = [2, 1, 0]  # from the left of a cell: raise, call, fold
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
     """Return, by name, figures of each player's policy before and on the flop; only in hold'em.
 
-    With a variable number of seats, there are figures for the fewest and the most. If a player has
-    several instances, the first is drawn.
+    With a variable number of seats, there are as many as possible. If a player has several
+    instances, the first is drawn.
     """
     if not supports_hand_grid(game):
         return {}
     assert isinstance(game, DisplayedPoker)
-    figures, has_variants = {}, len(game.definitions) > 1
+    figures, variant = {}, len(game.definitions) - 1
     for name, player in players.items():
-        for variant in sorted({0, len(game.definitions) - 1}):
-            seats = game.variant_games[variant].seats
-            for key, heading, situations in (
-                ("starting_hands", "Starting hands", list_preflop_situations(game, variant)),
-                ("flop", "On the flop", list_flop_situations(game, variant)),
-            ):
-                grids = [
-                    compute_hand_grid(game, player.select_instance(0), record, board, title)
-                    for title, board, record in situations
-                ]
-                if grids:
-                    title = f"{heading}: {shorten_player_name(name).replace('_', ' ')}"
-                    title += f", {seats} seats" * has_variants
-                    full_key = f"{key}_{name}" + f"_{seats}_seats" * has_variants
-                    figures[full_key] = draw_hand_grids(grids, title, game.ranks)
+        for key, heading, situations in (
+            ("starting_hands", "Starting hands", list_preflop_situations(game, variant)),
+            ("flop", "On the flop", list_flop_situations(game, variant)),
+        ):
+            grids = [
+                compute_hand_grid(game, player.select_instance(0), record, board, title)
+                for title, board, record in situations
+            ]
+            if grids:
+                title = f"{heading}: {shorten_player_name(name).replace('_', ' ')}"
+                figures[f"{key}_{name}"] = draw_hand_grids(grids, title, game.ranks)
     return figures
 
 

@@ -6,7 +6,7 @@ which can be distinguished with any color vision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from math import ceil
@@ -162,6 +162,8 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
                 )
             else:
                 ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0, label=label)
+    if any((line.y < 0).any() for line in lines):
+        ax.axhline(0, color=INK_COLOR, linewidth=0.8)
     if log_x:
         ax.set_xscale("log")
     elif len(x_values) == 1:
@@ -175,6 +177,25 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
         outside_placement: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
         placement = outside_placement if len(names) > MAX_LEGEND_NAMES_INSIDE else {}
         ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK_COLOR, **placement)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves in one panel of a figure."""
+
+    title: str
+    lines: Sequence[CurveLine]
+    y_label: str
+    log_scale: bool = False
+
+
+def draw_panels(panels: Sequence[Panel], x_label: str) -> Figure:
+    """Draw panels of curves with a common x axis."""
+    figure, axes = create_panels(len(panels))
+    for ax, panel in zip(axes, panels, strict=True):
+        draw_lines(ax, panel.lines, panel.log_scale)
+        label_axes(ax, panel.title, x_label, panel.y_label)
+    return figure
 
 
 def add_footnote(figure: Figure, text: str) -> None:

@@ -13,16 +13,16 @@ from poker_rl.evaluation.matches.match_results import ReturnDistribution
 from poker_rl.evaluation.plots.plotting import (
     INK_COLOR,
     CurveLine,
+    Panel,
     add_footnote,
     assign_styles,
     create_panels,
-    draw_lines,
+    draw_panels,
     label_axes,
 )
 from poker_rl.storage.run_folder import read_metrics_rows
 
 AGAINST_TAG_PATTERN = re.compile(r"eval/\w+/against/(.+?)((?:/p\d+)?(?:/half_width)?)")
-AGAINST_PREFIX = "against/"
 COUNTER_TAGS = ("hands", "decisions", "updates", "iterations")
 
 Curves = Mapping[str, np.ndarray]  # columns of a metrics.jsonl by tag, [rows] each
@@ -101,22 +101,16 @@ def draw_measures(
         titles: title of the panel of each measure.
         note: the footnote, to which the names of bands are added.
     """
-    panels = [
-        (measure, title) for measure, title in titles.items() if list_players(curves, measure)
-    ]
-    if not panels:
-        return None
-    figure, axes = create_panels(len(panels))
-    all_lines: list[CurveLine] = []
-    for ax, (measure, title) in zip(axes, panels, strict=True):
+    panels = []
+    for measure, title in titles.items():
         players = list_players(curves, measure)
         lines = [build_player_line(curves, x_axis, player, measure) for player in players]
-        draw_lines(ax, lines, log_scale)
-        if measure.startswith(AGAINST_PREFIX):
-            ax.axhline(0, color=INK_COLOR, linewidth=0.8)
-        label_axes(ax, title, x_axis, y_label)
-        all_lines += lines
-    bands = dict.fromkeys(name for line in all_lines for name, _, _ in line.bands)
+        panels += [Panel(title, lines, y_label, log_scale)] if lines else []
+    if not panels:
+        return None
+    figure = draw_panels(panels, x_axis)
+    lines = [line for panel in panels for line in panel.lines]
+    bands = dict.fromkeys(name for line in lines for name, _, _ in line.bands)
     add_footnote(figure, note + (f"; shaded: {', '.join(bands)}" if bands else ""))
     return figure
 
@@ -135,9 +129,8 @@ def draw_exploitability(
 
 def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
     """Draw what every player wins from each opponent over the run, with 95 % intervals."""
-    opponents = list_opponents(curves)
     titles = {
-        f"{AGAINST_PREFIX}{name}": f"Against {shorten_player_name(name)}" for name in opponents
+        f"against/{name}": f"Against {shorten_player_name(name)}" for name in list_opponents(curves)
     }
     return draw_measures(curves, x_axis, titles, f"won ({unit})", "matches")
 
@@ -168,11 +161,12 @@ def draw_losses(curves: Curves, x_axis: str) -> Figure | None:
     tags = [tag for tag in curves if tag.startswith("loss/")]
     if not tags:
         return None
-    figure, axes = create_panels(len(tags))
-    for tag, ax in zip(tags, axes, strict=True):
+    panels = []
+    for tag in tags:
         is_recorded = np.isfinite(curves[tag])
         x, y = curves[x_axis][is_recorded], curves[tag][is_recorded]
-        draw_lines(ax, [CurveLine(tag, x, y, player="loss")])
-        label_axes(ax, f"{tag[5:].replace('_', ' ').capitalize()} loss", x_axis, "loss")
+        title = f"{tag[5:].replace('_', ' ').capitalize()} loss"
+        panels.append(Panel(title, [CurveLine(tag, x, y, player="loss")], "loss"))
+    figure = draw_panels(panels, x_axis)
     add_footnote(figure, "each point is the mean of the updates since the point before")
     return figure
