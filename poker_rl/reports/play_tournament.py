@@ -87,11 +87,9 @@ def play_tournament(
     for name in plan.players:
         with error_prefix("players"):
             tournament.load_player(name)
-    with open_folder(tournament):
-        print_start(tournament)
-        with interrupt_at_once():
-            play_missing_tables(tournament, config.workers)
-            save_results(tournament, config.figure)
+    with open_folder(tournament), interrupt_at_once():
+        play_missing_tables(tournament, config.workers)
+        save_results(tournament, config.figure)
 
 
 def create_plan(
@@ -112,26 +110,21 @@ def create_plan(
     )
 
 
-def print_start(tournament: Tournament) -> None:
-    """Print the folder, how many tables are to be played and how to resume."""
-    print_line(f"tournament folder: {tournament.folder}")
-    if missing := len(tournament.list_missing_tables()):
-        command = f"poker-rl tournament resume={shlex.quote(str(tournament.folder))}"
-        count = len(tournament.seat_orders)
-        print_line(f"{missing:,} of {count:,} tables to play; to resume after a stop: {command}")
-
-
 def play_missing_tables(tournament: Tournament, workers: int) -> None:
     """Play the tables that are not finished, in this process or in several others."""
-    missing = tournament.list_missing_tables()
-    count = len(tournament.seat_orders)
+    missing, count = tournament.list_missing_tables(), len(tournament.seat_orders)
+    print_line(f"tournament folder: {tournament.folder}")
+    if missing:
+        command = f"poker-rl tournament resume={shlex.quote(str(tournament.folder))}"
+        print_line(
+            f"{len(missing):,} of {count:,} tables to play; to resume after a stop: {command}"
+        )
     played: Iterable[object] = map(tournament.play_table, missing)
     if workers > 1:
         parts = tournament.plan, tournament.folder, tournament.device.type
         played = run_tasks(partial(_create_table_player, *parts), missing, workers)
-    with create_progress_bar(
-        count, "tables", initial=count - len(missing), disable=not missing
-    ) as bar:
+    finished = count - len(missing)
+    with create_progress_bar(count, "tables", initial=finished, disable=not missing) as bar:
         for _ in played:
             bar.update()
 
