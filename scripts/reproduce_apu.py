@@ -45,7 +45,7 @@ from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_players, parse_spec
-from poker_rl.reports.seed_means import summarize_seeds
+from poker_rl.reports.comparison import summarize_seeds
 from poker_rl.storage.run_folder import METRICS_FILE, read_last_metrics_row, read_manifest
 
 # The two bots that replace each published bot: a sound one and a literal one.

@@ -36,11 +36,14 @@ from poker_rl.evaluation.plots.plotting import (
     label_axes,
 )
 from poker_rl.evaluation.result import format_number
-from poker_rl.reports.comparison import CompareConfig, Comparison
+from poker_rl.reports.comparison import (
+    CompareConfig,
+    Comparison,
+    summarize_seeds,
+)
 from poker_rl.reports.comparison_figure import build_line_over_runs
 from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
 from poker_rl.reports.run_groups import RunGroup, group_runs
-from poker_rl.reports.seed_means import summarize_seeds
 from poker_rl.storage.disk import atomic_replacement
 from poker_rl.storage.run_folder import write_text_atomically
 

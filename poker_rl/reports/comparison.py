@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +29,6 @@ from poker_rl.reports.run_groups import (
     list_differing_keys,
     shorten_key,
 )
-from poker_rl.reports.seed_means import summarize_seeds
 
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".png", ".svg")
 
@@ -251,3 +251,25 @@ class Comparison:
         ]
         notes = list(self.iterate_notes())
         return {"figures": list(self.iterate_records()), "runs": runs, "notes": notes}
+
+
+@cache
+def compute_student_quantile(degrees_of_freedom: int) -> float:
+    """Return the quantile of Student's t distribution for a 95 % interval, to six digits.
+
+    With x = sqrt(df) tan(angle), the density of the angle is proportional to cos(angle)^(df - 1),
+    which is summed over a fine grid.
+    """
+    angles, step = np.linspace(-np.pi / 2, np.pi / 2, 1_000_001, retstep=True)
+    cumulative_density = np.cumsum(np.cos(angles[:-1] + step / 2) ** (degrees_of_freedom - 1))
+    angle = np.interp(0.975, cumulative_density / cumulative_density[-1], angles[1:])
+    return float(np.sqrt(degrees_of_freedom) * np.tan(angle))
+
+
+def summarize_seeds(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean of at least one run and half its 95 % t-interval; None for a single run."""
+    mean, count = float(np.mean(values)), len(values)
+    if count == 1:
+        return mean, None
+    quantile = compute_student_quantile(count - 1)
+    return mean, quantile * float(np.std(values, ddof=1) / np.sqrt(count))

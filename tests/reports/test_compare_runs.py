@@ -13,11 +13,15 @@ import pytest
 from commands import TRAIN, code, files_of
 from written import EXACT, row, run_folder
 
-from poker_rl.reports.comparison import CompareConfig, Comparison
+from poker_rl.reports.comparison import (
+    CompareConfig,
+    Comparison,
+    compute_student_quantile,
+    summarize_seeds,
+)
 from poker_rl.reports.comparison_figure import build_line_over_runs, draw_comparison
 from poker_rl.reports.html_report import create_comparison
 from poker_rl.reports.run_data import find_run_folders, read_run
-from poker_rl.reports.seed_means import compute_student_quantile, summarize_seeds
 
 pytestmark = pytest.mark.usefixtures("here")
 
