@@ -91,13 +91,6 @@ def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
     return {"ranks": ranks[::-1], "action_types": ["fold", "call", "raise"], "probs": probs}
 
 
-def name_starting_hand(row: int, column: int, ranks: str) -> str:
-    """Return the name of a cell's hands: `AA`, or `AKs` above the diagonal and `AKo` below it."""
-    high, low = sorted((row, column))
-    suits = "" if row == column else "s" if row < column else "o"
-    return ranks[MAX_RANKS - 1 - high] + ranks[MAX_RANKS - 1 - low] + suits
-
-
 def describe_seat(game: PokerGame, seat: int) -> str:
     """Return a seat with its position, such as `seat 1 (big blind)`."""
     if not game.blinds:

@@ -17,7 +17,6 @@ from poker_rl.evaluation.starting_hand_grid import (
     format_grid,
     list_flop_situations,
     list_preflop_situations,
-    name_starting_hand,
 )
 from poker_rl.games.cards import MAX_RANKS, parse_cards
 from poker_rl.games.poker.notation import parse_position
@@ -60,12 +59,8 @@ def test_every_hand_is_in_its_cell():
     assert (told == np.triu(np.ones((MAX_RANKS, MAX_RANKS)), 1)).all()
     aces = grid(lambda a, b: min(a, b) // 4 == 12).probs[..., 2]
     assert aces[0, 0] == 1 == aces.sum()
-    assert name_starting_hand(0, 0, DECK) == "AA"
-    assert name_starting_hand(0, 1, DECK) == "AKs"
-    assert name_starting_hand(1, 0, DECK) == "AKo"
     ten_nine = grid(lambda a, b: sorted((a // 4, b // 4)) == [7, 8] and a % 4 != b % 4)
     assert np.argwhere(ten_nine.probs[..., 2]).tolist() == [[5, 4]]
-    assert name_starting_hand(5, 4, DECK) == "T9o"
 
 
 def test_a_cell_is_the_mean_over_the_hands_that_the_board_leaves():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
 
 from poker_rl.evaluation.matches.tournament import TournamentResults
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, wrap_text
+from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, set_figure_title, wrap_text
 from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
 CELL_WIDTH = 0.85  # inches
@@ -29,20 +30,19 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         winnings_matrix[position] = result.value
     max_abs_winnings = float(np.nanmax(np.abs(winnings_matrix))) or 1.0
     # On a linear scale one very large result would make all others pale.
-    color_values = np.sign(winnings_matrix) * np.log1p(
-        np.abs(winnings_matrix) / (LINEAR_SHARE * max_abs_winnings)
+    norm = SymLogNorm(
+        LINEAR_SHARE * max_abs_winnings, vmin=-max_abs_winnings, vmax=max_abs_winnings
     )
-    color_limit = np.log1p(1 / LINEAR_SHARE)
     side_length = CELL_WIDTH * player_count
     figure = Figure(
         figsize=(max(2.6 + side_length, 5.5), 2.2 + 0.62 * side_length), layout="constrained"
     )
     ax = figure.subplots()
-    ax.imshow(color_values, cmap="PuOr", vmin=-color_limit, vmax=color_limit, aspect="auto")
+    ax.imshow(winnings_matrix, cmap="PuOr", norm=norm, aspect="auto")
     for (row, column), result in cells.items():
         cell_text = result.number.replace("-", "\N{MINUS SIGN}")
         sign = "+" if result.value > 0 else ""
-        is_dark = abs(color_values[row, column]) > 0.6 * color_limit
+        is_dark = abs(norm(result.value) - 0.5) > 0.3
         ax.text(
             column,
             row,
@@ -66,14 +66,7 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     for draw_lines in (ax.hlines, ax.vlines):
         borders = np.arange(1, player_count) - 0.5
         draw_lines(borders, -0.5, player_count - 0.5, color="white", linewidth=2)
-    figure.suptitle(
-        f"{results.game.name}: {results.cell_meaning}, {results.results[0].unit}",
-        x=0.01,
-        ha="left",
-        fontsize=11,
-        color=INK_COLOR,
-        wrap=True,
-        parse_math=False,
-    )
+    title = f"{results.game.name}: {results.cell_meaning}, {results.results[0].unit}"
+    set_figure_title(figure, title)
     add_footnote(figure, f"{results.protocol}; players by rank")
     return figure

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, create_panels
+from poker_rl.evaluation.plots.plotting import (
+    INK_COLOR,
+    add_footnote,
+    create_panels,
+    set_figure_title,
+)
 from poker_rl.evaluation.plots.policy_figures import ACTION_COLORS, draw_cells
 from poker_rl.evaluation.plots.run_figures import shorten_player_name
 from poker_rl.evaluation.starting_hand_grid import (
@@ -18,7 +21,6 @@ from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid,
     list_flop_situations,
     list_preflop_situations,
-    name_starting_hand,
     supports_hand_grid,
 )
 from poker_rl.games.cards import MAX_RANKS
@@ -26,7 +28,6 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.players.player import Player
 
-MAX_NAMED_PANELS = 2  # with more, drawing the names of hands would take seconds
 ACTION_TYPE_NAMES = ("fold", "check or call", "bet or raise")
 ACTION_TYPE_ORDER = [2, 1, 0]  # from the left of a cell: raise, call, fold
 
@@ -59,10 +60,15 @@ def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[s
 def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -> Figure:
     """Draw grids, each in a panel, with cells divided by action probabilities."""
     figure, axes = create_panels(len(grids))
+    colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_ORDER]
     for grid, ax in zip(grids, axes, strict=True):
-        draw_grid_panel(ax, grid, ranks, show_hand_names=len(grids) <= MAX_NAMED_PANELS)
+        draw_cells(ax, grid.probs[..., ACTION_TYPE_ORDER], colors)
+        ax.set_xticks(np.arange(MAX_RANKS) + 0.5, list(ranks[::-1]))
+        ax.set_yticks(np.arange(MAX_RANKS) + 0.5, list(ranks[::-1]))
+        ax.tick_params(length=0, labelsize=7, colors=INK_COLOR)
+        ax.set_title(grid.title, loc="left", fontsize=8, color=INK_COLOR, parse_math=False)
     figure.legend(
-        [Patch(color=ACTION_COLORS[action_type]) for action_type in ACTION_TYPE_ORDER],
+        [Patch(color=color) for color in colors],
         [ACTION_TYPE_NAMES[action_type] for action_type in ACTION_TYPE_ORDER],
         loc="outside upper right",  # beside the title, where it takes no width from the grids
         ncols=len(ACTION_TYPE_ORDER),
@@ -71,27 +77,9 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -
         labelcolor=INK_COLOR,
         fontsize=8,
     )
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK_COLOR, parse_math=False)
+    set_figure_title(figure, title)
     add_footnote(
         figure,
         "exact, the policy's own probabilities; suited hands above the diagonal, offsuit below",
     )
     return figure
-
-
-def draw_grid_panel(ax: Axes, grid: StartingHandGrid, ranks: str, show_hand_names: bool) -> None:
-    """Draw a grid with the names of the hands in its cells, or the ranks at its sides."""
-    colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_ORDER]
-    draw_cells(ax, grid.probs[..., ACTION_TYPE_ORDER], colors)
-    if show_hand_names:
-        for row, column in np.ndindex(MAX_RANKS, MAX_RANKS):
-            name = name_starting_hand(row, column, ranks)
-            style: Any = {"ha": "center", "va": "center", "fontsize": 6, "color": INK_COLOR}
-            label = ax.text(column + 0.5, row + 0.52, name, **style)
-            label.set_in_layout(False)  # measuring it takes long, and it lies within the panel
-    tick_labels = [] if show_hand_names else list(ranks[::-1])
-    tick_positions = np.arange(len(tick_labels)) + 0.5
-    ax.set_xticks(tick_positions, tick_labels)
-    ax.set_yticks(tick_positions, tick_labels)
-    ax.tick_params(length=0, labelsize=7, colors=INK_COLOR)
-    ax.set_title(grid.title, loc="left", fontsize=8, color=INK_COLOR, parse_math=False)

@@ -198,6 +198,12 @@ def draw_panels(panels: Sequence[Panel], x_label: str) -> Figure:
     return figure
 
 
+def set_figure_title(figure: Figure, title: str) -> None:
+    """Set the title of a figure at its left edge."""
+    options: Any = {"ha": "left", "fontsize": 11, "color": INK_COLOR, "parse_math": False}
+    figure.suptitle(title, x=0.01, wrap=True, **options)
+
+
 def add_footnote(figure: Figure, text: str) -> None:
     """Add small grey text at the foot of a figure, which grows so that its axes keep their size."""
     lines = wrap_text(text, FOOTNOTE_CHARACTERS_PER_INCH * figure.get_figwidth())

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote
+from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, set_figure_title
 from poker_rl.games.game_tree import GameTree
 
 ACTION_COLORS = (
@@ -60,7 +60,7 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
         frameon=False,
         labelcolor=INK_COLOR,
     )
-    figure.suptitle(f"{title}, in per cent", x=0.01, ha="left", fontsize=11, color=INK_COLOR)
+    set_figure_title(figure, f"{title}, in per cent")
     add_footnote(
         figure,
         "exact, the policy's own probabilities; rows are the cards seen, columns the actions so far"
