@@ -41,12 +41,6 @@ def build_comparisons(runs: Sequence[RunData], config: CompareConfig) -> list[Co
                 f"x_axis: {run.folder} counts no {config.x_axis}; it counts"
                 f" {', '.join(recorded_axes)}"
             )
-    max_x_value = max(run.get_last_x(config.x_axis) for run in runs)
-    if config.x_value is not None and config.x_value > max_x_value:
-        raise ConfigError(
-            f"x_value: no run has reached {config.x_value:,.0f} {config.x_axis}, at most"
-            f" {max_x_value:,.0f}"
-        )
     for name in config.tags or ():
         if not any(run.resolve_tag(name) in run.curves for run in runs):
             tags = dict.fromkeys(

@@ -333,7 +333,6 @@ def test_pictures_of_real_runs(capsys):
             "x_axis: r/a counts no iterations; it counts hands, decisions, seconds",
         ),
         (["r", "x_axis=miles"], "x_axis: "),
-        (["r", "x_value=101"], "x_value: no run has reached 101 decisions, at most 100"),
         (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .png, .svg"),
         (["r", "out=empty/x.csv/a.md"], "out: empty/x.csv is not a folder"),
     ],

@@ -123,7 +123,8 @@ class RangePolicy:
             rows = slice(start, min(start + MAX_ROWS_PER_CALL, len(tables)))
             probs[rows] = compute_checked_probs(self._game, player, tables[rows])
             on_progress(rows.stop - rows.start)
-        return probs.reshape(len(states), len(queried_hands.representatives), -1)
+        hand_count = len(queried_hands.representatives)
+        return probs.reshape(len(states), hand_count, self._game.action_count)
 
     def iterate_board_policies(
         self,

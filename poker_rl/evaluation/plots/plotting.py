@@ -144,13 +144,12 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
     log_x = log_y and len({x for line in lines for x in line.x[(line.x > 0) & (line.y > 0)]}) > 1
     x_values: set[float] = set()
     for i, line in enumerate(lines):
-        (color, line_style), is_visible = styles[line.player or line.name], np.isfinite(line.y)
-        is_visible &= (line.y > 0) | (not log_y)
-        is_visible &= (line.x > 0) | (not log_x)
-        x = line.x[is_visible]
+        color, line_style = styles[line.player or line.name]
+        is_positive = ((line.y > 0) | (not log_y)) & ((line.x > 0) | (not log_x))
+        is_visible = np.isfinite(line.y) & is_positive
+        x, y = line.x[is_visible], line.y[is_visible]
         x_values |= set(x.tolist())
         marker = "o" if len(x) == 1 else None
-        y = line.y[is_visible]
         ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=line.name)
         for n, (name, low, high) in enumerate(line.bands):
             alpha, label = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
