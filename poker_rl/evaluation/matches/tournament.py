@@ -184,7 +184,7 @@ def compute_results(
     def summarize(player: int, measure: str, deal_results: np.ndarray, kind: str) -> Result:
         return summarize_blocks(names[player], measure, deal_results, unit, kind)
 
-    ratings = _compute_ratings(names, seat_orders, blocks) if game.seats == 2 else {}
+    ratings = _compute_ratings(names, seat_orders, blocks) if game.seats == 2 else []
     results = []
     for rank, player in enumerate(ranked):
         results.append(summarize(player, "won", mean_of_player[player], "mean of all tables"))
@@ -218,19 +218,12 @@ def compute_results(
 
 def _compute_ratings(
     names: Sequence[str], seat_orders: Sequence[tuple[int, ...]], blocks: Sequence[np.ndarray]
-) -> dict[int, Result]:
+) -> list[Result]:
     """Return the Elo rating of each player of a heads-up tournament."""
     scores = (np.sign([block[0] for block in blocks]) + 1) / 2
     ratings, influences = fit_elo(np.array(seat_orders), scores, len(names))
-    return {
-        player: Result(
-            name,
-            "elo",
-            float(ratings[player]),
-            compute_half_width(influences[player]),
-            "Elo",
-            "fitted",
-            scores.shape[1],
-        )
-        for player, name in enumerate(names)
-    }
+    deals = scores.shape[1]
+    return [
+        Result(name, "elo", float(rating), compute_half_width(influence), "Elo", "fitted", deals)
+        for name, rating, influence in zip(names, ratings, influences, strict=True)
+    ]
