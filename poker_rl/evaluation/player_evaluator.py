@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class PlayerEvaluator:
     seed: InitVar[int]
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
-        self._game, self._load_player, self._seed = game, load, seed
+        self._game, self._load_player = game, load
         others = self.other_seats_player
         with error_prefix("other_seats_player"):
             self._other_seats_player = None if others is None else load(others)
@@ -79,6 +79,8 @@ class PlayerEvaluator:
         with error_prefix("control_player"):
             control = None if self.control_player is None else load(self.control_player)
         self.reducer_factory = build_reducer_factory(self.variance_reduction, game, control)
+        options: Any = {"deals": self.deals, "seed": seed, "reducer_factory": self.reducer_factory}
+        self._play_match: Callable[..., Result] = partial(play_match, game, **options)
         if self.exact_every is not None:
             with error_prefix("exact_every"):
                 self.check_exact_possible()
@@ -132,7 +134,9 @@ class PlayerEvaluator:
             for name, player in players.items():
                 if player.instances == 1:
                     earlier_self = self._load_player(f"{half_snapshot}:{name}")
-                    winnings = self._play(name, player, opponent_name, earlier_self)
+                    winnings = self._play_match(
+                        player, earlier_self, opponent_name, player_name=name
+                    )
                     results.append(replace(winnings, measure="against/earlier_self"))
         return results
 
@@ -143,7 +147,10 @@ class PlayerEvaluator:
             instances = [player.select_instance(k) for k in range(player.instances)]
             results_by_instance = [
                 (self._list_exact_results(name, *walk(instance)) if exact else [])
-                + [self._play(name, instance, *opponent) for opponent in self._opponents.items()]
+                + [
+                    self._play_match(instance, opponent, opponent_name, player_name=name)
+                    for opponent_name, opponent in self._opponents.items()
+                ]
                 for instance in instances
             ]
         else:
@@ -159,18 +166,6 @@ class PlayerEvaluator:
             for results in zip(*results_by_instance, strict=True)
             for summary in self.summarize_instances(results)
         ]
-
-    def _play(self, name: str, player: Player, opponent_name: str, opponent: Player) -> Result:
-        return play_match(
-            self._game,
-            player,
-            opponent,
-            opponent_name,
-            self.deals,
-            self._seed,
-            reducer_factory=self.reducer_factory,
-            player_name=name,
-        )
 
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policies of a player's K instances in every seat, [K, I, A]."""

@@ -162,18 +162,15 @@ class EvaluationReport:
                 for result in self.results
                 if result.tag == f"{name}/exploitability" and result.kind == EXACT
             ]
+            number, name = f"{best.number} {best.unit}", mark_headline(name, self.headline_player)
+            statement = f"at least {number}, {LOWER_BOUND} by {responder}"
             if exact:
                 statement = f"{exact[0].number} {exact[0].unit}, {EXACT}"
-            elif best.kind == LOWER_BOUND:
-                statement = f"at least {best.number} {best.unit}, {LOWER_BOUND} by {responder}"
-            else:
+            elif best.kind != LOWER_BOUND:
                 statement = (
-                    f"not known: what {responder} wins, {best.number} {best.unit}, says nothing"
-                    f" ({best.kind})"
+                    f"not known: what {responder} wins, {number}, says nothing ({best.kind})"
                 )
-            lines.append(
-                f"exploitability of {mark_headline(name, self.headline_player)}: {statement}"
-            )
+            lines.append(f"exploitability of {name}: {statement}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
