@@ -24,7 +24,7 @@ class Result:
         kind: "exact"; "exact, beside <player>", which has every other seat; "against <player>";
             "at the table" of several players; "lower_bound"; "lower_bound, vacuous"; "fitted"; in a
             tournament also "mean of all tables", and "behind" for behind the player ranked above.
-        n: number of sampled deals, or of runs in a comparison; None if nothing was sampled.
+        n: number of sampled deals; None if nothing was sampled.
     """
 
     player: str

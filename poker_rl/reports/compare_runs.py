@@ -58,7 +58,7 @@ def write_comparisons(comparisons: Sequence[Comparison], output_path: Path) -> N
     elif output_path.suffix == ".json":
         text = json.dumps([comparison.to_dict() for comparison in comparisons], indent=2) + "\n"
     elif output_path.suffix == ".csv":
-        records = [record for comparison in comparisons for record in comparison.iterate_records()]
+        records = [record for comparison in comparisons for record in comparison.records]
         text = to_csv(records, list(dict.fromkeys(key for record in records for key in record)))
     else:
         save_figure(draw_comparison(comparisons), output_path)

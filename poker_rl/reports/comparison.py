@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError, NonNegativeFloat
 from poker_rl.evaluation.plots.plotting import format_step_count
-from poker_rl.evaluation.result import Result
+from poker_rl.evaluation.result import format_number
 from poker_rl.reports.rendering import (
     TextRows,
     TextTable,
@@ -84,23 +84,9 @@ class Comparison:
             return run.get_last_x(self.x_axis) >= self.x_value
         return run.is_finished or self.config.unfinished
 
-    def compute_mean(self, group: RunGroup, measure: str) -> Result | None:
-        """Return the mean of a measure over a group; None if no counted run has recorded it."""
-        values = self._list_values(group, measure)
-        if not values:
-            return None
-        mean, half_width = summarize_seeds(values)
-        unit, kind = (self.get_info(group, measure, field) for field in ("unit", "kind"))
-        return Result(group.label, measure, mean, half_width, unit, kind, len(values))
-
     def _list_values(self, group: RunGroup, measure: str) -> list[float]:
         values = (run.get_value(measure, self.x_axis, self.x_value) for run in group.counted_runs)
         return [value for value in values if value is not None]
-
-    def get_info(self, group: RunGroup, measure: str, field: str) -> str:
-        """Return the `unit` or `kind` of a measure, "" if no run of the group has recorded it."""
-        infos = (run.get_measurement_info(measure, field) for run in group.runs)
-        return next(filter(None, infos), "")
 
     def compute_mean_progress(self, group: RunGroup) -> float | None:
         """Return the mean axis position of the rows at which the counted runs are compared."""
@@ -132,6 +118,38 @@ class Comparison:
             figures = f"figures at {self.x_value:,.0f} {self.x_axis}"
         return f"{self.game}: {figures}, mean ± half the 95 % interval over seeds (Student)"
 
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """A record for each group and measure, for tables, CSV and JSON."""
+        keys, records = list_differing_keys([group.config for group in self.groups]), []
+        for group in self.groups:
+            settings = {
+                f"settings/{shorten_key(key)}": format_setting(group.config, key) for key in keys
+            }
+            for measure in self.measures:
+                values = self._list_values(group, measure)
+                mean, half_width = summarize_seeds(values) if values else (None, None)
+                units, kinds = (
+                    [run.get_measurement_info(measure, field) for run in group.runs]
+                    for field in ("unit", "kind")
+                )
+                record: dict[str, Any] = {
+                    "game": self.game,
+                    "group": group.label,
+                    "player": group.headline_player,
+                    "figure": measure,
+                    "unit": next(filter(None, units), ""),
+                    "kind": next(filter(None, kinds), ""),
+                    "mean": mean,
+                    "half_width": half_width,
+                    "seeds": len(values),
+                    "runs": len(group.runs),
+                    self.x_axis: self.compute_mean_progress(group),
+                    "minutes": self.compute_mean_minutes(group),
+                }
+                records.append(record | settings)
+        return records
+
     def build_rows(self) -> TextRows:
         """Return the headings and a row for each group."""
         # A measure that is no tag is one of the headline player.
@@ -142,13 +160,14 @@ class Comparison:
         rows = [[*headings, self.x_axis, "minutes"]]
         for group in self.groups:
             counted, count = len(group.counted_runs), len(group.runs)
-            progress, minutes = self.compute_mean_progress(group), self.compute_mean_minutes(group)
+            records = [record for record in self.records if record["group"] == group.label]
+            progress, minutes = records[0][self.x_axis], records[0]["minutes"]
             rows.append(
                 [
                     group.label,
                     str(count) if counted == count else f"{counted} of {count}",
                     *[group.headline_player] * shows_player,
-                    *(self._format_cell(group, measure) for measure in self.measures),
+                    *(format_cell(record, counted) for record in records),
                     "-" if progress is None else format_step_count(progress),
                     "-" if minutes is None else f"{minutes:.1f}",
                 ]
@@ -157,17 +176,9 @@ class Comparison:
 
     def format_heading(self, measure: str) -> str:
         """Return a measure with its unit."""
-        units = dict.fromkeys(self.get_info(group, measure, "unit") for group in self.groups)
+        units = dict.fromkeys(one["unit"] for one in self.records if one["figure"] == measure)
         units_text = " or ".join(filter(None, units))
         return measure.removeprefix("eval/") + (f" ({units_text})" if units_text else "")
-
-    def _format_cell(self, group: RunGroup, measure: str) -> str:
-        mean = self.compute_mean(group, measure)
-        if mean is None:
-            return "-"
-        if mean.n == 1:
-            return f"{mean.number} (1 seed)"
-        return mean.number + f" ({mean.n} seeds)" * (mean.n != len(group.counted_runs))
 
     def iterate_notes(self) -> Iterator[str]:
         """Yield notes on runs that do not count in the means, and on machines and versions."""
@@ -209,30 +220,6 @@ class Comparison:
         title = f"## {escape_markdown(self.title)}"
         return f"{title}\n\n{format_markdown_table(self.build_rows())}\n\n{notes}\n"
 
-    def iterate_records(self) -> Iterator[dict[str, Any]]:
-        """Yield a record for each group and measure, for CSV and JSON."""
-        keys = list_differing_keys([group.config for group in self.groups])
-        for group in self.groups:
-            settings = {
-                f"settings/{shorten_key(key)}": format_setting(group.config, key) for key in keys
-            }
-            for measure in self.measures:
-                mean = self.compute_mean(group, measure)
-                yield {
-                    "game": self.game,
-                    "group": group.label,
-                    "player": group.headline_player,
-                    "figure": measure,
-                    "unit": self.get_info(group, measure, "unit"),
-                    "kind": self.get_info(group, measure, "kind"),
-                    "mean": None if mean is None else mean.value,
-                    "half_width": None if mean is None else mean.half_width,
-                    "seeds": 0 if mean is None else mean.n,
-                    "runs": len(group.runs),
-                    self.x_axis: self.compute_mean_progress(group),
-                    "minutes": self.compute_mean_minutes(group),
-                } | settings
-
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison and the values of each run as plain data for JSON."""
         runs = [
@@ -250,7 +237,17 @@ class Comparison:
             for run in group.runs
         ]
         notes = list(self.iterate_notes())
-        return {"figures": list(self.iterate_records()), "runs": runs, "notes": notes}
+        return {"figures": self.records, "runs": runs, "notes": notes}
+
+
+def format_cell(record: Mapping[str, Any], counted_runs: int) -> str:
+    """Return the mean of a record, with the number of its seeds if that is 1 or not all."""
+    if record["mean"] is None:
+        return "-"
+    number, seeds = format_number(record["mean"], record["half_width"]), record["seeds"]
+    if seeds == 1:
+        return f"{number} (1 seed)"
+    return number if seeds == counted_runs else f"{number} ({seeds} seeds)"
 
 
 @cache

@@ -36,7 +36,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     """Draw the curves of all groups, with a panel for every measure of every game."""
     groups = [group for comparison in comparisons for group in comparison.groups]
     label_numbers = number_long_names(group.label for group in groups)
-    panels, kinds = [], set()
+    panels = []
     for comparison in comparisons:
         for measure in comparison.measures:
             lines = []
@@ -46,13 +46,13 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
                 if curves:
                     label = label_numbers.get(group.label, group.label)
                     lines.append(build_line_over_runs(label, curves))
-                kinds.add(comparison.get_info(group, measure, "kind"))
             y_label, log_scale = (
                 comparison.format_heading(measure),
                 measure.endswith(LOG_SCALE_MEASURES),
             )
             panels.append(Panel(comparison.game, lines, y_label, log_scale))
     figure = draw_panels(panels, comparisons[0].x_axis)
+    kinds = {record["kind"] for comparison in comparisons for record in comparison.records}
     footnote_parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
     footnote_parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
     if any(len(group.counted_runs) > 1 for group in groups):
