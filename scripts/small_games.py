@@ -36,11 +36,14 @@ from poker_rl.evaluation.plots.plotting import (
     label_axes,
 )
 from poker_rl.evaluation.result import format_number
+from poker_rl.reports.comparison import (
+    CompareConfig,
+    Comparison,
+    summarize_seeds,
+)
 from poker_rl.reports.comparison_figure import build_line_over_runs
-from poker_rl.reports.comparison_table import ComparisonTable, describe_machine
 from poker_rl.reports.run_data import SECONDS_TAG, list_runs_at, read_run
 from poker_rl.reports.run_groups import RunGroup, group_runs
-from poker_rl.reports.seed_means import SeedMean
 from poker_rl.storage.disk import atomic_replacement
 from poker_rl.storage.run_folder import write_text_atomically
 
@@ -207,33 +210,35 @@ class Row:
         if not finished:
             return None
         latest = max(finished, key=lambda run: str(run.manifest["start"]))
-        (group,) = [one for one in group_runs(finished) if latest in one.runs]
-        return RunGroup(self.algo, {}, group.runs, [])
+        groups = group_runs(finished, lambda run: run.is_finished)
+        (group,) = [one for one in groups if latest in one.runs]
+        return RunGroup(self.algo, {}, group.runs, group.runs)
 
 
 def told(row: Row, group: RunGroup) -> Told:
     """What the page tells of a row, by its runs."""
     table = figures(group, row.game)
+    (group,) = table.groups
     seeds = ",".join(str(run.config["seed"]) for run in group.runs)
     many = "-m " if len(group.runs) > 1 else ""
     return {
         "game": row.game,
         "learner": row.algo,
-        "player": table.get_headline_player(group),
+        "player": group.headline_player,
         "decisions": f"{table.compute_mean_progress(group) or 0:.0f}",
         "seconds": f"{60 * (table.compute_mean_minutes(group) or 0):.2f}",
         "MiB": str(max(int(run.manifest.get("peak_memory_mib") or 0) for run in group.runs)),
         "command": f"poker-rl train {many}{row.words} seed={seeds}",
-        "machines": "; ".join(sorted({describe_machine(run) for run in group.runs})),
+        "machines": "; ".join(sorted({run.machine for run in group.runs})),
         "commits": "; ".join(sorted({str(run.manifest["commit"])[:7] for run in group.runs})),
     }
 
 
 def measured(row: Row, group: RunGroup) -> Iterator[Told]:
     """Every measurement of a row's runs."""
-    (name,) = figures(group, row.game).measure_names
+    (name,) = figures(group, row.game).measures
     for run in group.runs:
-        places, antes = run.get_points(run.resolve_tag(name), "decisions")
+        places, antes = run.get_points(name, "decisions")
         if not len(places):
             raise ValueError(f"{run.folder} has measured nothing")
         seconds = np.interp(places, *run.get_points(SECONDS_TAG, "decisions"))
@@ -248,9 +253,9 @@ def measured(row: Row, group: RunGroup) -> Iterator[Told]:
             }
 
 
-def figures(group: RunGroup, game: str) -> ComparisonTable:
+def figures(group: RunGroup, game: str) -> Comparison:
     """What the project's tables know of a row."""
-    return ComparisonTable(game, [group], [measure(game)], "decisions", None, False)
+    return Comparison(group.runs, CompareConfig(tags=[measure(game)]))
 
 
 def measure(game: str) -> str:
@@ -280,15 +285,14 @@ class Kept:
         return [np.array(values).T for values in columns.values()]
 
     @property
-    def mean(self) -> SeedMean:
-        """Of the final checkpoints."""
-        return SeedMean(tuple(float(antes[-1]) for _, _, antes in self.curves))
+    def mean(self) -> tuple[float, float | None]:
+        """The mean of the final checkpoints and its half-width."""
+        return summarize_seeds([float(antes[-1]) for _, _, antes in self.curves])
 
     def cells(self) -> list[str]:
         """A line of the table."""
-        mean, seconds = self.mean, float(self.about["seconds"])
-        width = mean.half_width
-        figure = f"{mean.mean:.2g}" if width is None else format_number(mean.mean, width)
+        (mean, width), seconds = self.mean, float(self.about["seconds"])
+        figure = f"{mean:.2g}" if width is None else format_number(mean, width)
         return [
             self.learner,
             f"**{figure}**",
@@ -311,7 +315,7 @@ class Kept:
 def section(game: str, rows: list[Kept]) -> Iterator[str]:
     """The part of the page about a game."""
     heads = ["learner", "antes", "decisions", "seconds", "`poker-rl train …`"]
-    lines = [row.cells() for row in sorted(rows, key=lambda row: row.mean.mean)]
+    lines = [row.cells() for row in sorted(rows, key=lambda row: row.mean[0])]
     yield f"## {GAMES[game]}"
     yield "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *lines])
     missing = [algo for algo in SOLVERS + LEARNERS if algo not in {row.learner for row in rows}]

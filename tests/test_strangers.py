@@ -192,7 +192,7 @@ def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name: str) -> None:
 def test_a_pipe_instead_of_a_table_or_an_evaluation(refused: Any) -> None:
     tournament = ["tournament", "game=kuhn", "players=[call,raise]", "deals=30", "figure=false"]
     assert code(*tournament, "out=t") == 0
-    table = Path("t/tables/000000.json")
+    table = Path("t/tables/000000.npy")
     table.unlink()
     os.mkfifo(table)
     assert f"{table} is not a file" in refused("tournament", "resume=t")

@@ -212,7 +212,7 @@ def show_sweep(arguments: list[str]) -> int:
 COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
     "train": run_train,
     "evaluate": SettingsCommand(
-        "poker_rl.reports.evaluate.EvaluateConfig",
+        "poker_rl.reports.evaluation_report.EvaluateConfig",
         "poker_rl.reports.evaluate.evaluate",
         groups=("game", "evaluation"),
     ),
@@ -228,7 +228,7 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         "poker_rl.play.position_advice.AdviseConfig", "poker_rl.play.position_advice.print_advice"
     ),
     "compare": SettingsCommand(
-        "poker_rl.reports.compare_runs.CompareConfig",
+        "poker_rl.reports.comparison.CompareConfig",
         "poker_rl.reports.compare_runs.compare_runs",
         ("runs", "settings"),
     ),

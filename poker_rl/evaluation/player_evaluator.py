@@ -1,24 +1,16 @@
 """Evaluation of the players of a run: exact where the game can be enumerated, else by matches.
 
-Larger poker games with a small public tree are evaluated exactly on request. Tags are
-`<player>/<measure>`:
-
-    gain/seat_<i>    how much more a best response wins in this seat than the player does
-    nash_conv        the sum of all gains; exploitability is nash_conv divided by the seats
-    value            what the first seat wins; value/seat_<i> with three seats or more
-    against/<name>   what the player wins in matches, in games too large to enumerate; the opponent
-                     `earlier_self` is its newest snapshot from at most half as many decisions
-
-For a player with several instances these are means; percentiles are `<player>/<measure>/p50`.
+Larger poker games with a small public tree are evaluated exactly on request. docs/evaluation.md
+explains all measures; for a player with several instances they are means and percentiles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -26,19 +18,8 @@ from poker_rl.config.validation import ConfigError, PositiveInt, Range, error_pr
 from poker_rl.evaluation.exact.exploitability import (
     compute_best_response_gains,
     compute_seat_values,
-    exploitability,
 )
-from poker_rl.evaluation.exact.public_tree import (
-    EvaluatedPublicTree,
-    describe_exact_cost,
-    evaluate_on_public_tree,
-)
-from poker_rl.evaluation.kuhn_bet_probs import (
-    FIRST_PLAYER_SITUATIONS,
-    SECOND_PLAYER_SITUATIONS,
-    compute_equilibrium_at_alpha,
-    extract_bet_probs,
-)
+from poker_rl.evaluation.exact.public_tree import describe_exact_cost, evaluate_on_public_tree
 from poker_rl.evaluation.matches.duplicate_match import DealCount, get_result_unit, play_match
 from poker_rl.evaluation.result import EXACT, PERCENTILE_TAG_PATTERN, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import (
@@ -47,15 +28,13 @@ from poker_rl.evaluation.variance_reduction.variance_reducers import (
 )
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.public.tree import PublicTree
 from poker_rl.games.tree_nodes import count_nodes
-from poker_rl.players.bots.kuhn_equilibrium_bot import is_kuhn
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import name_earlier_self
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from poker_rl.evaluation.plots.run_figures import Curves
 
 MAX_TREE_NODES = 20_000_000  # a larger tree needs more memory than `get_tree` allows
 
@@ -66,9 +45,6 @@ class PlayerEvaluator:
 
     `other_seats_player`, if set, takes every seat but the first. All measures are then those of
     this table: `nash_conv` is the sum of the gains of its seats and `exploitability` their mean.
-
-    Args:
-        load: loads a player by its name in `conf/player` or by its run folder.
     """
 
     max_tree_nodes: Annotated[int, Range(1, MAX_TREE_NODES)]
@@ -81,17 +57,15 @@ class PlayerEvaluator:
     control_player: str | None
     exact_every: PositiveInt | None
     x_axis: Literal["decisions", "hands", "updates", "iterations"]
-    smoothing: Annotated[float, Range(0, 1, exclude_low=True)]
     game: InitVar[Game]
     load: InitVar[Callable[[str], Player]]
     seed: InitVar[int]
 
     def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
-        self._game, self._load_player, self._seed = game, load, seed
+        self._game, self._load_player = game, load
+        others = self.other_seats_player
         with error_prefix("other_seats_player"):
-            self._other_seats_player = (
-                None if self.other_seats_player is None else load(self.other_seats_player)
-            )
+            self._other_seats_player = None if others is None else load(others)
         with error_prefix("opponents"):
             for name in self.opponents:
                 if self.opponents.count(name) > 1:
@@ -105,31 +79,23 @@ class PlayerEvaluator:
         with error_prefix("control_player"):
             control = None if self.control_player is None else load(self.control_player)
         self.reducer_factory = build_reducer_factory(self.variance_reduction, game, control)
+        options: Any = {"deals": self.deals, "seed": seed, "reducer_factory": self.reducer_factory}
+        self._play_match: Callable[..., Result] = partial(play_match, game, **options)
         if self.exact_every is not None:
             with error_prefix("exact_every"):
                 self.check_exact_possible()
 
     def check_exact_possible(self) -> None:
-        """Check that exact values can be computed.
-
-        Raises:
-            ConfigError: if the game can't be enumerated, and its public tree is too large or
-                `other_seats_player` is set.
-        """
+        """Raise `ConfigError` if exact values can't be computed."""
         if self.tree is None:
-            EvaluatedPublicTree(self._game, merge_suits=True)  # raises an error if it is too large
+            PublicTree(self._game, merge_suits=True)  # raises an error if it is too large
             if self.other_seats_player is not None:
                 raise ConfigError(
                     "needs evaluation.other_seats_player=null: the player must have all seats"
                 )
 
     def describe_exact_costs(self, players: Mapping[str, Player]) -> list[str]:
-        """Return the time and memory of each player's exact value; [] for enumerated games.
-
-        Raises:
-            ConfigError: if exact values can't be computed, such as when the public tree is too
-                large; it is largest for players that distinguish suits.
-        """
+        """Return the time and memory of each player's exact value; [] for enumerated games."""
         self.check_exact_possible()
         if self.tree is not None:
             return []
@@ -151,72 +117,55 @@ class PlayerEvaluator:
     def evaluate(
         self, players: Mapping[str, Player], half_snapshot: Path | None = None, exact: bool = False
     ) -> list[Result]:
-        """Return all results of all players; for the arguments see `Evaluator.evaluate`."""
+        """Return all results of all players, which do not depend on earlier evaluations.
+
+        Args:
+            players: the players, the headline player first.
+            half_snapshot: the run's newest snapshot from at most half as many decisions, if any.
+            exact: whether to walk the public tree of a game that is too large to enumerate.
+        """
         results = [
             result
             for name, player in players.items()
             for result in self.evaluate_player(name, player, exact)
         ]
         if self.earlier_self and self.tree is None and half_snapshot is not None:
+            opponent_name = name_earlier_self(half_snapshot)
             for name, player in players.items():
                 if player.instances == 1:
                     earlier_self = self._load_player(f"{half_snapshot}:{name}")
-                    winnings = self._play(
-                        name, player, name_earlier_self(half_snapshot), earlier_self
+                    winnings = self._play_match(
+                        player, earlier_self, opponent_name, player_name=name
                     )
                     results.append(replace(winnings, measure="against/earlier_self"))
         return results
 
     def evaluate_player(self, name: str, player: Player, exact: bool = False) -> list[Result]:
-        """Return all results of a player: means and percentiles if it has several instances.
-
-        Args:
-            exact: whether to walk the public tree of a game that is too large to enumerate.
-        """
+        """Return all results of a player: means and percentiles if it has several instances."""
         if self.tree is None:
+            walk = partial(evaluate_on_public_tree, self._game)
             instances = [player.select_instance(k) for k in range(player.instances)]
             results_by_instance = [
-                (self._evaluate_on_public_tree(name, instance) if exact else [])
-                + [self._play(name, instance, *opponent) for opponent in self._opponents.items()]
+                (self._list_exact_results(name, *walk(instance)) if exact else [])
+                + [
+                    self._play_match(instance, opponent, opponent_name, player_name=name)
+                    for opponent_name, opponent in self._opponents.items()
+                ]
                 for instance in instances
             ]
         else:
+            policies = self.compute_player_policies(self.tree, player)
+            if self._other_seats_player is not None:
+                others = self.compute_player_policies(self.tree, self._other_seats_player)
+                policies = np.where((self.tree.infoset_seat == 0)[:, None], policies, others)
             results_by_instance = [
-                self.evaluate_policy(name, self.tree, policy)
-                for policy in self.compute_table_policies(self.tree, player)
+                self.evaluate_policy(name, self.tree, policy) for policy in policies
             ]
         return [
             summary
             for results in zip(*results_by_instance, strict=True)
             for summary in self.summarize_instances(results)
         ]
-
-    def _play(self, name: str, player: Player, opponent_name: str, opponent: Player) -> Result:
-        return play_match(
-            self._game,
-            player,
-            opponent,
-            opponent_name,
-            self.deals,
-            self._seed,
-            reducer_factory=self.reducer_factory,
-            player_name=name,
-        )
-
-    def _evaluate_on_public_tree(self, name: str, player: Player) -> list[Result]:
-        values = evaluate_on_public_tree(self._game, player)
-        seat_values = np.array([values.value, -values.value])
-        return self._list_exact_results(name, values.seat_gains, seat_values)
-
-    def compute_table_policies(self, tree: GameTree, player: Player) -> np.ndarray:
-        """Return the policies of a player's K instances beside `other_seats_player`, [K, I, A]."""
-        policies = self.compute_player_policies(tree, player)
-        if self._other_seats_player is None:
-            return policies
-        other_seats_probs = compute_checked_probs(
-            self._game, self._other_seats_player, tree.infoset_records
-        )
-        return np.where((tree.infoset_seat == 0)[:, None], policies, other_seats_probs)
 
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policies of a player's K instances in every seat, [K, I, A]."""
@@ -236,25 +185,20 @@ class PlayerEvaluator:
     ) -> list[Result]:
         """Return the results for gains and values of the seats, both [seats] in chips a hand."""
         scale, unit = get_result_unit(self._game)
-        seats = range(self._game.seats)
-        nash_conv = float(seat_gains.sum()) * scale
-        others = self.other_seats_player
+        others, seats = self.other_seats_player, range(self._game.seats)
         kind = EXACT if others is None else f"{EXACT}, beside {others}"
-        numbers = {"exploitability": (nash_conv / len(seats), unit), "nash_conv": (nash_conv, unit)}
-        numbers["value"] = (seat_values[0], "chips a hand")
+        nash_conv = seat_gains.sum() * scale
+        gains = {"exploitability": nash_conv / len(seats), "nash_conv": nash_conv}
+        values = {"value": seat_values[0]}
         if len(seats) > 2:
-            numbers |= {f"value/seat_{i}": (seat_values[i], "chips a hand") for i in seats}
-        numbers |= {f"gain/seat_{i}": (seat_gains[i] * scale, unit) for i in seats}
+            values |= {f"value/seat_{i}": seat_values[i] for i in seats}
+        seat_gains_by_measure = {f"gain/seat_{i}": seat_gains[i] * scale for i in seats}
+        tables = (gains, unit), (values, "chips a hand"), (seat_gains_by_measure, unit)
         return [
-            Result(name, measure, float(value), None, unit, kind)
-            for measure, (value, unit) in numbers.items()
+            Result(name, measure, float(value), None, unit_of_values, kind)
+            for numbers, unit_of_values in tables
+            for measure, value in numbers.items()
         ]
-
-    def select_median_policy(self, tree: GameTree, policies: np.ndarray) -> np.ndarray:
-        """Return the policy [I, A] with the median exploitability of policies [K, I, A]."""
-        order = np.argsort([exploitability(tree, policy) for policy in policies], kind="stable")
-        median_policy: np.ndarray = policies[order[len(order) // 2]]
-        return median_policy
 
     def summarize_instances(self, results: Sequence[Result]) -> list[Result]:
         """Return the mean and the percentiles of a measure, given one result for each instance.
@@ -269,16 +213,12 @@ class PlayerEvaluator:
         half_widths = [result.half_width for result in results if result.half_width is not None]
         mean_half_width = float(np.mean(half_widths)) if half_widths else None
         mean = replace(results[0], value=float(np.mean(values)), half_width=mean_half_width)
-        percentile_values = np.percentile(values, self.percentiles)
+        wide = replace(mean, half_width=max(half_widths, default=None))
+        percentile_values = np.percentile(values, self.percentiles).tolist()
         return [
             mean,
             *(
-                replace(
-                    mean,
-                    measure=f"{mean.measure}/p{percent}",
-                    value=float(value),
-                    half_width=max(half_widths, default=None),
-                )
+                replace(wide, measure=f"{mean.measure}/p{percent}", value=value)
                 for percent, value in zip(self.percentiles, percentile_values, strict=True)
             ),
         ]
@@ -288,79 +228,25 @@ class PlayerEvaluator:
     ) -> dict[str, Figure]:
         """Return, by name, figures of curves and, in small games and hold'em, of policies.
 
-        Args:
-            metrics: a metrics.jsonl; None for no curves.
+        If a player has several instances, the policy of the first is drawn.
         """
         # matplotlib takes a while to import.
+        from poker_rl.evaluation.plots import run_figures
         from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
-        from poker_rl.evaluation.plots.run_figures import read_curves
+        from poker_rl.evaluation.plots.policy_figures import draw_policy
 
-        figures = {} if metrics is None else self.build_curve_figures(read_curves(metrics))
+        figures: dict[str, Figure | None] = {}
+        if metrics is not None:
+            curves, unit = run_figures.read_curves(metrics), get_result_unit(self._game)[1]
+            figures["exploitability"] = run_figures.draw_exploitability(
+                curves, self.x_axis, unit, self.other_seats_player
+            )
+            figures["matches"] = run_figures.draw_matches(curves, self.x_axis, unit)
+            figures["losses"] = run_figures.draw_losses(curves, self.x_axis)
         figures |= build_hand_grid_figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():
-                figures |= self.build_policy_figures(self.tree, name, player)
+                policy = self.compute_player_policies(self.tree, player)[0]
+                title = f"Policy: {run_figures.shorten_player_name(name).replace('_', ' ')}"
+                figures[f"policy_{name}"] = draw_policy(self.tree, policy, title)
         return {name: figure for name, figure in figures.items() if figure is not None}
-
-    def build_network_figures(
-        self, metrics: Path, earlier_self_results: Mapping[str, Sequence[tuple[int, Result]]]
-    ) -> dict[str, Figure]:
-        """Return the figure of the matches in a metrics.jsonl and of those with earlier selves.
-
-        Args:
-            earlier_self_results: for each player, pairs of an earlier self's decisions and what the
-                player won from it.
-        """
-        from poker_rl.evaluation.plots import run_figures
-
-        unit = get_result_unit(self._game)[1]
-        figure = run_figures.draw_networks(
-            run_figures.read_curves(metrics), self.x_axis, unit, earlier_self_results
-        )
-        return {} if figure is None else {"networks": figure}
-
-    def build_curve_figures(self, curves: Curves) -> dict[str, Figure | None]:
-        """Return, by name, figures of a run's curves, None where there is nothing to draw."""
-        from poker_rl.evaluation.plots import run_figures
-
-        unit = get_result_unit(self._game)[1]
-        return {
-            "exploitability": run_figures.draw_exploitability(
-                curves, self.x_axis, unit, self.other_seats_player
-            ),
-            "matches": run_figures.draw_matches(curves, self.x_axis, unit),
-            "losses": run_figures.draw_losses(curves, self.x_axis, self.smoothing),
-        }
-
-    def build_policy_figures(
-        self, tree: GameTree, name: str, player: Player
-    ) -> dict[str, Figure | None]:
-        """Return the figure of a player's policy, or of its instance of median exploitability."""
-        from poker_rl.evaluation.plots.policy_figures import (
-            KuhnPanel,
-            draw_kuhn_policies,
-            draw_policy,
-        )
-        from poker_rl.evaluation.plots.run_figures import shorten_player_name
-
-        policies = self.compute_player_policies(tree, player)
-        policy = self.select_median_policy(tree, policies)
-        title = f"Policy: {shorten_player_name(name).replace('_', ' ')}"
-        if len(policies) > 1:
-            title += f", median of {len(policies)} by exploitability"
-        if not is_kuhn(tree):
-            return {f"policy_{name}": draw_policy(tree, policy, title)}
-        bet_probs = extract_bet_probs(tree, policy)
-        equilibrium = compute_equilibrium_at_alpha(bet_probs)
-        alpha_text = f" at alpha {min(bet_probs[0, 0], 1 / 3):.2f}"
-        panel_rows = [
-            [
-                KuhnPanel("first player", bet_probs, FIRST_PLAYER_SITUATIONS),
-                KuhnPanel(f"equilibrium{alpha_text}", equilibrium, FIRST_PLAYER_SITUATIONS),
-            ],
-            [
-                KuhnPanel("second player", bet_probs, SECOND_PLAYER_SITUATIONS),
-                KuhnPanel("equilibrium", equilibrium, SECOND_PLAYER_SITUATIONS),
-            ],
-        ]
-        return {f"policy_{name}": draw_kuhn_policies(panel_rows, title)}

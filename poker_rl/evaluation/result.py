@@ -1,19 +1,12 @@
-"""Results of evaluations, each a row of a tidy table, and the protocol of evaluators."""
+"""Results of evaluations, each a row of a tidy table."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-
-from poker_rl.players.player import Player
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # end of the tag of a percentile over instances
 EXACT, AGAINST = "exact", "against "  # how the kinds of exact values and of matches begin
@@ -94,37 +87,3 @@ def format_number(value: float, half_width: float | None = None) -> str:
         return f"{value if abs(value) > rounding_error else 0:.4g}"
     decimals = max(0, 1 - int(np.floor(np.log10(half_width))))
     return f"{value:z.{decimals}f} ± {half_width:.{decimals}f}"
-
-
-class Evaluator(Protocol):
-    """Evaluator of the players of a run.
-
-    The results depend only on the players and the evaluator's settings, not on earlier
-    evaluations, so a resumed run repeats them.
-    """
-
-    @property
-    def exact_every(self) -> int | None:
-        """Interval between evaluations with `exact`, in units of the budget; None for never."""
-
-    def describe_exact_costs(self, players: Mapping[str, Player]) -> list[str]:
-        """Return a line for each player with the time and memory of an exact evaluation.
-
-        The list is empty if an exact evaluation takes next to no time.
-
-        Raises:
-            ConfigError: if one of the players can't be evaluated exactly.
-        """
-
-    def evaluate(
-        self, players: dict[str, Player], half_snapshot: Path | None = None, exact: bool = False
-    ) -> Sequence[Result]:
-        """Evaluate the players, the headline player first.
-
-        Args:
-            half_snapshot: the run's newest snapshot from at most half as many decisions, if any.
-            exact: whether to compute exact values even if they take minutes.
-        """
-
-    def build_figures(self, players: dict[str, Player], metrics: Path) -> Mapping[str, Figure]:
-        """Return, by name, figures of the players and of the curves in a metrics.jsonl."""

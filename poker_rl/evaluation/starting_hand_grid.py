@@ -18,12 +18,9 @@ from poker_rl.evaluation.matches.playing_style import is_holdem
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS, parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
-from poker_rl.games.poker.notation import (
-    copy_with_cards,
-    list_raise_targets,
-)
+from poker_rl.games.poker.notation import copy_with_cards, list_raise_targets
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 
@@ -44,12 +41,10 @@ class StartingHandGrid:
         title: describes the situation.
         probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3], the ace first;
             NaN where the board leaves none of the hands of a cell.
-        legal_action_types: whether fold, check or call, and bet or raise are legal.
     """
 
     title: str
     probs: np.ndarray
-    legal_action_types: tuple[bool, bool, bool]
 
 
 def supports_hand_grid(game: Game) -> bool:
@@ -65,13 +60,7 @@ def compute_hand_grid(
     hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
     records = copy_with_cards(game, record, hands, board_cards)
     hand_probs = compute_checked_probs(game, player, records)  # [hands, A]
-    action_type_probs = np.stack(
-        [
-            hand_probs[:, game.action_types == action_type].sum(1)
-            for action_type in range(ACTION_TYPE_COUNT)
-        ],
-        axis=1,
-    )
+    action_type_probs = hand_probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
     low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # the ace is row 0
     is_suited = hands[:, 0] % MAX_SUITS == hands[:, 1] % MAX_SUITS
     cells = tuple(np.where(is_suited, (high_rows, low_rows), (low_rows, high_rows)))
@@ -80,13 +69,7 @@ def compute_hand_grid(
     np.add.at(sums, cells, action_type_probs)
     np.add.at(counts, cells, 1)
     mean_probs = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    tables = Tables(game, 0, 0)
-    tables.load_records(records[:1])
-    legal_mask = tables.legal_mask()[0]
-    can_raise = bool(legal_mask[RAISE:].any())
-    return StartingHandGrid(
-        title, mean_probs, (bool(legal_mask[FOLD]), bool(legal_mask[CALL]), can_raise)
-    )
+    return StartingHandGrid(title, mean_probs)
 
 
 def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:
@@ -103,20 +86,9 @@ def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) 
 
 
 def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
-    """Return a grid as plain data for JSON, with None in place of NaN.
-
-    Args:
-        ranks: the ranks of the game's cards, the lowest first.
-    """
+    """Return a grid as plain data for JSON, with None in place of NaN."""
     probs = [[None if np.isnan(hand[0]) else hand for hand in row] for row in grid.probs.tolist()]
     return {"ranks": ranks[::-1], "action_types": ["fold", "call", "raise"], "probs": probs}
-
-
-def name_starting_hand(row: int, column: int, ranks: str) -> str:
-    """Return the name of a cell's hands: `AA`, or `AKs` above the diagonal and `AKo` below it."""
-    high, low = sorted((row, column))
-    suits = "" if row == column else "s" if row < column else "o"
-    return ranks[MAX_RANKS - 1 - high] + ranks[MAX_RANKS - 1 - low] + suits
 
 
 def describe_seat(game: PokerGame, seat: int) -> str:
@@ -128,11 +100,7 @@ def describe_seat(game: PokerGame, seat: int) -> str:
 
 
 def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
-    """Format a grid for a terminal: the most likely action of each cell and its probability in %.
-
-    Args:
-        use_color: whether to color the cells with ANSI codes.
-    """
+    """Format a grid for a terminal: the most likely action of each cell and its percentage."""
     lines = ["   " + "".join(f"{rank:<4}" for rank in ranks[::-1]).rstrip()]
     for row_index, row_probs in enumerate(grid.probs):
         cells = [_format_cell(probs, use_color) for probs in row_probs]
@@ -149,26 +117,30 @@ def _format_cell(probs: np.ndarray, use_color: bool) -> str:
     return f"{ANSI_COLORS[action_type]}{text}{ANSI_RESET}" if use_color else text
 
 
-def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[list[Situation]]:
-    """Return two blocks of situations before the flop in a variant of the game.
+def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
+    """Return situations before the flop in a variant of the game.
 
-    In the first block each seat acts after all seats before it have folded. In the second the first
-    seat has raised by about the pot, and all seats between it and the seat to act have folded.
+    First, each seat acts after all seats before it have folded. Then the first seat has raised by
+    about the pot, and all seats between it and the seat to act have folded.
     """
-    variant_game = game.variant_games[variant]
-    deck = np.arange(variant_game.cards_dealt, dtype=np.int8)[None]
-    tables = Tables(game, 1, 0)
-    tables.deal(decks=deck, variants=variant)
-    blocks = [list(_iterate_folded_situations(game, tables, "first in"))]
-    tables.deal(decks=deck, variants=variant)
-    price, chips_in = int(tables.records["price"][0]), tables.records["paid"][0]
-    opener = int(tables.records["to_act"][0])
-    pot = int(chips_in.sum()) + sum(variant_game.dead_antes) + price - int(chips_in[opener])
-    if _raise_to_about(game, tables, price + pot):
+    tables = _deal_variant(game, variant)
+    situations = list(_iterate_folded_situations(game, tables, "first in"))
+    tables = _deal_variant(game, variant)
+    record = tables.records[0]
+    to_call = int(record["price"]) - int(record["paid"][record["to_act"]])
+    pot = int(record["paid"].sum()) + sum(game.variant_games[variant].dead_antes) + to_call
+    if _raise_to_about(game, tables, int(record["price"]) + pot):
         raise_text = f"{tables.records['price'][0] / game.unit_chips:g} {game.unit}s"
-        situation = f"facing a raise to {raise_text}"
-        blocks.append(list(_iterate_folded_situations(game, tables, situation)))
-    return [block for block in blocks if block]
+        situations += _iterate_folded_situations(game, tables, f"facing a raise to {raise_text}")
+    return situations
+
+
+def _deal_variant(game: DisplayedPoker, variant: int) -> Tables:
+    """Return a table of a variant of the game before the first move."""
+    tables = Tables(game, 1, 0)
+    card_count = game.variant_games[variant].cards_dealt
+    tables.deal(decks=np.arange(card_count, dtype=np.int8)[None], variants=variant)
+    return tables
 
 
 def _raise_to_about(game: DisplayedPoker, tables: Tables, target: int) -> bool:
@@ -191,37 +163,34 @@ def _iterate_folded_situations(
         tables.step(np.array([FOLD]))
 
 
-def list_flop_situations(game: DisplayedPoker, variant: int) -> list[list[Situation]]:
-    """Return two blocks of situations on each of `EXAMPLE_FLOPS`.
+def list_flop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
+    """Return situations on each of `EXAMPLE_FLOPS`.
 
-    Before the flop all seats fold but the last two, who only call. In the first block the first
-    seat acts; in the second it has bet half the pot or the nearest legal amount. The list is empty
-    if the second street does not deal three cards, or if the blinds are all-in.
+    Before the flop all seats fold but the last two, who only call. First, the first seat acts; then
+    it has bet half the pot or the nearest legal amount. The list is empty if the second street does
+    not deal three cards, or if the blinds are all-in.
     """
     variant_game = game.variant_games[variant]
     if list(variant_game.board_cards[1:2]) != [3]:
         return []
-    tables = Tables(game, 1, 0)
-    tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
+    tables = _deal_variant(game, variant)
     while tables.records["street"][0] == 0:
         should_fold = tables.records["live"][0] > 2 and tables.legal_mask()[0, FOLD]
         tables.step(np.array([FOLD if should_fold else CALL]))
         if tables.records["over"][0]:  # all-in by the blinds
             return []
     first_record = tables.records[0].copy()
-    pot, price = (
-        int(first_record["paid"].sum()) + sum(variant_game.dead_antes),
-        first_record["price"],
-    )
-    situations = [(first_record, "first to speak")]
-    if _raise_to_about(game, tables, int(price) + pot // 2):
-        bet = int(tables.records["price"][0] - price) / game.unit_chips
-        situations.append((tables.records[0].copy(), f"facing a bet of {bet:g} {game.unit}"))
-    boards = {flop: parse_cards(flop, game.ranks, game.suits) for flop in EXAMPLE_FLOPS}
+    pot = int(first_record["paid"].sum()) + sum(variant_game.dead_antes)
+    states = [(first_record, "first to speak")]
+    if _raise_to_about(game, tables, int(first_record["price"]) + pot // 2):
+        bet = int(tables.records["price"][0] - first_record["price"]) / game.unit_chips
+        states.append((tables.records[0].copy(), f"facing a bet of {bet:g} {game.unit}"))
     return [
-        [
-            (f"{flop}: {describe_seat(variant_game, int(record['to_act']))}, {text}", board, record)
-            for flop, board in boards.items()
-        ]
-        for record, text in situations
+        (
+            f"{flop}: {describe_seat(variant_game, int(record['to_act']))}, {text}",
+            parse_cards(flop, game.ranks, game.suits),
+            record,
+        )
+        for record, text in states
+        for flop in EXAMPLE_FLOPS
     ]

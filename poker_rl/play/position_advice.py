@@ -268,7 +268,7 @@ def print_advice(
         from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
         figure = draw_hand_grids(
-            [[advice.hand_grid]], f"Starting hands: {shorten_player_name(player_name)}", game.ranks
+            [advice.hand_grid], f"Starting hands: {shorten_player_name(player_name)}", game.ranks
         )
         save_png(figure, Path(config.figure), f"{game.name}, {player_name}")
 

@@ -13,7 +13,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
     compute_half_width,
     get_result_unit,
 )
-from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
+from poker_rl.evaluation.matches.playing_style import StyleCounter, compute_style, is_holdem
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.play.live_hand import PERSON_INDEX
@@ -30,7 +30,7 @@ class SessionStatistics:
         self._payoffs: list[list[int]] = []  # chips won, shape [hands, players]
         self._luck_adjusted_payoffs: list[float | None] = []  # human player's chips, by hand
         self._took_part: list[list[bool]] = []
-        self._style_counter = StyleCounter(game) if is_holdem(game) else None
+        self._style_counter = StyleCounter() if is_holdem(game) else None
 
     def add_hand(
         self,
@@ -113,8 +113,8 @@ class SessionStatistics:
     def _summarize_style(self) -> dict[str, float | None] | None:
         if self._style_counter is None or not self._payoffs:
             return None
-        style = self._style_counter.compute_styles("you", "others")[0]
-        return {"vpip": style.vpip, "pfr": style.pfr, "aggression": style.aggression}
+        style = compute_style(self._style_counter.counts[0])
+        return {name: style[name] for name in ("vpip", "pfr", "aggression")}
 
     def _count_finishing_ranks(self, scaled_payoffs: np.ndarray) -> list[int] | None:
         """Count how often the human player came first, second and so on.

@@ -1,4 +1,10 @@
-"""`poker-rl export`: hands and policies of players as files for other programs."""
+"""`poker-rl export`: hands and policies of players as files for other programs.
+
+OpenSpiel has Kuhn poker with any number of players and Leduc poker for two. Cards and actions have
+the same numbers in both programs, except that OpenSpiel's actions of Kuhn poker are `pass`, 0, and
+`bet`, 1 (Lanctot et al., arXiv:1908.09453). OpenSpiel's Leduc poker for three is another game: it
+splits odd chips in halves.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +29,15 @@ from poker_rl.evaluation.matches.duplicate_match import play_deals
 from poker_rl.evaluation.player_evaluator import MAX_TREE_NODES
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.hand_history import HandHistory, hand_history_from_record
+from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
+from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.phh import check_phh_support, format_phh
-from poker_rl.games.poker.record_dtypes import FOLD
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
-from poker_rl.reports.openspiel_names import (
-    find_open_spiel_name,
-    format_open_spiel_infoset,
-    to_open_spiel_action,
-)
-from poker_rl.reports.result_tables import to_csv
+from poker_rl.reports.rendering import to_csv
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.training.device import prepare_device
@@ -43,6 +45,21 @@ from poker_rl.training.game_and_player import resolve_game_and_player
 
 MAX_HANDS = 1_000_000  # in a file of about 700 MB
 POLICY_SUFFIXES = (".csv", ".json")
+OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
+LEDUC_STARTING_CHIPS = 100  # in OpenSpiel
+COMMON_RULES = {"hole_cards": 1, "ante": 1, "blinds": []}
+KUHN_RULES = COMMON_RULES | {
+    "board_cards": [0],
+    "openers": [0],
+    "raise_sizes": [1],
+    "max_raises": [1],
+}
+LEDUC_RULES = COMMON_RULES | {
+    "board_cards": [0, 1],
+    "openers": [0, 0],
+    "raise_sizes": [2, 4],
+    "max_raises": [2, 2],
+}
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -71,10 +88,6 @@ def export_player(
 
     Args:
         game_config: the settings of `game`; None if they are those of a run.
-        option_dirs: the folders of option files.
-
-    Raises:
-        ConfigError: if a setting is not allowed; then nothing is written.
     """
     config = ExportConfig(**convert_fields(ExportConfig, settings_dict, "", {}))
     game, spec = resolve_game_and_player(config.run, config.checkpoint, config.player, game_config)
@@ -92,22 +105,26 @@ def export_player(
             with error_prefix(key):
                 prepare_output_file(Path(path), config.overwrite)
     if config.policy is not None:
-        format_policy = format_policy_csv if config.policy.endswith(".csv") else format_policy_json
         tree = get_tree(game)
         policy = compute_checked_probs(game, player, tree.infoset_records)
+        format_policy = format_policy_csv if config.policy.endswith(".csv") else format_policy_json
         write_text_atomically(Path(config.policy), format_policy(tree, policy))
         open_spiel_name = find_open_spiel_name(game)
-        program = f"OpenSpiel's {open_spiel_name}"
-        if open_spiel_name is None:
-            program = "this program: OpenSpiel has no such game"
+        program = "this program: OpenSpiel has no such game"
+        if open_spiel_name is not None:
+            program = f"OpenSpiel's {open_spiel_name}"
         print_line(
             f"{config.policy}: {tree.infoset_count} information sets of {name}, named as in"
             f" {program}"
         )
     if config.hands is not None and config.out is not None:
-        players, names = (player, opponent), (name, opponent_name)
-        text = format_phhs(game, players, names, config.hands, config.seed)
-        write_text_atomically(Path(config.out), text)
+        formatted_hands = []
+        hands = play_hands(game, (player, opponent), config.hands, config.seed)
+        for number, (hand, own_seat) in enumerate(hands, start=1):
+            names = [opponent_name] * int(game.definitions[hand.variant]["seats"])
+            names[own_seat] = name
+            formatted_hands.append(f"[{number}]\n{format_phh(game, hand, names)}")
+        write_text_atomically(Path(config.out), "\n".join(formatted_hands))
         print_line(f"{config.out}: {config.hands} hands of {name} against {opponent_name}")
 
 
@@ -134,28 +151,12 @@ def check_config(config: ExportConfig, game: Game) -> None:
                 raise ConfigError(f"{game.name} is too large for all of a policy to be written")
 
 
-def format_phhs(
-    game: Game,
-    players: tuple[Player, Player],
-    player_names: tuple[str, str],
-    hand_count: int,
-    seed: int,
-) -> str:
-    """Format hands as a PHH file, with the first player in each seat in turn."""
-    formatted_hands = []
-    for number, (hand, own_seat) in enumerate(play_hands(game, players, hand_count, seed), start=1):
-        seat_count = int(game.definitions[hand.variant]["seats"])
-        names_by_seat = [player_names[int(seat != own_seat)] for seat in range(seat_count)]
-        formatted_hands.append(f"[{number}]\n{format_phh(game, hand, names_by_seat)}")
-    return "\n".join(formatted_hands)
-
-
 def play_hands(
     game: Game, players: tuple[Player, Player], hand_count: int, seed: int
 ) -> list[tuple[HandHistory, int]]:
     """Play hands with different deals, and return each with the seat of the first player.
 
-    Of each deal of a duplicate match one rotation is kept; the rotations take turns.
+    Of each deal of a duplicate match one rotation is returned; the rotations take turns.
     """
     hands_and_seats: list[tuple[HandHistory, int]] = []
 
@@ -185,17 +186,11 @@ def format_policy_csv(tree: GameTree, policy: np.ndarray) -> str:
 
 def format_policy_json(tree: GameTree, policy: np.ndarray) -> str:
     """Format a policy [I, A] as JSON: the probabilities of each information set."""
-    game = tree.game
-    open_spiel_name = find_open_spiel_name(game)
+    name = find_open_spiel_name(tree.game)
     document = {
-        "game": game.name,
-        "open_spiel": None
-        if open_spiel_name is None
-        else {"name": open_spiel_name, "players": game.seats},
-        "policy": {
-            name: {str(action): prob for action, prob in probs.items()}
-            for name, probs in list_infoset_probs(tree, policy)
-        },
+        "game": tree.game.name,
+        "open_spiel": None if name is None else {"name": name, "players": tree.game.seats},
+        "policy": dict(list_infoset_probs(tree, policy)),
     }
     return dumps(document, indent=1) + "\n"
 
@@ -209,16 +204,55 @@ def list_infoset_probs(tree: GameTree, policy: np.ndarray) -> list[tuple[str, di
     for record, legal_mask, probs in zip(
         tree.infoset_records, tree.legal_mask, policy, strict=True
     ):
-        action_numbers = np.flatnonzero(legal_mask).tolist()
-        if open_spiel_name is None:
-            name, exported_numbers = tree.game.infoset_name(record), action_numbers
-        else:
+        actions = np.flatnonzero(legal_mask).tolist()
+        numbers, name = actions, tree.game.infoset_name(record)
+        if open_spiel_name is not None:
             name = format_open_spiel_infoset(open_spiel_name, tree.game, record)
-            exported_numbers = [
-                to_open_spiel_action(open_spiel_name, action, bool(legal_mask[FOLD]))
-                for action in action_numbers
-            ]
-        infoset_probs.append(
-            (name, dict(zip(exported_numbers, probs[action_numbers].tolist(), strict=True)))
-        )
+            facing_bet = bool(legal_mask[FOLD])
+            numbers = [to_open_spiel_action(open_spiel_name, one, facing_bet) for one in actions]
+        infoset_probs.append((name, dict(zip(numbers, probs[actions].tolist(), strict=True))))
     return infoset_probs
+
+
+def find_open_spiel_name(game: Game) -> str | None:
+    """Return OpenSpiel's name of the same game; None if OpenSpiel lacks the game."""
+    if not isinstance(game, FixedLimitPoker) or len(game.ranks) != game.seats + 1 or game.stacks:
+        return None
+    rules = game.to_dict()
+    if len(game.suits) == 1 and rules == rules | KUHN_RULES:
+        return OPEN_SPIEL_KUHN
+    is_leduc = game.seats == len(game.suits) == 2 and rules == rules | LEDUC_RULES
+    return OPEN_SPIEL_LEDUC if is_leduc else None
+
+
+def format_open_spiel_infoset(open_spiel_name: str, game: Game, record: np.void) -> str:
+    """Return OpenSpiel's name of the information set of the seat to act at a table."""
+    seat, seats = int(record["to_act"]), game.seats
+    action_line = record["line"][: record["moves"]].tolist()
+    own_card = int(record["deck"][seat])
+    if open_spiel_name == OPEN_SPIEL_KUHN:
+        kuhn_actions = [
+            to_open_spiel_action(open_spiel_name, action, RAISE in action_line[:i])
+            for i, action in enumerate(action_line)
+        ]
+        return str(own_card) + "".join("pb"[bet] for bet in kuhn_actions)
+    actions_by_round: list[list[str]] = [[], []]
+    history = hand_history_from_record(game, record, tuple(action_line))
+    for table, action in zip(replay_hand(game, history), action_line, strict=False):
+        actions_by_round[int(table["street"][0])].append(str(action))
+    street = int(record["street"])
+    chips_in = record["paid"][:seats].tolist()
+    money = " ".join(str(LEDUC_STARTING_CHIPS - chips) for chips in chips_in)
+    public_card_text = f"[Public: {int(record['deck'][seats])}]" if street else ""
+    return (
+        f"[Observer: {seat}][Private: {own_card}][Round {street + 1}][Player: {seat}]"
+        f"[Pot: {sum(chips_in)}][Money: {money}]{public_card_text}"
+        f"[Round1: {' '.join(actions_by_round[0])}][Round2: {' '.join(actions_by_round[1])}]"
+    )
+
+
+def to_open_spiel_action(open_spiel_name: str, action: int, facing_bet: bool) -> int:
+    """Return OpenSpiel's number of an action."""
+    if open_spiel_name == OPEN_SPIEL_KUHN:
+        return int(action == RAISE or (facing_bet and action == CALL))
+    return action

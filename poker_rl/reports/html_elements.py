@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from io import StringIO
+from io import BytesIO
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from poker_rl.evaluation.plots.plotting import GREY_COLOR, GRID_COLOR, INK_COLOR
 from poker_rl.reports.comparison_figure import SVG_RC_PARAMS
-
-# Colors of text and lines in figures, replaced by variables of the page's style sheet.
-CSS_COLORS = {INK_COLOR: "var(--ink)", GREY_COLOR: "var(--grey)", GRID_COLOR: "var(--pale)"}
 
 
 class Markup(str):
@@ -51,29 +47,12 @@ def create_table(rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] 
     return create_element("div", inner, class_="wide", tabindex="0")
 
 
-def embed_figure(
-    figure: Figure, description: str, figure_number: int, keep_colors: bool = False
-) -> Markup:
-    """Return a figure as inline SVG.
-
-    Args:
-        description: text for screen readers.
-        figure_number: unique on the page, makes the identifiers within the figure unique.
-        keep_colors: whether text keeps its color because it stands on colored cells.
-    """
-    file = StringIO()
+def embed_figure(figure: Figure, description: str) -> Markup:
+    """Return a figure as an SVG image, with a description for screen readers."""
+    file = BytesIO()
     with rc_context(SVG_RC_PARAMS):
-        figure.savefig(file, format="svg", transparent=True)
-    text = file.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, count=1, flags=re.DOTALL)
-    text = re.sub(r"<style.*?</style>", "", text, count=1, flags=re.DOTALL)
-    text = re.sub(r'( id="|href="#|url\(#)', rf"\g<1>f{figure_number}-", text)
-    if not keep_colors:
-        for color, css_color in CSS_COLORS.items():
-            text = text.replace(color.lower(), css_color)
-    width = round(72 * figure.get_figwidth() * 96 / 72)  # pixels
-    text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
-    svg_tag = f'<svg role="img" aria-label="{escape(description)}" style="max-width: {width}px"'
-    inner = Markup(text.replace("<svg", svg_tag, 1))
-    return create_element("figure", inner, class_="white" if keep_colors else "drawn", tabindex="0")
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    source = f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
+    style = f"max-width: {round(96 * figure.get_figwidth())}px"
+    image = Markup(f'<img src="{source}" alt="{escape(description)}" style="{style}">')
+    return create_element("figure", image, tabindex="0")

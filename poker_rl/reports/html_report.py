@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from poker_rl.config.build import convert_fields
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
 from poker_rl.config.validation import ConfigError, Range, Seed, error_prefix
-from poker_rl.reports.compare_runs import CompareConfig, build_comparison_tables
+from poker_rl.reports.compare_runs import build_comparisons
+from poker_rl.reports.comparison import CompareConfig
 from poker_rl.reports.comparison_figure import draw_comparison
 from poker_rl.reports.html_elements import (
     Markup,
@@ -19,8 +19,7 @@ from poker_rl.reports.html_elements import (
     embed_figure,
     join_markup,
 )
-from poker_rl.reports.run_data import RunData, find_run_folders, read_run
-from poker_rl.reports.run_groups import get_base_label
+from poker_rl.reports.run_data import RunData, read_runs
 from poker_rl.reports.run_section import create_run_section
 from poker_rl.storage.disk import prepare_output_file, print_line
 from poker_rl.storage.run_folder import write_text_atomically
@@ -49,17 +48,9 @@ class ReportConfig:
 def write_report(
     run_specs: Sequence[str], settings_dict: Mapping[str, Any], option_dirs: Sequence[Path]
 ) -> None:
-    """Write an HTML page on runs.
-
-    Args:
-        run_specs: run folders, patterns or summaries of sweeps, see `find_run_folders`.
-        option_dirs: the folders of option files, which hold the default settings.
-
-    Raises:
-        ConfigError: if a run or one of its players can't be read, or the page exists.
-    """
+    """Write an HTML page on runs."""
     config = ReportConfig(**convert_fields(ReportConfig, settings_dict, "", {}))
-    runs = [read_run(folder) for folder in find_run_folders(run_specs)]
+    runs = read_runs(run_specs)
     if config.out is None and len(runs) > 1:
         raise ConfigError(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
     output_path = runs[0].folder / REPORT_FILE_NAME if config.out is None else Path(config.out)
@@ -73,21 +64,14 @@ def write_report(
 def create_page(
     runs: Sequence[RunData], sample_hands: int, seed: int, option_dirs: Sequence[Path]
 ) -> str:
-    """Return the HTML page on runs.
-
-    Args:
-        sample_hands: number of hands that each run's headline player plays against itself.
-        seed: fixes those hands.
-    """
+    """Return the HTML page on runs; `seed` fixes the sample hands of each run."""
     is_single_run = len(runs) == 1
-    title = (
-        f"{runs[0].game_name}: {get_base_label(runs[0])}" if is_single_run else f"{len(runs)} runs"
-    )
+    title = f"{runs[0].game_name}: {runs[0].base_label}" if is_single_run else f"{len(runs)} runs"
     sections = [
         create_run_section(number, run, sample_hands, seed, option_dirs)
         for number, run in enumerate(runs, start=1)
     ]
-    leading_elements = [] if is_single_run else [create_contents(runs), create_comparison(runs)]
+    leading_elements = [] if is_single_run else [create_comparison(runs)]
     head = create_element(
         "head",
         Markup('<meta charset="utf-8">'),
@@ -100,28 +84,18 @@ def create_page(
     return f"<!doctype html>\n{create_element('html', head, body, lang='en')}\n"
 
 
-def create_contents(runs: Sequence[RunData]) -> Markup:
-    """Return links to the sections of the runs."""
-    links = [
-        create_element("li", create_element("a", str(run.folder), href=f"#run-{run_number}"))
-        for run_number, run in enumerate(runs, start=1)
-    ]
-    return create_element("nav", create_element("ol", *links), aria_label="runs")
-
-
 def create_comparison(runs: Sequence[RunData]) -> Markup:
     """Return the tables, notes and curves that `poker-rl compare` makes of the runs."""
     elements: list[str] = [create_element("h2", "Side by side")]
-    settings = read_plain_yaml(SHIPPED_OPTION_DIR / "compare.yaml")
-    config = CompareConfig(**convert_fields(CompareConfig, settings, "", {}))
     measured_runs = [run for run in runs if run.headline_measures]
-    tables = build_comparison_tables(measured_runs, config) if measured_runs else ()
-    for number, table in enumerate(tables):
-        elements += [create_element("p", table.format_title()), create_table(table.build_rows())]
-        if len(setting_rows := table.build_setting_rows()) > 1:
-            elements.append(create_table(setting_rows))
-        elements += [create_element("p", note, class_="note") for note in table.iterate_notes()]
-        if any(map(table.list_counted_runs, table.groups)):
-            figure = draw_comparison([table])
-            elements.append(embed_figure(figure, f"curves of {table.game}", number))
+    comparisons = build_comparisons(measured_runs, CompareConfig()) if measured_runs else []
+    for comparison in comparisons:
+        elements += [
+            create_element("p", comparison.title),
+            create_table(comparison.build_rows()),
+            *(create_element("p", note, class_="note") for note in comparison.iterate_notes()),
+        ]
+        if any(group.counted_runs for group in comparison.groups):
+            figure = draw_comparison([comparison])
+            elements.append(embed_figure(figure, f"curves of {comparison.game}"))
     return join_markup(elements)

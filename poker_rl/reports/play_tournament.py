@@ -6,20 +6,19 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from poker_rl.config.build import convert_fields
-from poker_rl.config.threads import count_cores
 from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS
-from poker_rl.evaluation.matches.tournament import TableKind, compute_results
+from poker_rl.evaluation.matches.tournament import TableKind, TournamentResults, compute_results
 from poker_rl.players.player_loader import load_bot_config, parse_bot_name, resolve_specs
-from poker_rl.reports.result_tables import results_to_csv, results_to_json
+from poker_rl.reports.rendering import TextTable, format_text, results_to_csv
 from poker_rl.reports.tournament_folder import (
     Tournament,
     TournamentPlan,
@@ -27,8 +26,7 @@ from poker_rl.reports.tournament_folder import (
     open_folder,
     read_plan,
 )
-from poker_rl.reports.tournament_text import format_tournament
-from poker_rl.storage.disk import print_error, print_line
+from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import write_text_atomically
 from poker_rl.storage.terminal_progress import create_progress_bar
 from poker_rl.training.signals import interrupt_at_once
@@ -64,12 +62,7 @@ def play_tournament(
 
     Args:
         group_config: the settings of `game`; None if they are those of a resumed tournament.
-        option_dirs: the folders of option files.
         user_settings: keys of the settings on the command line.
-
-    Raises:
-        ConfigError: before anything is created or played, if a setting is not allowed.
-        OSError: if a file can't be read or written.
     """
     config = TournamentConfig(**convert_fields(TournamentConfig, settings, "", {}))
     if config.resume is not None:
@@ -86,17 +79,17 @@ def play_tournament(
             convert_fields(TournamentConfig, settings | changes, "", {})
     else:
         plan = create_plan(config, group_config, option_dirs)
-        folder = Path(config.out) if config.out is not None else create_default_path(plan)
+        game_name = re.sub(r"[^\w.+-]", "_", str(plan.game.get("name")))
+        default_folder = f"outputs/tournaments/{game_name}/{datetime.now():%Y-%m-%d_%H-%M-%S.%f}"
+        folder = Path(config.out or default_folder)
         check_folder_matches(plan, folder)
     tournament = Tournament(plan, folder, config.device)
     for name in plan.players:
         with error_prefix("players"):
             tournament.load_player(name)
-    with open_folder(tournament):
-        print_start(tournament, config.workers)
-        with interrupt_at_once():
-            play_missing_tables(tournament, config.workers)
-            save_results(tournament, config.figure)
+    with open_folder(tournament), interrupt_at_once():
+        play_missing_tables(tournament, config.workers)
+        save_results(tournament, config.figure)
 
 
 def create_plan(
@@ -117,50 +110,23 @@ def create_plan(
     )
 
 
-def create_default_path(plan: TournamentPlan) -> Path:
-    """Return the path of a tournament's folder if `out` is not set."""
-    name = re.sub(r"[^\w.+-]", "_", str(plan.game.get("name")))
-    return Path("outputs", "tournaments", name, f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}")
-
-
-def print_start(tournament: Tournament, workers: int) -> None:
-    """Print the folder, how many tables are to be played and how to resume."""
-    if workers > count_cores():
-        print_error(
-            f"workers: {workers} are more than the cores that may be used, {count_cores()}, and"
-            " will be slower"
-        )
-    print_line(f"tournament folder: {tournament.folder}")
-    if missing := len(tournament.list_missing_tables()):
-        command = f"poker-rl tournament resume={shlex.quote(str(tournament.folder))}"
-        count = len(tournament.seat_orders)
-        print_line(f"{missing:,} of {count:,} tables to play; to resume after a stop: {command}")
-
-
 def play_missing_tables(tournament: Tournament, workers: int) -> None:
     """Play the tables that are not finished, in this process or in several others."""
-    missing = tournament.list_missing_tables()
-    count = len(tournament.seat_orders)
-    with create_progress_bar(
-        count, "tables", initial=count - len(missing), disable=not missing
-    ) as bar:
-        for _ in _iterate_played_tables(tournament, missing, workers):
-            bar.update()
-
-
-def _iterate_played_tables(
-    tournament: Tournament, missing: Sequence[int], workers: int
-) -> Iterator[int]:
-    """Play tables and yield the index of each when it is finished."""
-    if workers > 1:
-        create = partial(
-            _create_table_player, tournament.plan, tournament.folder, tournament.device.type
+    missing, count = tournament.list_missing_tables(), len(tournament.seat_orders)
+    print_line(f"tournament folder: {tournament.folder}")
+    if missing:
+        command = f"poker-rl tournament resume={shlex.quote(str(tournament.folder))}"
+        print_line(
+            f"{len(missing):,} of {count:,} tables to play; to resume after a stop: {command}"
         )
-        yield from run_tasks(create, missing, workers)
-        return
-    for table in missing:
-        tournament.play_table(table)
-        yield table
+    played: Iterable[object] = map(tournament.play_table, missing)
+    if workers > 1:
+        parts = tournament.plan, tournament.folder, tournament.device.type
+        played = run_tasks(partial(_create_table_player, *parts), missing, workers)
+    finished = count - len(missing)
+    with create_progress_bar(count, "tables", initial=finished, disable=not missing) as bar:
+        for _ in played:
+            bar.update()
 
 
 def _create_table_player(plan: TournamentPlan, folder: Path, device: str) -> Any:
@@ -180,7 +146,6 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         deals=plan.deals,
     )
     print_line(f"\n{format_tournament(results)}\n")
-    rows = results.list_results()
     data = {
         "time": datetime.now().isoformat(sep=" ", timespec="seconds"),
         "command": shlex.join(["poker-rl", *sys.argv[1:]]),
@@ -189,12 +154,12 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         "rounds": plan.rounds,
         "deals": plan.deals,
         "seed": plan.seed,
-        "results": results_to_json(rows),
+        "results": [asdict(row) for row in results.results],
         "explained_variance": results.explained_variance,
         "cycle": results.cycle,
     }
     write_text_atomically(folder / "results.json", json.dumps(data, indent=2) + "\n")
-    write_text_atomically(folder / "results.csv", results_to_csv(rows))
+    write_text_atomically(folder / "results.csv", results_to_csv(results.results))
     figure_text = ""
     if draws_figure:
         # matplotlib takes a while to import.
@@ -204,3 +169,23 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         save_png(draw_cross_table(results), folder / "cross_table.png", f"seed {plan.seed}")
         figure_text = ", cross_table.png"
     print_line(f"saved: {folder / 'results.json'}, .csv{figure_text}")
+
+
+def format_tournament(results: TournamentResults) -> str:
+    """Format all results for the screen."""
+    names, cell = results.player_names, results.format_cell
+    measures = {"won": "won", "behind": "behind the one above"}
+    if results.game.seats == 2:
+        measures["elo"] = "Elo"
+    ranking = [["rank", "player", *measures.values()]]
+    for rank, name in enumerate(names, start=1):
+        ranking.append([str(rank), name, *(cell(name, measure) for measure in measures)])
+    cross_table = [["", *names]]
+    cross_table += [[name, *(cell(name, f"won/{other}") for other in names)] for name in names]
+    parts: list[str | TextTable] = [
+        results.protocol,
+        TextTable(ranking, key_columns=2),
+        TextTable(cross_table, results.cell_meaning),
+        "\n".join(results.remarks),
+    ]
+    return format_text(parts, names)

@@ -17,6 +17,7 @@ import numpy as np
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots.run_figures import AGAINST_TAG_PATTERN, COUNTER_TAGS, read_curves
+from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import CONFIG_FILE, MANIFEST_FILE, METRICS_FILE, read_run_folder
 
 MAX_SUMMARY_BYTES = 64 * MIB  # 5,000 jobs of a sweep with 13 KB of metrics each
@@ -39,6 +40,23 @@ class RunData:
         return str(self.config["names"]["game"])
 
     @property
+    def base_label(self) -> str:
+        """The name of the run's experiment or, without one, of its algorithm."""
+        return str(self.config["names"].get("experiment") or self.config["names"]["algo"])
+
+    @property
+    def seed(self) -> str:
+        """The seed as text."""
+        return str(self.config.get("seed"))
+
+    @property
+    def machine(self) -> str:
+        """The GPU or CPU and the number of threads."""
+        threads = self.config.get("threads", 1)
+        processor = self.manifest.get("gpu") or self.manifest.get("cpu") or "unknown"
+        return f"{processor}, {threads} thread{'s' * (threads != 1)}"
+
+    @property
     def status(self) -> str:
         """The status in the manifest, or "diverged"."""
         status = str(self.manifest["status"])
@@ -51,18 +69,6 @@ class RunData:
     def is_finished(self) -> bool:
         """Return whether the run has spent its budget."""
         return bool(self.manifest["status"] == "finished")
-
-    def is_counted(self, x_axis: str, x_value: float | None, include_unfinished: bool) -> bool:
-        """Return whether the run counts in means: it has finished or, if given, reached `x_value`.
-
-        Args:
-            include_unfinished: whether unfinished runs count in means of final values too.
-        """
-        if not self.curves:
-            return False
-        if x_value is not None:
-            return self.get_last_x(x_axis) >= x_value
-        return self.is_finished or include_unfinished
 
     @cached_property
     def headline_player(self) -> str | None:
@@ -88,35 +94,54 @@ class RunData:
         """Return `name` itself if it is a tag, else the headline player's tag of that measure."""
         return name if name in self.curves else f"eval/{self.headline_player}/{name}"
 
-    def get_measurement_info(self, tag: str, field: str) -> str:
-        """Return the `unit` or `kind` of a measurement; "" if the manifest has none."""
+    def get_measurement_info(self, name: str, field: str) -> str:
+        """Return the `unit` or `kind` of a tag or measure; "" if the manifest has none."""
         measurements = self.manifest.get("measurements")
-        measurement = measurements.get(tag) if isinstance(measurements, dict) else None
+        measurement = (
+            measurements.get(self.resolve_tag(name)) if isinstance(measurements, dict) else None
+        )
         return str(measurement.get(field, "")) if isinstance(measurement, dict) else ""
 
-    def get_points(self, tag: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ascending positions on an axis where a tag has values, and the values, [N]."""
-        values = self.curves.get(tag, np.zeros(0))
+    def get_points(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ascending positions on an axis where a tag or measure has values, and these.
+
+        Both are [N]. Of several rows with the same position the last counts.
+        """
+        values = self.curves.get(self.resolve_tag(name), np.zeros(0))
         x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
         if not len(values) or not len(x_values):
             return np.zeros(0), np.zeros(0)
         is_recorded = np.isfinite(values) & np.isfinite(x_values)
-        # Of several rows with the same position the last counts.
         x_values, last_row = np.unique(x_values[is_recorded][::-1], return_index=True)
         return x_values, values[is_recorded][::-1][last_row]
+
+    def get_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
+        """Return the last value of a tag or measure, at or before `x_value`; None without any."""
+        x_values, values = self.get_points(name, x_axis)
+        if x_value is not None:
+            values = values[x_values <= x_value]
+        return float(values[-1]) if len(values) else None
 
     def get_last_x(self, x_axis: str) -> float:
         """Return the position of the last row on an axis."""
         x_values = self.curves.get(TAG_OF_AXIS[x_axis], np.zeros(0))
         return float(x_values[-1]) if len(x_values) else 0.0
 
+    def list_last_results(self) -> list[Result]:
+        """Return the last value of every measurement."""
+        results = []
+        for tag in self.curves:
+            value = self.get_value(tag, "decisions")
+            if tag.startswith("eval/") and not tag.endswith("/half_width") and value is not None:
+                _, player, measure = tag.split("/", 2)
+                half_width = self.get_value(f"{tag}/half_width", "decisions")
+                unit, kind = (self.get_measurement_info(tag, field) for field in ("unit", "kind"))
+                results.append(Result(player, measure, value, half_width, unit, kind))
+        return results
+
 
 def read_run(folder: Path) -> RunData:
-    """Read a run folder.
-
-    Raises:
-        ConfigError: if it is not a run folder, or its metrics are damaged.
-    """
+    """Read a run folder; raise `ConfigError` if it is not one, or its metrics are damaged."""
     config, manifest = read_run_folder(folder)
     names = config.get("names")
     if not isinstance(names, dict) or not {"game", "algo"} <= names.keys():
@@ -126,14 +151,16 @@ def read_run(folder: Path) -> RunData:
     return RunData(folder, config, manifest, read_curves(folder / METRICS_FILE))
 
 
+def read_runs(run_specs: Sequence[str]) -> list[RunData]:
+    """Read the run folders that a user gave, each once; see `find_run_folders`."""
+    return [read_run(folder) for folder in find_run_folders(run_specs)]
+
+
 def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
     """Return the run folders that a user gave, each once.
 
     Args:
         run_specs: run folders, folders of run folders, summaries of sweeps, or patterns of those.
-
-    Raises:
-        ConfigError: if `run_specs` is empty, or one of them leads to no run folder.
     """
     if not run_specs:
         raise ConfigError(
@@ -142,11 +169,10 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
         )
     folders: dict[Path, Path] = {}
     for run_spec in run_specs:
-        names = [run_spec] if os.path.exists(run_spec) else sorted(glob(run_spec))
-        paths = [Path(name) for name in names]
+        paths = [run_spec] if os.path.exists(run_spec) else sorted(glob(run_spec))
         if not paths:
             raise ConfigError(f"{run_spec}: no run folder is called or matches this")
-        spec_folders = [folder for path in paths for folder in list_runs_at(path)]
+        spec_folders = [folder for path in paths for folder in list_runs_at(Path(path))]
         if not spec_folders:
             raise ConfigError(f"{run_spec} is no run folder, and there is none below it")
         for folder in spec_folders:
@@ -155,11 +181,7 @@ def find_run_folders(run_specs: Sequence[str]) -> list[Path]:
 
 
 def list_runs_at(path: Path) -> list[Path]:
-    """Return the run folder at a path, those below it, or those in the summary of a sweep.
-
-    Raises:
-        ConfigError: if it is a file but not a summary that lists run folders.
-    """
+    """Return the run folder at a path, those below it, or those in the summary of a sweep."""
     if path.is_file():
         return list(iterate_sweep_runs(path))
     if (path / CONFIG_FILE).exists() or (path / MANIFEST_FILE).exists():
@@ -170,11 +192,7 @@ def list_runs_at(path: Path) -> list[Path]:
 
 
 def iterate_sweep_runs(path: Path) -> Iterator[Path]:
-    """Yield the run folders that a summary of a sweep, `outputs/sweeps/<sweep>.csv`, lists.
-
-    Raises:
-        ConfigError: if the file is not such a summary, or lists no run folder.
-    """
+    """Yield the run folders that a summary of a sweep, `outputs/sweeps/<sweep>.csv`, lists."""
     try:
         with TextIOWrapper(
             open_regular_file(path, MAX_SUMMARY_BYTES), encoding="utf-8", newline=""

@@ -6,24 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError, error_prefix
-from poker_rl.evaluation.matches.playing_style import STYLE_UNITS
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, format_number
+from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.opponent_copies import OpponentCopies
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import CPU, load_player, load_players
-from poker_rl.reports.comparison_table import describe_machine
-from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, LIST_HEADINGS, read_reports
+from poker_rl.reports.evaluation_report import EVALUATIONS_FOLDER, read_reports
 from poker_rl.reports.html_elements import Markup, create_element, create_table, embed_figure
-from poker_rl.reports.result_tables import TextRows, build_wide_rows
+from poker_rl.reports.rendering import build_long_rows, mark_headline
 from poker_rl.reports.run_data import SECONDS_TAG, RunData
 from poker_rl.reports.run_groups import TARGET_SUFFIX, format_setting, iterate_flat_config
-from poker_rl.reports.sample_hands import play_sample_hands
-from poker_rl.reports.seed_means import get_value_at
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 
@@ -31,20 +31,14 @@ from poker_rl.storage.run_folder import LOCATION_SETTINGS, METRICS_FILE
 def create_run_section(
     run_number: int, run: RunData, hand_count: int, seed: int, option_dirs: Sequence[Path]
 ) -> Markup:
-    """Return the section of a run.
-
-    Args:
-        run_number: number of the run on the page, starting at 1.
-        hand_count: number of hands that the run's headline player plays against itself.
-        option_dirs: the folders of option files.
-    """
+    """Return the section of a run, with hands of its headline player against itself."""
     with error_prefix(str(run.folder)):
         game: Game = build_instance_of(Game, run.config.get("game"), "game")
         snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
         players = {} if snapshot is None else load_players(snapshot, game, CPU)
         subsections = {
-            "Measurements": create_measurement_table(run),
-            "Curves and policies": create_training_figures(run_number, run, game, players),
+            "Measurements": create_result_table(run.list_last_results(), run.headline_player),
+            "Curves and policies": create_training_figures(run, game, players),
             "Evaluations": create_evaluation_tables(run),
             f"Hands of {next(iter(players), '')} with itself": create_hand_tables(
                 game, players, hand_count, seed
@@ -54,7 +48,7 @@ def create_run_section(
         }
         elements = [
             create_element("h2", str(run.folder), id=f"run-{run_number}"),
-            create_table([["run", ""], *build_summary_rows(run, snapshot)]),
+            create_element("p", summarize_run(run, snapshot)),
         ]
         for heading, iterator in subsections.items():
             if content := list(iterator):
@@ -62,46 +56,18 @@ def create_run_section(
     return create_element("section", *elements)
 
 
-def build_summary_rows(run: RunData, snapshot: Path | None) -> TextRows:
-    """Return rows that summarize the run; `snapshot` holds the players that are drawn."""
-    names = {key: str(name) for key, name in run.config["names"].items() if name is not None}
-    seconds = get_value_at(run, SECONDS_TAG, "decisions", None)
-    rows = [[key, name] for key, name in names.items()]
-    rows += [["seed", str(run.config.get("seed"))], ["status", run.status]]
-    if run.headline_player is not None:
-        rows.append(["headline player", run.headline_player])
-    rows.append(["decisions", f"{run.get_last_x('decisions'):,.0f}"])
-    if seconds is not None:
-        rows.append(["minutes", f"{seconds / 60:.1f}"])
+def summarize_run(run: RunData, snapshot: Path | None) -> str:
+    """Return a line on the run and on the snapshot of the players that are drawn."""
+    facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
+    facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
+    facts.append(f"{(run.get_value(SECONDS_TAG, 'decisions') or 0) / 60:.1f} minutes")
     if snapshot is not None:
-        rows.append(["players from", f"snapshot at {int(snapshot.stem):,} decisions"])
-    return [*rows, ["machine", describe_machine(run)]]
-
-
-def create_measurement_table(run: RunData) -> Iterator[Markup]:
-    """Yield a table of the last measurements, with those of the headline player highlighted."""
-    rows = [["player", "measure", "value", "unit", "kind"]]
-    for tag in run.curves:
-        if (
-            not tag.startswith("eval/")
-            or PERCENTILE_TAG_PATTERN.search(tag)
-            or tag.endswith("/half_width")
-        ):
-            continue
-        value = get_value_at(run, tag, "decisions", None)
-        if value is not None:
-            _, player, measure = tag.split("/", 2)
-            half_width = get_value_at(run, f"{tag}/half_width", "decisions", None)
-            unit, kind = (run.get_measurement_info(tag, field) for field in ("unit", "kind"))
-            rows.append([player, measure, format_number(value, half_width), unit, kind])
-    if rows[1:]:
-        yield create_table(
-            rows, [i for i, row in enumerate(rows[1:]) if row[0] == run.headline_player]
-        )
+        facts.append(f"players of the snapshot at {int(snapshot.stem):,} decisions")
+    return ", ".join([*facts, run.machine])
 
 
 def create_training_figures(
-    run_number: int, run: RunData, game: Game, players: Mapping[str, Player]
+    run: RunData, game: Game, players: Mapping[str, Player]
 ) -> Iterator[Markup]:
     """Yield the figures that training draws at its end: curves and, in small games, policies."""
     opponents = OpponentCopies(run.folder)
@@ -113,35 +79,24 @@ def create_training_figures(
         load=lambda spec: load_player(opponents.resolve_spec(spec), game),
         seed=run.config.get("seed"),
     )
-    if not run.curves:
-        return
-    curve_names = evaluator.build_curve_figures(run.curves)
-    figures = evaluator.build_figures(players, run.folder / METRICS_FILE)
-    for i, (name, figure) in enumerate(figures.items()):
-        number, keeps_colors = 1000 * run_number + i, name not in curve_names
-        yield embed_figure(figure, name.replace("_", " "), number, keeps_colors)
+    if run.curves:
+        for name, figure in evaluator.build_figures(players, run.folder / METRICS_FILE).items():
+            yield embed_figure(figure, name.replace("_", " "))
 
 
 def create_evaluation_tables(run: RunData) -> Iterator[Markup]:
-    """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands.
+    """Yield tables of what `poker-rl evaluate` saved in the run folder, with its commands."""
+    for heading, results, headline_player in read_reports(run.folder / EVALUATIONS_FOLDER):
+        yield create_element("p", heading, class_="note")
+        yield from create_result_table(results, headline_player)
 
-    Raises:
-        ConfigError: if a file there is not a report.
-    """
-    reports = read_reports(run.folder / EVALUATIONS_FOLDER)
-    if rows := [row for report in reports for row in report.list_rows]:
-        yield create_table([LIST_HEADINGS, *rows])
-    styles = [
-        result
-        for report in reports
-        for result in report.results
-        if result.measure.partition("/")[0] in STYLE_UNITS
-    ]
-    if styles:
-        yield create_element("p", "Playing style:")
-        yield create_table(build_wide_rows(styles))
-    for number, report in enumerate(reports, start=1):
-        yield create_element("p", f"{number}: {report.time}, {report.command}", class_="note")
+
+def create_result_table(results: Sequence[Result], headline_player: str | None) -> Iterator[Markup]:
+    """Yield a table of results, if there are any, with the headline player highlighted."""
+    rows = build_long_rows(results, headline_player)
+    if results:
+        name = mark_headline(str(headline_player), headline_player)
+        yield create_table(rows, [i for i, row in enumerate(rows[1:]) if row[0] == name])
 
 
 def create_hand_tables(
@@ -161,31 +116,30 @@ def create_settings_table(run: RunData, option_dirs: Sequence[Path]) -> Iterator
     config = dict(
         iterate_flat_config({k: v for k, v in run.config.items() if k not in omitted_keys})
     )
-    default_config = compose_default_config(run, option_dirs)
-    rows = [[key.removesuffix(TARGET_SUFFIX), format_setting(config, key)] for key in config]
-    if default_config is None:
+    defaults = compose_default_config(run, option_dirs)
+    if defaults is None:
         yield create_element("p", "The defaults of its game and algorithm are not known here.")
-        yield create_table([["setting", "value"], *rows])
-        return
-    differing_rows = [
-        i for i, key in enumerate(config) if config[key] != default_config.get(key, "")
+        defaults = {}
+    rows = [
+        [
+            key.removesuffix(TARGET_SUFFIX),
+            format_setting(config, key),
+            format_setting(defaults, key),
+        ]
+        for key in config
     ]
-    yield create_element(
-        "p",
-        f"{len(differing_rows)} of {len(rows)} settings are not the default of"
-        f" game={run.game_name} algo={run.config['names']['algo']}.",
-    )
-    rows_with_default = [
-        [*row, format_setting(default_config, key)] for row, key in zip(rows, config, strict=True)
-    ]
-    yield create_table([["setting", "value", "default"], *rows_with_default], differing_rows)
+    differing_rows = [i for i, key in enumerate(config) if config[key] != defaults.get(key, "")]
+    if defaults:
+        yield create_element(
+            "p",
+            f"{len(differing_rows)} of {len(rows)} settings are not the default of"
+            f" game={run.game_name} algo={run.config['names']['algo']}.",
+        )
+    yield create_table([["setting", "value", "default"], *rows], differing_rows if defaults else [])
 
 
 def compose_default_config(run: RunData, option_dirs: Sequence[Path]) -> dict[str, Any] | None:
-    """Return the default settings of the run's game and algorithm; None if they are unknown.
-
-    Horizons of schedules are computed from the budget of the run.
-    """
+    """Return the defaults of the run's game and algorithm for its budget; None if unknown."""
     # Hydra takes a while to import.
     from poker_rl.config.compose import compose_plain_config
 
@@ -212,3 +166,24 @@ def create_manifest_table(run: RunData) -> Iterator[Markup]:
         for key, value in iterate_flat_config(session):
             rows.append([f"{prefix}{key}", format_setting({key: value}, key)])
     yield create_table(rows)
+
+
+def play_sample_hands(
+    game: Game, player: Player, hand_count: int, seed: int
+) -> Iterator[tuple[list[list[str]], str]]:
+    """Yield for each hand the headings and a row for each move, and a line with the payoffs."""
+    generator, tables = np.random.default_rng(seed), Tables(game, 1, seed)
+    for _ in range(hand_count):
+        tables.deal()
+        rows = [["seat", "information set", "action", "probability"]]
+        while not tables.records["over"][0]:
+            record, probs = tables.records[0], compute_checked_probs(game, player, tables.records)
+            action = sample_from_probs(probs, generator.random(1))
+            seat, _, known_text = game.infoset_name(record).partition(" ")
+            move_name = game.move_name(record, int(action[0]))
+            rows.append([seat, known_text, move_name, f"{100 * probs[0, action[0]]:.0f} %"])
+            tables.step(action)
+        seat_count = int(tables.gather_definitions()["seats"][0])
+        payoffs = tables.payoffs()[0, :seat_count] / game.unit_chips
+        payoff_texts = ", ".join(f"seat {seat} {chips:+g}" for seat, chips in enumerate(payoffs))
+        yield rows, f"Won, in {game.unit}s: {payoff_texts}."

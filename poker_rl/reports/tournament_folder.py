@@ -2,14 +2,13 @@
 
 outputs/tournaments/<game>/<time>/
     tournament.yaml     the plan, which stays the same when the tournament is resumed
-    tables/*.json       what the players of each finished table won in every deal
+    tables/*.npy        what the players of each finished table won in every deal
     results.json, .csv  ranking, ratings and cross table
     cross_table.png     figure of the cross table, unless figure=false
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -22,7 +21,7 @@ import yaml  # type: ignore[import-untyped]
 
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.option_files import read_plain_yaml
-from poker_rl.config.untrusted_files import MIB, read_json
+from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import play_deals
 from poker_rl.evaluation.matches.tournament import TableKind, create_line_ups, list_scored_players
@@ -30,6 +29,7 @@ from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_bot, load_player
 from poker_rl.storage.disk import (
+    atomic_replacement,
     check_is_folder,
     check_no_special_files,
     create_writable_folder,
@@ -63,11 +63,7 @@ class TournamentPlan:
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """Read the fields of a tournament's plan.
-
-    Raises:
-        ConfigError: if there is no plan, or it can't be read.
-    """
+    """Read the fields of a tournament's plan; raise `ConfigError` if that is not possible."""
     path = folder / PLAN_FILE
     if not path.exists():
         raise ConfigError(f"{folder} holds no tournament, there is no {PLAN_FILE}")
@@ -97,11 +93,7 @@ def check_folder_matches(plan: TournamentPlan, folder: Path) -> None:
 
 
 class Tournament:
-    """The tables of a tournament and their files.
-
-    Raises:
-        ConfigError: if the game, the device or the line-ups are invalid.
-    """
+    """The tables of a tournament and their files."""
 
     def __init__(self, plan: TournamentPlan, folder: Path, device: str) -> None:
         self.plan, self.folder = plan, folder
@@ -111,9 +103,6 @@ class Tournament:
         self.seat_orders = create_line_ups(
             self.game, len(self.names), plan.table_kind, plan.rounds, plan.seed
         )
-        # Files hold integers: a mean over the rotations of a deal times this number, which is a
-        # multiple of every number of seats.
-        self.payoff_scale = int(np.lcm.reduce(self.game.definitions["seats"].astype(np.int64)))
         self.load_player = cache(self._load_player)
 
     def _load_player(self, name: str) -> Player:
@@ -124,56 +113,36 @@ class Tournament:
 
     def get_path(self, table: int) -> Path:
         """Return the path of the file of a finished table."""
-        return self.folder / TABLES_FOLDER / f"{table:06}.json"
+        return self.folder / TABLES_FOLDER / f"{table:06}.npy"
 
     def list_missing_tables(self) -> list[int]:
         """Return the indices of the tables that are not finished."""
-        return [
-            table for table in range(len(self.seat_orders)) if not self.get_path(table).exists()
-        ]
-
-    def list_names(self, table: int) -> list[str]:
-        """Return the names of the players around a table."""
-        return [self.names[player] for player in self.seat_orders[table]]
+        return [i for i in range(len(self.seat_orders)) if not self.get_path(i).exists()]
 
     def play_table(self, table: int) -> None:
         """Play a table, with the same deals as all others, and save what the players won."""
-        names, seat_order = self.list_names(table), self.seat_orders[table]
-        players = [self.load_player(name) for name in names]
+        seat_order = self.seat_orders[table]
+        players = [self.load_player(self.names[player]) for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
         columns = [seat_order.index(player) for player in list_scored_players(seat_order)]
-        winnings = np.rint(blocks[:, columns].T * self.payoff_scale).astype(np.int64)
-        data = {"players": names, "payoff_scale": self.payoff_scale, "winnings": winnings.tolist()}
-        write_text_atomically(self.get_path(table), json.dumps(data) + "\n")
+        with atomic_replacement(self.get_path(table)) as new_path, new_path.open("wb") as file:
+            np.save(file, blocks[:, columns].T)
 
     def read_table(self, table: int) -> np.ndarray:
-        """Read what the scored players of a finished table won, in chips a hand, [scored, deals].
-
-        Raises:
-            ConfigError: if its file does not hold the results of this table.
-        """
+        """Read the chips a hand that the scored players of a table won, [scored, deals]."""
+        path = self.get_path(table)
         shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
         try:
-            # In the file a number takes at most 22 characters, and all else less than a mebibyte.
-            data = read_json(self.get_path(table), MIB + 22 * shape[0] * shape[1])
-            winnings = np.array(data["winnings"], float) / self.payoff_scale
-            expected = self.list_names(table), self.payoff_scale
-            if (data["players"], data["payoff_scale"]) != expected:
-                raise ValueError
-            return winnings.reshape(shape)
-        except (ValueError, LookupError, TypeError):
-            raise ConfigError(
-                f"{self.get_path(table)} is damaged; delete it to play it again"
-            ) from None
+            with open_regular_file(path, MIB + 8 * shape[0] * shape[1]) as file:
+                winnings: np.ndarray = np.lib.format.read_array(file)
+            return winnings.astype(float).reshape(shape)
+        except (ValueError, EOFError):
+            raise ConfigError(f"{path} is damaged; delete it to play it again") from None
 
 
 @contextmanager
 def open_folder(tournament: Tournament) -> Iterator[None]:
-    """Create the folder of a tournament and lock it against other processes.
-
-    Raises:
-        ConfigError: if another process plays the tournament, or the folder holds anything else.
-    """
+    """Create the folder of a tournament and lock it against other processes."""
     folder = tournament.folder
     with ExitStack() as stack:
         with error_prefix("out"):

@@ -27,7 +27,8 @@ from poker_rl.config.root_config import RootConfig
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.threads import MAX_AUTO_THREADS, count_cores
 from poker_rl.config.validation import ConfigError, error_prefix, is_out_of_memory
-from poker_rl.evaluation.result import Evaluator, first_of_each
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.result import first_of_each
 from poker_rl.games.game import Game
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.matmul_precision import set_matmul_precision
@@ -121,8 +122,8 @@ def build_and_train(
     load = create_player_loader(game, device, option_dirs, opponents)
     with error_prefix("opponent"):
         opponent = None if root.opponent is None else load(root.opponent)
-    evaluator: Evaluator = build_instance_of(
-        Evaluator, config["evaluation"], "evaluation", game=game, load=load, seed=root.seed
+    evaluator: PlayerEvaluator = build_instance_of(
+        PlayerEvaluator, config["evaluation"], "evaluation", game=game, load=load, seed=root.seed
     )
     own_loggers = [
         build_instance_of(Logger, node, f"logger.{name}") for name, node in config["logger"].items()
@@ -157,7 +158,7 @@ def train_in_folder(
     config: Mapping[str, Any],
     algorithm: Algorithm,
     game: Game,
-    evaluator: Evaluator,
+    evaluator: PlayerEvaluator,
     device: torch.device,
     loggers: Sequence[Logger] = (),
     resume: Path | None = None,

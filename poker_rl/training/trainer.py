@@ -16,7 +16,8 @@ from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.result import Evaluator, flatten
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.result import flatten
 from poker_rl.players.player import NonFiniteProbsError
 from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import METRICS_FILE
@@ -38,7 +39,7 @@ class Trainer:
         self,
         config: Mapping[str, Any],
         algorithm: Algorithm,
-        evaluator: Evaluator,
+        evaluator: PlayerEvaluator,
         checkpoints: Checkpoints,
         record: RunRecord | None,
     ) -> None:

@@ -156,12 +156,6 @@ def test_half_width_is_students():
     assert compute_half_width(blocks) == pytest.approx(2.04523 / np.sqrt(30), rel=2e-3)
 
 
-def test_too_few_deals_are_refused():
-    load = loader(KUHN)
-    with pytest.raises(ConfigError, match="deals: 29 are too few"):
-        play_match(KUHN, load("call"), load("call"), "call", 29, seed=0)
-
-
 def test_an_illegal_action_is_no_result():
     class Folder:
         instances = 1

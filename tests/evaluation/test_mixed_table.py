@@ -6,7 +6,7 @@ import pytest
 from evaluations import KUHN_3P, LEDUC, Policies, random_policies
 
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
-from poker_rl.evaluation.matches.mixed_table import play_mixed_table
+from poker_rl.evaluation.matches.duplicate_match import play_mixed_table
 from poker_rl.games.game_tree import get_tree
 
 

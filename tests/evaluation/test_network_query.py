@@ -157,8 +157,8 @@ def test_threads_change_nothing():
         numba.set_num_threads(threads)
         found.append(tree.evaluate_player(player))
     numba.set_num_threads(1)
-    assert found[0].value == found[1].value
-    assert found[0].best_values.tolist() == found[1].best_values.tolist()
+    assert found[0][1] == found[1][1]
+    assert found[0][0].tolist() == found[1][0].tolist()
 
 
 def test_a_network_that_diverged_is_named():

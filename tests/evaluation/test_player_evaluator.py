@@ -19,11 +19,7 @@ from toy_games import forgetful
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import nash_conv
-from poker_rl.evaluation.kuhn_bet_probs import (
-    compute_equilibrium_at_alpha,
-    compute_squared_distances,
-    extract_bet_probs,
-)
+from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
 from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
 from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs
@@ -143,8 +139,8 @@ def test_others_have_every_seat_but_the_first():
 
 
 def test_distance_of_even_chances():
-    first, second = compute_squared_distances(np.full((4, 3), 0.5))
-    assert (first, second) == (pytest.approx(0.861, abs=5e-4), pytest.approx(1.056, abs=5e-4))
+    found = compute_squared_distances(np.full((4, 3), 0.5))
+    assert found == pytest.approx({"first": 0.861, "second": 1.056}, abs=5e-4)
     results = measured(KUHN, loader(KUHN)("uniform"), "k2")
     assert results["distance_first"] == pytest.approx(31 / 36)
     assert results["distance_second"] == pytest.approx(19 / 18)
@@ -152,11 +148,8 @@ def test_distance_of_even_chances():
 
 @pytest.mark.parametrize("alpha", [0, 0.1, 0.25, 1 / 3])
 def test_every_equilibrium_is_optimal(alpha):
-    assert compute_squared_distances(compute_equilibrium_bet_probs(alpha)) == pytest.approx((0, 0))
-    np.testing.assert_allclose(
-        compute_equilibrium_at_alpha(compute_equilibrium_bet_probs(alpha)),
-        compute_equilibrium_bet_probs(alpha),
-    )
+    distances = compute_squared_distances(compute_equilibrium_bet_probs(alpha))
+    assert distances == pytest.approx({"first": 0, "second": 0})
 
 
 def test_bets_by_situation_and_card():
@@ -164,7 +157,6 @@ def test_bets_by_situation_and_card():
     policy = loader(KUHN)("equilibrium").action_probs(tree.infoset_records)  # alpha 1/3
     expected = [[1 / 3, 0, 1], [1 / 3, 0, 1], [0, 2 / 3, 1], [0, 1 / 3, 1]]
     np.testing.assert_allclose(extract_bet_probs(tree, policy), expected)
-    np.testing.assert_allclose(extract_bet_probs(tree, np.stack([policy, policy])), [expected] * 2)
 
 
 def test_a_fixed_second_player_is_not_measured():
@@ -177,7 +169,7 @@ def test_kuhn_alone():
     with pytest.raises(ConfigError, match="for Kuhn poker, not for leduc"):
         evaluation(LEDUC, "k2")
     with pytest.raises(ConfigError, match="for Kuhn poker, not for limit_holdem"):
-        evaluation(HOLDEM, "k1")
+        evaluation(HOLDEM, "k2")
 
 
 def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path):

@@ -8,7 +8,7 @@ from evaluations import HOLDEM, KUHN, LEDUC, loader
 from random_games import game
 
 from poker_rl.evaluation.matches.match_results import measure_match
-from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
+from poker_rl.evaluation.matches.playing_style import STYLE_UNITS, StyleCounter, is_holdem
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
@@ -28,15 +28,18 @@ def count(definition, *hands, variants=0):
             tables.step(np.array([ACTIONS[letter]]), np.array([row]))
     assert tables.records["over"].all()
     before = tables.records.copy()
-    counted = StyleCounter(definition)
+    counted = StyleCounter()
     counted.add_hands(tables, np.array([int(hand.split()[0]) for hand in hands]))
     assert (tables.records == before).all()
-    styles = counted.compute_styles("us", "them")
-    return {(style.player, style.seat_count, style.seat): style for style in styles}
+    return by_player(counted.list_results("us", "them"))
 
 
-def numbers(style):
-    return (style.hands, style.vpip, style.pfr, style.aggression, style.showdown)
+def by_player(results):
+    """The statistics of each player in the order of `STYLE_UNITS`."""
+    found = {}
+    for result in results:
+        found.setdefault(result.player, {})[result.measure] = result.value
+    return {player: tuple(map(values.get, STYLE_UNITS)) for player, values in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -57,15 +60,11 @@ def numbers(style):
 )
 def test_one_hand(hand, button, big_blind):
     styles = count(HOLDEM, hand)
-    assert (
-        numbers(styles["us", None, None]) == numbers(styles["us", None, 1]) == pytest.approx(button)
-    )
-    assert numbers(styles["them", None, None]) == pytest.approx(big_blind)
-    assert styles["them", None, 0].seat == 0
-    assert ("us", None, 0) not in styles  # no hand there
+    assert styles["us"] == pytest.approx(button)
+    assert styles["them"] == pytest.approx(big_blind)
 
 
-def test_three_players_by_seat():
+def test_three_players():
     styles = count(
         RING,
         "0 rcc" + "ccc" * 3,  # the button raises, both blinds call, all show down
@@ -73,23 +72,14 @@ def test_three_players_by_seat():
         "1 ff",
         "2 rff",
     )
-    assert numbers(styles["us", None, 0]) == (2, 1, 0, 0.5, 0.5)
-    assert numbers(styles["us", None, 1]) == (1, 0, 0, None, 0)
-    assert numbers(styles["us", None, 2]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", None, None]) == (4, 0.75, 0.25, 1, 0.25)
-    # The others hold the other two seats of each hand.
-    assert numbers(styles["them", None, 2]) == (3, 1 / 3, 1 / 3, None, 1 / 3)
-    assert styles["them", None, None].hands == 8
+    assert styles["us"] == (4, 0.75, 0.25, 1, 0.25)
+    assert styles["them"][0] == 8  # the others hold the other two seats of each hand
 
 
-def test_by_number_of_seats():
+def test_any_number_of_seats():
     two, four = 0, 2  # records of the game with two seats and with four
     styles = count(DRAWN, "1 rf", "1 ffrf", variants=np.array([two, four]))
-    assert numbers(styles["us", 2, None]) == numbers(styles["us", 2, 1]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", 4, 1]) == (1, 0, 0, None, 0)
-    assert numbers(styles["them", 4, 0]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", None, None]) == (2, 0.5, 0.5, None, 0)
-    assert ("us", 3, None) not in styles
+    assert styles["us"] == (2, 0.5, 0.5, None, 0)
 
 
 def test_bots_show_what_they_do():
@@ -98,24 +88,12 @@ def test_bots_show_what_they_do():
         measure_match(DRAWN, None, "raise", load("raise"), name, load(name), 200, 0, None).styles
         for name in ("call", "fold")
     )
-    both = {(style.player, style.seat_count, style.seat): style for style in calls}
-    total = both["raise", None, None]
-    # One hand of the player's for each rotation of each deal, n - 1 of the others'.
-    hands = {n: both["raise", n, None].hands for n in range(2, 10)}
-    assert total.hands == sum(hands.values())
-    assert both["call", None, None].hands == sum((n - 1) * count for n, count in hands.items())
-    for n, dealt in hands.items():
-        assert [both["raise", n, seat].hands for seat in range(n)] == [dealt // n] * n
-    assert (total.vpip, total.pfr, total.showdown) == (1, 1, 1)
-    assert total.aggression is None
-    others = both["call", None, None]
-    assert (others.vpip, others.pfr, others.aggression, others.showdown) == (1, 0, 0, 1)
-    assert folds[0].showdown == 0
-
-    rows = [row for style in (*calls, *folds) for row in style.list_results()]
-    values = {(row.player, row.kind, row.measure): row.value for row in rows}
-    assert values["raise", "against call", "vpip/seats_6/seat_5"] == 1
-    assert values["call", "against raise", "hands"] == others.hands
+    both = by_player(calls)
+    assert both["raise"][1:] == (1, 1, None, 1)
+    assert both["call"][1:] == (1, 0, 0, 1)
+    assert by_player(folds)["raise"][-1] == 0
+    values = {(row.player, row.kind, row.measure): row.value for row in (*calls, *folds)}
+    assert values["call", "against raise", "hands"] == both["call"][0]
     assert ("fold", "against raise", "aggression") not in values
 
 

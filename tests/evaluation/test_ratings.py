@@ -95,6 +95,6 @@ def test_the_largest_cycle_is_the_one_whose_smallest_win_is_largest():
     wide = np.zeros((5, 5))
     wide[0, 2] = 3.5
     assert find_largest_cycle(won, wide) == (0, 3, 1)
-    assert find_largest_cycle(won, np.full((5, 5), 6.0)) is None
+    assert find_largest_cycle(won, np.full((5, 5), 6.0)) == ()
     ranks = np.arange(5.0)
-    assert find_largest_cycle(ranks[:, None] - ranks, np.zeros((5, 5))) is None
+    assert find_largest_cycle(ranks[:, None] - ranks, np.zeros((5, 5))) == ()

@@ -17,9 +17,21 @@ from poker_rl.evaluation.matches.tournament import (
 from poker_rl.evaluation.plots.cross_table_figure import draw_cross_table
 from poker_rl.games.game_loader import load_game
 from poker_rl.games.game_tree import get_tree
-from poker_rl.reports.tournament_text import format_tournament
+from poker_rl.reports.play_tournament import format_tournament
 
 NAMES = ["a", "b", "c", "d"]
+
+
+def column(found, measure):
+    """The results of this measure by player, in the order of the ranking."""
+    results = {name: found.find(name, measure) for name in found.player_names}
+    return {name: result for name, result in results.items() if result is not None}
+
+
+def pairs(found):
+    """What each player won at the tables with another one, by both."""
+    names = found.player_names
+    return {(a, b): one for b in names for a, one in column(found, f"won/{b}").items()}
 
 
 def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=2, seed=0):
@@ -43,28 +55,28 @@ def test_the_cross_table_holds_the_exact_values(game):
     tree, players = get_tree(game), random_players(game)
     policies = {name: player.policies[0] for name, player in players.items()}
     found = tournament(game, players, deals=20_000)
-    assert len(found.pairs) == 12
-    for (row, column), one in found.pairs.items():
-        truth = compute_exact_values(tree, [policies[row]] + [policies[column]] * (game.seats - 1))[
+    assert len(pairs(found)) == 12
+    for (row, other), one in pairs(found).items():
+        truth = compute_exact_values(tree, [policies[row]] + [policies[other]] * (game.seats - 1))[
             0
         ]
         # Two half widths are four standard errors: only a wrong mean is that far.
         assert abs(one.value - truth) < 2 * one.half_width
         assert one.half_width < 0.1
-    for one in found.ranking:
+    for one in column(found, "won").values():
         truth = np.mean(
-            [found.pairs[one.player, other].value for other in NAMES if other != one.player]
+            [pairs(found)[one.player, other].value for other in NAMES if other != one.player]
         )
         assert one.value == pytest.approx(truth)
 
 
 def test_heads_up_what_one_wins_the_other_loses():
     found = tournament(LEDUC, random_players(LEDUC), deals=200)
-    for (row, column), one in found.pairs.items():
-        assert one.value == pytest.approx(-found.pairs[column, row].value)
-    won = [one.value for one in found.ranking]
+    for (row, other), one in pairs(found).items():
+        assert one.value == pytest.approx(-pairs(found)[other, row].value)
+    won = [one.value for one in column(found, "won").values()]
     assert sum(won) == pytest.approx(0)
-    assert sum(one.value for one in found.ratings.values()) == pytest.approx(0)
+    assert sum(one.value for one in column(found, "elo").values()) == pytest.approx(0)
     assert len(won) == 4
     assert won == sorted(won, reverse=True)
 
@@ -73,15 +85,17 @@ def test_differences_are_of_the_same_deals():
     load = loader(LEDUC)
     # Of two players one wins what the other loses: they differ by twice that.
     found = tournament(LEDUC, {n: load(n) for n in ("raise", "uniform")})
-    (gap,) = found.gaps.values()
-    assert gap.value == pytest.approx(2 * found.ranking[0].value)
-    assert gap.half_width == pytest.approx(2 * found.ranking[0].half_width)
+    (gap,) = column(found, "behind").values()
+    assert gap.value == pytest.approx(2 * column(found, "won")[found.player_names[0]].value)
+    assert gap.half_width == pytest.approx(
+        2 * column(found, "won")[found.player_names[0]].half_width
+    )
     # Two who play alike win the same in every deal: that they do not differ is certain.
     players = {"raise": load("raise"), "again": load("raise"), "uniform": load("uniform")}
     found = tournament(LEDUC, players)
-    gap = found.gaps[found.ranking[1].player]
+    gap = found.find(found.player_names[1], "behind")
     assert (gap.value, gap.half_width) == (0, 0)
-    assert found.ranking[0].half_width > 0.01
+    assert column(found, "won")[found.player_names[0]].half_width > 0.01
 
 
 @pytest.mark.parametrize(("players", "tables"), [(6, 1), (7, 7), (8, 4), (9, 3), (18, 3)])
@@ -103,12 +117,12 @@ def test_a_mixed_table_of_known_results():
     load = loader(KUHN_3P)
     players = {name: load(name) for name in ("raise", "call", "fold")}
     found = tournament(KUHN_3P, players, table_kind="mixed", deals=500)
-    ranks = {one.player: one for one in found.ranking}
+    ranks = {one.player: one for one in column(found, "won").values()}
     assert ranks["fold"].value == pytest.approx(-1)
-    assert sum(one.value for one in found.ranking) == pytest.approx(0, abs=1e-9)
-    at_all = [found.pairs["raise", other].value for other in ("call", "fold")]
+    assert sum(one.value for one in column(found, "won").values()) == pytest.approx(0, abs=1e-9)
+    at_all = [pairs(found)["raise", other].value for other in ("call", "fold")]
     assert at_all == [ranks["raise"].value] * 2  # there is only one table, of all three
-    assert not found.ratings
+    assert not column(found, "elo")
     assert "at the tables where the column's sat too" in format_tournament(found)
     assert not found.cycle
 

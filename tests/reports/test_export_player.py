@@ -21,8 +21,12 @@ from toy_games import kuhn, leduc
 from poker_rl.evaluation.exact.exploitability import nash_conv
 from poker_rl.games.game_tree import get_tree
 from poker_rl.players.player_loader import load_player
-from poker_rl.reports.export_player import format_policy_csv, format_policy_json, play_hands
-from poker_rl.reports.openspiel_names import find_open_spiel_name
+from poker_rl.reports.export_player import (
+    find_open_spiel_name,
+    format_policy_csv,
+    format_policy_json,
+    play_hands,
+)
 
 pytestmark = pytest.mark.usefixtures("here")
 

@@ -81,21 +81,18 @@ class LocalBestResponse:
     Args:
         player: a player with a single instance.
         seed: fixes the boards, the hands and the player's actions.
-
-    Raises:
-        ConfigError: if the game is not heads-up poker.
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
-        self.game, self._player = check_heads_up(game), player
+        self.game, self.player = check_heads_up(game), player
         self.generator = np.random.Generator(np.random.PCG64(seed))
         self.ranges = Ranges(self.game)
         self.boards = Boards(self.game, self.ranges, player.is_suit_invariant)
-        self._range_policy = RangePolicy(game, self.ranges, self.boards)
+        self.range_policy = RangePolicy(game, self.ranges, self.boards)
         self.tables = Tables(game, 1, 0)
         self.tables.deal()
         self._start_record = self.tables.records.copy()
-        self._root_states = [self._create_root_state(), self._create_root_state()]
+        self._root_states = [self._create_root_state() for _ in range(2)]
 
     def play_boards(
         self,
@@ -112,18 +109,18 @@ class LocalBestResponse:
         Returns:
             Mean of what the responder wins on each board, in chips a hand, [boards].
         """
-        board_results = np.empty(board_count)
+        results = np.empty(board_count)
         for i in range(board_count):
-            board_results[i] = self._play_random_board(hands_per_board)
+            cards = self.generator.permutation(self.game.deck_size)
+            board_cards = cards[: sum(self.game.board_cards)]
+            possible_hands = np.flatnonzero(self.ranges.mask_compatible_hands(board_cards))
+            own_hands = self.generator.permutation(possible_hands)[:hands_per_board]
+            deal = ResponderDeal(self, board_cards, own_hands)
+            results[i] = np.mean(
+                [deal.play_seat(seat, self.get_root_state(seat)) for seat in (0, 1)]
+            )
             on_progress(1)
-        return board_results
-
-    def _play_random_board(self, hand_count: int) -> float:
-        board_cards = self.generator.permutation(self.game.deck_size)[: sum(self.game.board_cards)]
-        possible_hands = np.flatnonzero(self.ranges.mask_compatible_hands(board_cards))
-        own_hands = self.generator.permutation(possible_hands)[:hand_count]
-        deal = ResponderDeal(self, board_cards, own_hands)
-        return float(np.mean([deal.play_seat(seat, self.get_root_state(seat)) for seat in (0, 1)]))
+        return results
 
     @property
     def max_hands(self) -> int:
@@ -150,16 +147,8 @@ class LocalBestResponse:
         showdown_equity = compute_showdown_equity(
             self.game, self.ranges, own_hands, board.cards, self.generator
         )
-        queried_hands = self._range_policy.build_queried_hands(board)
+        queried_hands = self.range_policy.build_queried_hands(board)
         return ResponderView(queried_hands, is_disjoint.astype(np.float64), showdown_equity)
-
-    def get_action_probs(self, state: PublicState, view: ResponderView) -> np.ndarray:
-        """Return the player's policy at a state with each hand, [A, H]."""
-        if state.action_probs is None:
-            state.action_probs = self._range_policy.compute_probs(
-                self._player, state.record, view.queried_hands
-            )[0]
-        return state.action_probs
 
     def step_record(self, record: np.ndarray, action: int) -> np.ndarray:
         """Return the table [1] after an action."""
@@ -204,10 +193,8 @@ class ResponderDeal:
         # start, since the board is dealt; the responder knows only the board cards seen so far.
         last_street = len(self._boards) - 1
         view, rows = self._get_view(last_street), self.get_view_rows(last_street)
-        self._is_disjoint, self._showdown_equity = (
-            view.is_disjoint[rows],
-            view.showdown_equity[rows],
-        )
+        self._is_disjoint = view.is_disjoint[rows]
+        self._showdown_equity = view.showdown_equity[rows]
 
     def play_seat(self, seat: int, root: PublicState) -> float:
         """Return what the responder wins in a seat, the mean over its hands, in chips."""
@@ -240,7 +227,9 @@ class ResponderDeal:
             view_rows = self.get_view_rows(table["street"])[hand_rows]
             actions = self.choose_actions(state, seat)[view_rows]
         else:
-            actions = self._sample_player_actions(state, hand_rows)
+            # One random number for all hands keeps most on one betting line, which saves calls.
+            uniform = np.full(len(hand_rows), self._responder.generator.random())
+            actions = sample_from_probs(self.compute_player_probs(state, hand_rows), uniform)
         for action in np.unique(actions):
             child = self.get_child_state(state, int(action))
             self._play_from_state(child, seat, hand_rows[actions == action], payoffs_out)
@@ -261,8 +250,14 @@ class ResponderDeal:
         return child
 
     def _get_action_probs(self, state: PublicState) -> np.ndarray:
-        view = self._get_view(int(state.record[0]["street"]))
-        return self._responder.get_action_probs(state, view)
+        """Return the player's policy at a state with each hand, [A, H]."""
+        if state.action_probs is None:
+            hands = self._get_view(int(state.record[0]["street"])).queried_hands
+            responder = self._responder
+            state.action_probs = responder.range_policy.compute_probs(
+                responder.player, state.record, hands
+            )[0]
+        return state.action_probs
 
     def choose_actions(self, state: PublicState, seat: int) -> np.ndarray:
         """Return the responder's action with each of the hands of its view, [R].
@@ -295,12 +290,6 @@ class ResponderDeal:
             action_values.append(-chips_in[seat] * reach_sum)
         state.best_actions = np.array(actions)[np.argmax(action_values, 0)]
         return state.best_actions
-
-    def _sample_player_actions(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Sample the player's action against each of the responder's hands in these rows."""
-        # One random number for all hands keeps most on one betting line, which saves calls.
-        uniform = np.full(len(hand_rows), self._responder.generator.random())
-        return sample_from_probs(self.compute_player_probs(state, hand_rows), uniform)
 
     def compute_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
         """Return the player's policy, averaged over its range, against each hand, [n, A]."""

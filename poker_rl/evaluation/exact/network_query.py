@@ -73,11 +73,9 @@ def start_network_query(
             compute_outputs = _split_forward(module, state_part, hand_part)
             for start in range(0, len(hand_tables), block_size):
                 hands = slice(start, min(start + block_size, len(hand_tables)))
-                block_mask = legal_mask.expand(-1, hands.stop - start, -1)
-                block = player.compute_probs(
-                    compute_outputs(hands).double(), block_mask.flatten(0, 1)
-                )
-                probs[:, hands].index_copy_(0, state_index, block.view(block_mask.shape))
+                mask = legal_mask.expand(-1, hands.stop - start, -1)
+                block = player.compute_probs(compute_outputs(hands).double(), mask.flatten(0, 1))
+                probs[:, hands].index_copy_(0, state_index, block.view(mask.shape))
     wait_for_probs = _start_copy_to_host(probs)
 
     def get_probs() -> np.ndarray:

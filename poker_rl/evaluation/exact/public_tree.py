@@ -20,18 +20,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from math import ceil
-from time import perf_counter
-from typing import Self
 
 import numba
 import numpy as np
 
-from poker_rl.evaluation.exact.range_policy import (
-    MIN_ROWS_PER_QUERY,
-    BoardPolicy,
-    RangePolicy,
-)
+from poker_rl.evaluation.exact.range_policy import MIN_ROWS_PER_QUERY, BoardPolicy, RangePolicy
 from poker_rl.games.game import Game, jit
 from poker_rl.games.public.boards import Board
 from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
@@ -39,69 +32,29 @@ from poker_rl.games.public.tree import PublicTree
 from poker_rl.players.player import Player
 from poker_rl.storage.terminal_progress import create_progress_bar
 
-SAMPLE_SECONDS = 1.0  # duration of the walks from which the time is estimated
 
-
-@dataclass(frozen=True)
-class PublicTreeResult:
-    """Exact values of a policy in both seats, in chips a hand.
-
-    Attributes:
-        value: what the first seat wins if both seats play the policy.
-        best_values: what each seat wins with its best response, [2].
-    """
-
-    value: float
-    best_values: np.ndarray
-
-    @property
-    def seat_gains(self) -> np.ndarray:
-        """How much more each seat wins with its best response, [2]."""
-        return self.best_values - [self.value, -self.value]
-
-
-def evaluate_on_public_tree(game: Game, player: Player) -> PublicTreeResult:
+def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:
     """Compute the exact values of a player with a single instance, with a progress bar.
 
-    Raises:
-        ConfigError: if the game's public tree is too large or not that of heads-up poker.
+    Returns:
+        How much more each seat wins with its best response, [2], and what each seat wins if both
+        play the player's policy, [2], in chips a hand.
     """
     tree = EvaluatedPublicTree(game, player.is_suit_invariant)
     bar_options = {"desc": "exact", "unit_scale": True, "leave": False}
     with create_progress_bar(tree.count_queries(), "hands", **bar_options) as bar:
-        return tree.evaluate_player(player, bar.update)
+        best_values, value = tree.evaluate_player(player, bar.update)
+    seat_values = np.array([value, -value])
+    return best_values - seat_values, seat_values
 
 
 def describe_exact_cost(game: Game, player: Player) -> str:
-    """Return a line with the time and memory of `evaluate_on_public_tree`.
-
-    The time is estimated from repeated walks of one board for a second.
-
-    Raises:
-        ConfigError: if the game's public tree is too large or not that of heads-up poker.
-    """
+    """Return a line with the number of hands and the memory of `evaluate_on_public_tree`."""
     tree = EvaluatedPublicTree(game, player.is_suit_invariant)
-    query_count, board, queries_done = tree.count_queries(), tree.pick_last_street_board(), 0
-
-    def count_queries(new_queries: int) -> None:
-        nonlocal queries_done
-        queries_done += new_queries
-
-    def repeat_board() -> Iterator[Board]:
-        while perf_counter() < start_time + SAMPLE_SECONDS:
-            yield board
-
-    tree.walk_last_street([board], player, count_queries)  # the first walk compiles
-    queries_done, start_time = 0, perf_counter()
-    tree.walk_last_street(repeat_board(), player, count_queries)
-    seconds = perf_counter() - start_time
-    # No query is done if nobody acts on the last street.
-    minutes = seconds / max(queries_done, 1) * query_count / 60
-    time_text = f"{ceil(minutes)} min" if minutes > 1 else f"{ceil(60 * minutes)} s"
     suits_text = "merged" if player.is_suit_invariant else "distinguished"
     return (
-        f"exact: {query_count:,} hands at public states, suits {suits_text}; about {time_text}"
-        f" and {tree.estimate_bytes() / 1e6:,.0f} MB of memory besides the player's own"
+        f"exact: {tree.count_queries():,} hands at public states, suits {suits_text}; about"
+        f" {tree.estimate_bytes() / 1e6:,.0f} MB of memory besides the player's own"
     )
 
 
@@ -141,58 +94,35 @@ class EvaluatedPublicTree(PublicTree):
         group_bytes = 3 * MIN_ROWS_PER_QUERY * prob_bytes
         return walk_bytes + group_bytes + self.boards.estimate_bytes()
 
-    def pick_last_street_board(self) -> Board:
-        """Return a board of the last street."""
-        board = self.boards.root
-        for street_index in range(len(self.streets)):
-            boards = self.boards.list_next_boards(board, street_index)
-            board = boards[len(boards) // 2]
-        return board
-
-    def walk_last_street(
-        self, boards: Iterable[Board], player: Player, on_progress: Callable[[int], object]
-    ) -> None:
-        """Walk boards of the last street to measure the time; see `evaluate_player`."""
-        last_street = len(self.streets) - 1
-        reach = np.ones((2, self.streets[last_street].entering_count, len(self.ranges.hands)))
-        with _PublicTreeWalk(self, player, on_progress) as walk:
-            for _ in walk.iterate_board_values(last_street, boards, reach):
-                pass
-
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None
-    ) -> PublicTreeResult:
-        """Walk the tree and return the exact values of a player.
+    ) -> tuple[np.ndarray, float]:
+        """Walk the tree and return the exact values of a player, in chips a hand.
 
         Args:
             player: a player with a single instance.
             on_progress: called after each batch of tables with its size.
+
+        Returns:
+            What each seat wins with its best response, [2], and what the first seat wins if both
+            play the player's policy.
         """
         reach = np.ones((2, 1, len(self.ranges.hands)))
-        with _PublicTreeWalk(self, player, on_progress) as walk:
+        with ThreadPoolExecutor(numba.get_num_threads()) as threads:
+            walk = _PublicTreeWalk(self, player, on_progress, threads)
             best_response_values, value = walk.average_over_boards(0, self.boards.root, reach)
-        return PublicTreeResult(
-            value / self.hand_pair_count, best_response_values.sum((1, 2)) / self.hand_pair_count
-        )
+        best_values: np.ndarray = best_response_values.sum((1, 2)) / self.hand_pair_count
+        return best_values, value / self.hand_pair_count
 
 
+@dataclass(frozen=True)
 class _PublicTreeWalk:
-    """One walk of a public tree for one player, in a `with` block."""
+    """One walk of a public tree for one player."""
 
-    def __init__(
-        self, tree: EvaluatedPublicTree, player: Player, on_progress: Callable[[int], object]
-    ) -> None:
-        self._tree, self._player, self._on_progress = tree, player, on_progress
-        self._ranges, self._boards = tree.ranges, tree.boards
-        self._threads = ThreadPoolExecutor(numba.get_num_threads())
-
-    def __enter__(self) -> Self:
-        """Return the walk."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """End the threads."""
-        self._threads.shutdown()
+    tree: EvaluatedPublicTree
+    player: Player
+    on_progress: Callable[[int], object]
+    threads: ThreadPoolExecutor
 
     def average_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray
@@ -208,78 +138,59 @@ class _PublicTreeWalk:
             what the first seat wins with the policy, times the reach probability of both seats.
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
-        boards = self._boards.list_next_boards(previous_board, street_index)
+        boards = self.tree.boards.list_next_boards(previous_board, street_index)
         values_of_boards = self.iterate_board_values(street_index, boards, reach)
         for board, (board_values, board_value) in zip(boards, values_of_boards, strict=True):
             board_share = board.multiplicity / len(previous_board.suit_permutations)
             best_response_values += board_share * board_values
             value += board.multiplicity * board_value
         if len(previous_board.suit_permutations) > 1:
-            renamed_hands = self._ranges.permuted_hands[previous_board.suit_permutations]
-            best_response_values = np.sum(
-                [best_response_values[:, :, hand_renaming] for hand_renaming in renamed_hands],
-                axis=0,
-            )
-        board_count = self._boards.count_next_boards(street_index)
+            renamed_hands = self.tree.ranges.permuted_hands[previous_board.suit_permutations]
+            renamed_values = [best_response_values[:, :, renaming] for renaming in renamed_hands]
+            best_response_values = np.sum(renamed_values, axis=0)
+        board_count = self.tree.boards.count_next_boards(street_index)
         return best_response_values / board_count, value / board_count
 
     def iterate_board_values(
         self, street_index: int, boards: Iterable[Board], reach: np.ndarray
     ) -> Iterator[tuple[np.ndarray, float]]:
         """Yield the values of `average_over_boards` for each single board, in order."""
-        is_last_street = street_index + 1 == len(self._tree.streets)
+        is_last_street = street_index + 1 == len(self.tree.streets)
         # Other streets wait for boards of the last one, for which they must leave the threads.
-        run_each = self._threads.map if is_last_street and numba.get_num_threads() > 1 else map
+        run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
         walk_board = partial(self._walk_board, street_index, reach)
-        for policies in self._tree.range_policy.iterate_board_policies(
-            self._player,
-            self._tree.streets[street_index].decision_records,
-            boards,
-            self._on_progress,
-        ):
+        states = self.tree.streets[street_index].decision_records
+        query = self.player, states, boards, self.on_progress
+        for policies in self.tree.range_policy.iterate_board_policies(*query):
             yield from run_each(walk_board, policies)
 
     def _walk_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
-        street, board = self._tree.streets[street_index], policy.board
+        street, board = self.tree.streets[street_index], policy.board
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         state_of_line = np.cumsum(street.seat >= 0) - 1
-        _fill_reach(
-            street.entering_count,
-            street.parent_line,
-            street.action,
-            street.seat,
-            state_of_line,
-            policy.probs,
-            np.maximum(policy.row_of_hand, 0),  # the reach of hands that are not possible is 0
-            line_reach,
-        )
+        row_of_hand = np.maximum(policy.row_of_hand, 0)  # impossible hands have the reach 0
+        lines = street.entering_count, street.parent_line, street.action, street.seat
+        _fill_reach(*lines, state_of_line, policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
         value = 0.0
         if len(street.terminal_lines):
             hand_order, hand_ranks = np.empty(0, np.int64), np.empty(0, np.int32)
             if not street.is_fold.all():
-                hand_order, hand_ranks = self._ranges.sort_by_strength(board.cards)
-            value = _fill_terminal_values(
-                self._ranges.hands,
-                hand_order,
-                hand_ranks,
-                street.terminal_lines,
-                street.is_fold,
-                street.stakes,
-                line_reach,
-                best_response_values,
-            )
+                hand_order, hand_ranks = self.tree.ranges.sort_by_strength(board.cards)
+            hands = self.tree.ranges.hands, hand_order, hand_ranks
+            terminals = street.terminal_lines, street.is_fold, street.stakes
+            value = _fill_terminal_values(*hands, *terminals, line_reach, best_response_values)
         if len(street.continuing_lines):
             leaving_reach = line_reach[street.continuing_lines].transpose(1, 0, 2)
-            next_street_values, next_street_value = self.average_over_boards(
+            next_values, next_value = self.average_over_boards(
                 street_index + 1, board, leaving_reach
             )
-            best_response_values[street.continuing_lines] = next_street_values.transpose(1, 0, 2)
-            value += next_street_value
+            best_response_values[street.continuing_lines] = next_values.transpose(1, 0, 2)
+            value += next_value
         _propagate_values(
             street.entering_count, street.parent_line, street.seat, best_response_values
         )

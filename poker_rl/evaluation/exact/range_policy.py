@@ -1,8 +1,5 @@
 """Policy of a player at public states for every hand that the seat to act may hold."""
 
-# numba infers the types of compiled functions, so they have none that mypy could check.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.evaluation.exact.network_query import has_separable_features, start_network_query
-from poker_rl.games.game import Game, jit
+from poker_rl.games.game import Game
 from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import check_heads_up
@@ -65,10 +62,18 @@ class RangePolicy:
     def build_queried_hands(self, board: Board) -> QueriedHands:
         """Return the hands for which the player is called on a board."""
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
-        decks = np.empty((2, len(representatives), self._poker_game.cards_dealt), np.int8)
-        _fill_decks(
-            self._ranges.hands[representatives], board.cards, self._poker_game.deck_size, decks
+        hands = self._ranges.hands[representatives]
+        hand_count, hand_size = hands.shape
+        is_used = np.zeros((hand_count, self._poker_game.deck_size), bool)
+        is_used[:, board.cards] = True
+        is_used[np.arange(hand_count)[:, None], hands] = True
+        unused_cards = np.argsort(is_used, axis=1, kind="stable").astype(np.int8)
+        others = unused_cards[:, :hand_size]
+        rest = np.hstack(
+            [np.tile(board.cards, (hand_count, 1)).astype(np.int8), unused_cards[:, hand_size:]]
         )
+        decks = np.stack([np.hstack([hands, others, rest]), np.hstack([others, hands, rest])])
+        decks = np.ascontiguousarray(decks[:, :, : self._poker_game.cards_dealt], np.int8)
         return QueriedHands(representatives, representative_of_hand, decks)
 
     def build_tables(self, states: np.ndarray, queried_hands: QueriedHands) -> np.ndarray:
@@ -86,11 +91,7 @@ class RangePolicy:
         return tables
 
     def compute_probs(
-        self,
-        player: Player,
-        states: np.ndarray,
-        queried_hands: QueriedHands,
-        on_progress: Callable[[int], object] = lambda rows: None,
+        self, player: Player, states: np.ndarray, queried_hands: QueriedHands
     ) -> np.ndarray:
         """Return the policy of each hand at each state [D], [D, A, H]; 0 for impossible hands.
 
@@ -98,9 +99,8 @@ class RangePolicy:
             player: a player with a single instance.
             states: a table in each public state, all on the street of one board, [D].
             queried_hands: the queried hands of that board.
-            on_progress: called after each batch of tables with its size.
         """
-        probs = self._compute_representative_probs(player, states, queried_hands, on_progress)
+        probs = self._query_player(player, states, queried_hands, lambda rows: None)
         representative_of_hand = queried_hands.representative_of_hand
         is_possible = representative_of_hand >= 0
         hand_probs = np.zeros((len(probs), self._game.action_count, len(representative_of_hand)))
@@ -109,7 +109,7 @@ class RangePolicy:
         )
         return hand_probs
 
-    def _compute_representative_probs(
+    def _query_player(
         self,
         player: Player,
         states: np.ndarray,
@@ -118,15 +118,13 @@ class RangePolicy:
     ) -> np.ndarray:
         """Return the policy of each representative at each state [D], [D, R, A]."""
         tables = self.build_tables(states, queried_hands)
-        batches = [np.zeros((0, self._game.action_count))]
+        probs = np.empty((len(tables), self._game.action_count))
         for start in range(0, len(tables), MAX_ROWS_PER_CALL):
-            batch = tables[start : start + MAX_ROWS_PER_CALL]
-            batches.append(compute_checked_probs(self._game, player, batch))
-            on_progress(len(batch))
-        representative_count = len(queried_hands.representatives)
-        return np.concatenate(batches).reshape(
-            len(states), representative_count, self._game.action_count
-        )
+            rows = slice(start, min(start + MAX_ROWS_PER_CALL, len(tables)))
+            probs[rows] = compute_checked_probs(self._game, player, tables[rows])
+            on_progress(rows.stop - rows.start)
+        hand_count = len(queried_hands.representatives)
+        return probs.reshape(len(states), hand_count, self._game.action_count)
 
     def iterate_board_policies(
         self,
@@ -147,17 +145,16 @@ class RangePolicy:
         if not has_separable_features(player) or not len(states):
             for board in boards:
                 hands = self.build_queried_hands(board)
-                probs = self._compute_representative_probs(player, states, hands, on_progress)
+                probs = self._query_player(player, states, hands, on_progress)
                 yield [BoardPolicy(board, probs, hands.representative_of_hand)]
             return
-        started = None
-        for group in self._group_boards(boards, len(states)):
-            next_query = self._start_group_query(player, states, group, on_progress)
-            if started is not None:
-                yield started()
-            started = next_query
-        if started is not None:
-            yield started()
+        groups = self._group_boards(boards, len(states))
+        queries = (self._start_group_query(player, states, one, on_progress) for one in groups)
+        finish_previous = next(queries, None)
+        while finish_previous is not None:
+            finish_next = next(queries, None)  # starts before the previous one is waited for
+            yield finish_previous()
+            finish_previous = finish_next
 
     def _group_boards(
         self, boards: Iterable[Board], state_count: int
@@ -192,37 +189,9 @@ class RangePolicy:
             probs, policies, first_row = get_probs(), [], 0
             on_progress(probs.shape[0] * probs.shape[1])
             for board, hands in group:
-                row_of_hand = hands.representative_of_hand
-                row_of_hand = np.where(row_of_hand < 0, -1, row_of_hand + first_row)
-                policies.append(BoardPolicy(board, probs, row_of_hand))
+                rows = hands.representative_of_hand
+                policies.append(BoardPolicy(board, probs, np.where(rows < 0, -1, rows + first_row)))
                 first_row += len(hands.representatives)
             return policies
 
         return finish
-
-
-@jit
-def _fill_decks(hands, board, deck_size, out):
-    """Write the decks [2, R, dealt] of `QueriedHands`; hands are [R, hole]."""
-    hand_size, unused_cards = hands.shape[1], np.empty(deck_size, np.int8)
-    for i in range(len(hands)):
-        unused_count = 0
-        for card in range(deck_size):
-            unused_cards[unused_count] = card
-            is_used = False
-            for j in range(hand_size):
-                is_used |= hands[i, j] == card
-            for j in range(len(board)):
-                is_used |= board[j] == card
-            unused_count += not is_used
-        for seat in range(2):
-            deck = out[seat, i]
-            for j in range(hand_size):
-                deck[seat * hand_size + j] = hands[i, j]
-                deck[(1 - seat) * hand_size + j] = unused_cards[j]
-            position = 2 * hand_size
-            for j in range(len(board)):
-                deck[position] = board[j]
-                position += 1
-            for j in range(len(deck) - position):
-                deck[position + j] = unused_cards[hand_size + j]

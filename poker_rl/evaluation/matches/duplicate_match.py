@@ -7,7 +7,7 @@ generator of their own and so has each player, so the cards do not depend on the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from statistics import NormalDist
 from typing import Annotated
@@ -16,7 +16,7 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError, Range
 from poker_rl.evaluation.exact.exploitability import compute_seat_values
-from poker_rl.evaluation.result import AGAINST, Result
+from poker_rl.evaluation.result import AGAINST, EXACT, Result
 from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
@@ -56,9 +56,6 @@ def play_deals(
 
     Returns:
         Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
-
-    Raises:
-        ConfigError: if a player's probabilities are invalid, see `compute_checked_probs`.
     """
     deal_seed, *player_seeds = np.random.SeedSequence(seed).spawn(1 + game.seats)
     generators = [np.random.Generator(np.random.PCG64(stream)) for stream in player_seeds]
@@ -133,19 +130,14 @@ def play_match(
     """Measure what a player wins a hand from an opponent that has every other seat.
 
     Args:
-        deals: how many deals; each is played with `player` in every seat.
+        deals: number of deals, at least `MIN_DEALS`; each is played with `player` in every seat.
         seed: fixes the cards and the players' random numbers.
         observers: called with each batch of finished hands.
         reducer_factory: creates the variance reducer of the match; None for no reduction.
 
     Returns:
         The mean over deals in the game's unit, with half the width of its 95 % interval.
-
-    Raises:
-        ConfigError: if there are too few deals for an interval.
     """
-    if deals < MIN_DEALS:
-        raise ConfigError(f"deals: {deals} are too few for an interval, at least {MIN_DEALS}")
     scale, unit = get_result_unit(game)
     players = [player] + [opponent] * (game.seats - 1)
     if reducer_factory is None:
@@ -153,8 +145,8 @@ def play_match(
     else:
         reducer = reducer_factory(players, seed)
         observers = [*observers, reducer.add_hands]
-        blocks = play_deals(game, players, deals, seed, observers, reducer.duplicate)[:, 0]
-        blocks = reducer.reduce_variance(blocks)
+        raw_blocks = play_deals(game, players, deals, seed, observers, reducer.duplicate)[:, 0]
+        blocks = reducer.reduce_variance(raw_blocks)
     measure, kind = f"against/{opponent_name}", f"{AGAINST}{opponent_name}"
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
 
@@ -170,6 +162,62 @@ def compute_exact_values(tree: GameTree, policies: Sequence[np.ndarray]) -> np.n
         ]
         mean_values += compute_seat_values(tree, table_policy)[seat_of_player] / seats
     return mean_values
+
+
+def check_seat_count(game: Game, player_count: int) -> None:
+    """Raise `ConfigError` if the number of seats varies or is not the number of players."""
+    if len(seat_counts := np.unique(game.definitions["seats"])) > 1:
+        raise ConfigError(
+            f"{game.name} has {seat_counts[0]} to {seat_counts[-1]} seats; choose a game with a"
+            " fixed number of seats"
+        )
+    if player_count != game.seats:
+        raise ConfigError(
+            f"{player_count} given, but {game.name} has {game.seats} seats, a player for each"
+        )
+
+
+def play_mixed_table(
+    game: Game,
+    tree: GameTree | None,
+    seat_order: Sequence[str],
+    players: Mapping[str, Player],
+    deals: int,
+    seed: int,
+) -> list[Result]:
+    """Measure what each player wins at a table with a chosen player in each seat.
+
+    Every deal is played in all rotations of the given order, so that each player has every seat
+    with the same cards. Weighted by seats, the values sum to zero.
+
+    Args:
+        tree: the game's tree, for exact values; None if it can't be enumerated.
+        seat_order: the name of the player in each seat.
+        players: the players by name.
+
+    Returns:
+        For each player the number of its seats, the mean over them of what it wins a hand and, with
+        a tree, the exact value of that mean.
+    """
+    scale, unit = get_result_unit(game)
+    blocks = play_deals(game, [players[name] for name in seat_order], deals, seed) * scale
+    exact_by_seat = None
+    if tree is not None:
+        policies = {
+            name: compute_checked_probs(game, player, tree.infoset_records)
+            for name, player in players.items()
+        }
+        exact_by_seat = compute_exact_values(tree, [policies[name] for name in seat_order]) * scale
+    results = []
+    for name in dict.fromkeys(seat_order):
+        seats = [seat for seat, other in enumerate(seat_order) if other == name]
+        results.append(Result(name, "seats", len(seats), None, "", "at the table"))
+        mean_blocks = blocks[:, seats].mean(1)
+        results.append(summarize_blocks(name, "table", mean_blocks, unit, "at the table"))
+        if exact_by_seat is not None:
+            exact = float(exact_by_seat[seats].mean())
+            results.append(Result(name, "table", exact, None, unit, EXACT))
+    return results
 
 
 def summarize_blocks(player: str, measure: str, blocks: np.ndarray, unit: str, kind: str) -> Result:

@@ -4,39 +4,65 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from poker_rl.evaluation.matches.duplicate_match import (
     compute_exact_values,
     get_result_unit,
     play_match,
+    summarize_blocks,
 )
-from poker_rl.evaluation.matches.playing_style import PlayingStyle, StyleCounter, is_holdem
-from poker_rl.evaluation.matches.return_distribution import ReturnCounter, ReturnDistribution
-from poker_rl.evaluation.result import EXACT, Result
-from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory
+from poker_rl.evaluation.matches.playing_style import StyleCounter, is_holdem
+from poker_rl.evaluation.result import AGAINST, EXACT, Result
+from poker_rl.evaluation.variance_reduction.variance_reducers import ReducerFactory, average_by_deal
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
+from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
+
+PERCENTILES = (5, 25, 50, 75, 95)
+
+
+@dataclass(frozen=True)
+class ReturnDistribution:
+    """Histogram of what a player won in the hands of a match.
+
+    Attributes:
+        unit: the unit of returns, such as "big blind".
+        returns: every amount that was won in a hand, ascending.
+        hand_counts: number of hands with each of these returns.
+    """
+
+    player: str
+    opponent: str
+    unit: str
+    returns: list[float]
+    hand_counts: list[int]
+
+    def compute_percentiles(self) -> list[float]:
+        """Return the smallest returns that 5, 25, 50, 75 and 95 % of the hands do not exceed."""
+        cumulative_share = np.cumsum(self.hand_counts) / sum(self.hand_counts)
+        indices = np.searchsorted(cumulative_share, np.array(PERCENTILES) / 100 - 1e-12)
+        return [self.returns[index] for index in indices]
+
+    def list_results(self) -> list[Result]:
+        """Return results such as `won_p5/call` for minimum, percentiles and maximum."""
+        names = ["min", *(f"p{percent}" for percent in PERCENTILES), "max"]
+        values = [self.returns[0], *self.compute_percentiles(), self.returns[-1]]
+        opponent, kind = self.opponent, f"{AGAINST}{self.opponent}"
+        return [
+            Result(self.player, f"won_{name}/{opponent}", value, None, self.unit, kind)
+            for name, value in zip(names, values, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
 class MatchResults:
-    """Measurements of one match.
-
-    Attributes:
-        results: the first player's winnings, their exact value if the game can be enumerated, and
-            its share of hands won.
-        styles: playing styles of both players; empty except in hold'em.
-        distribution: distribution of what the first player wins in a hand.
-    """
+    """Measurements of one match."""
 
     results: list[Result]
-    styles: list[PlayingStyle]
+    styles: list[Result]
     distribution: ReturnDistribution
-
-    @property
-    def winnings(self) -> Result:
-        """Winnings of the first player."""
-        return self.results[0]
 
 
 def measure_match(
@@ -51,9 +77,14 @@ def measure_match(
     reducer_factory: ReducerFactory | None,
 ) -> MatchResults:
     """Play a match and measure it; the arguments are those of `play_match` and the game's tree."""
-    return_counter = ReturnCounter(game)
-    style_counter = StyleCounter(game) if is_holdem(game) else None
-    observers = [return_counter.add_hands]
+    payoffs: list[np.ndarray] = []  # chips that the first player wins in each hand
+    rotations: list[np.ndarray] = []
+
+    def add_hands(tables: Tables, rotation: np.ndarray) -> None:
+        payoffs.append(tables.payoffs()[np.arange(len(rotation)), rotation])
+        rotations.append(rotation)
+
+    observers, style_counter = [add_hands], StyleCounter() if is_holdem(game) else None
     if style_counter is not None:
         observers.append(style_counter.add_hands)
     winnings = play_match(
@@ -67,9 +98,14 @@ def measure_match(
         values = compute_exact_values(tree, [policies[0]] + [policies[1]] * (game.seats - 1))
         exact = float(values[0]) * get_result_unit(game)[0]
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
-    distribution = return_counter.build_distribution(player_name, opponent_name)
-    results.append(return_counter.compute_share_of_hands_won(player_name, opponent_name))
-    styles = (
-        [] if style_counter is None else style_counter.compute_styles(player_name, opponent_name)
+    all_payoffs = np.concatenate(payoffs)
+    hands_won = average_by_deal((all_payoffs > 0).astype(float), np.concatenate(rotations))
+    measure = f"hands_won/{opponent_name}"
+    results.append(summarize_blocks(player_name, measure, hands_won, "of hands", winnings.kind))
+    chips, hand_counts = np.unique(all_payoffs, return_counts=True)
+    returns = (chips / game.unit_chips).tolist()
+    return MatchResults(
+        results,
+        [] if style_counter is None else style_counter.list_results(player_name, opponent_name),
+        ReturnDistribution(player_name, opponent_name, game.unit, returns, hand_counts.tolist()),
     )
-    return MatchResults(results, styles, distribution)

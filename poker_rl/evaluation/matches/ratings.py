@@ -68,11 +68,11 @@ def compute_explained_variance(design: np.ndarray, results: np.ndarray) -> float
     return 1 - float(residuals @ residuals) / total
 
 
-def find_largest_cycle(winnings: np.ndarray, half_width: np.ndarray) -> tuple[int, int, int] | None:
+def find_largest_cycle(winnings: np.ndarray, half_width: np.ndarray) -> tuple[int, ...]:
     """Return three players of whom each beats the next and the last the first.
 
     Only a win that exceeds the half-width of its interval counts. Of all cycles, the one whose
-    smallest win is largest is returned; None if there is none. Longer cycles need no search: if all
+    smallest win is largest is returned; () if there is none. Longer cycles need no search: if all
     wins count, each contains a cycle of three.
 
     Args:
@@ -80,7 +80,7 @@ def find_largest_cycle(winnings: np.ndarray, half_width: np.ndarray) -> tuple[in
         half_width: half the 95 % interval of each, [players, players].
     """
     significant_winnings = np.where(winnings > half_width, winnings, 0.0)
-    best_margin, best_cycle = 0.0, None
+    best_margin, best_cycle = 0.0, tuple[int, ...]()
     for a, b, c in permutations(range(len(winnings)), 3):
         if a < min(b, c):  # each cycle once
             wins = [significant_winnings[pair] for pair in ((a, b), (b, c), (c, a))]

@@ -6,9 +6,8 @@ interval of a difference is narrower than those of the two means. Intervals trea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import gcd
 from typing import Literal
 
@@ -16,11 +15,11 @@ import numpy as np
 
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import (
+    check_seat_count,
     compute_half_width,
     get_result_unit,
     summarize_blocks,
 )
-from poker_rl.evaluation.matches.mixed_table import check_seat_count
 from poker_rl.evaluation.matches.ratings import (
     compute_explained_variance,
     find_largest_cycle,
@@ -40,9 +39,6 @@ def create_line_ups(
     Heads-up every pair meets once. With more seats, `one_against_rest` has two tables for each
     pair, in which one player plays against the other in all other seats; `mixed` has random tables
     of different players, at which all players sit equally often in every round.
-
-    Raises:
-        ConfigError: if mixed tables have too few players or a variable number of seats.
     """
     players = range(player_count)
     if game.seats == 2:
@@ -71,15 +67,15 @@ def list_scored_players(seat_order: Sequence[int]) -> list[int]:
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TournamentResults:
     """Results of a finished tournament.
 
     Attributes:
-        ranking: what each player won in a hand, the mean over its tables, the best player first.
-        gaps: for each player but the first, how much more the player ranked just above it won.
-        ratings: Elo rating of each player; empty unless the game is heads-up.
-        pairs: by (player, other player), what the player won at the tables where both sat.
+        player_names: the players, the best first.
+        results: for each player what it won in a hand, the mean over its tables (`won`), how much
+            more the player ranked above it won (`behind`) and, heads-up, its rating (`elo`); then
+            what each player won at the tables where another one sat too (`won/<name>`).
         explained_variance: share of the variance of the results that one rating for each player
             explains; None for two players.
         cycle: three players, of whom each beats the next and the last the first; else empty.
@@ -89,42 +85,34 @@ class TournamentResults:
     table_kind: TableKind
     rounds: int
     deals: int
-    ranking: list[Result]
-    gaps: Mapping[str, Result]
-    ratings: Mapping[str, Result]
-    pairs: Mapping[tuple[str, str], Result]
+    player_names: list[str]
+    results: list[Result]
     explained_variance: float | None
     cycle: list[str]
 
-    @property
-    def player_names(self) -> list[str]:
-        """The players, the best first."""
-        return [result.player for result in self.ranking]
+    def find(self, player: str, measure: str) -> Result | None:
+        """Return the result of a player; None if there is no such measure."""
+        matching = (r for r in self.results if (r.player, r.measure) == (player, measure))
+        return next(matching, None)
 
-    @property
-    def unit(self) -> str:
-        """The unit of what players won."""
-        return self.ranking[0].unit
-
-    @property
-    def is_pairwise(self) -> bool:
-        """Return whether each table has two players."""
-        return self.game.seats == 2 or self.table_kind == "one_against_rest"
+    def format_cell(self, player: str, measure: str) -> str:
+        """Return the number of a result as text; "-" if there is no such measure."""
+        result = self.find(player, measure)
+        return "-" if result is None else result.number
 
     @property
     def protocol(self) -> str:
         """A sentence on the tables and deals that were played."""
         seat_count = self.game.seats
+        tables_text = f"one player against another in all {seat_count - 1} other seats"
         if seat_count == 2:
             tables_text = "every pair"
-        elif self.is_pairwise:
-            tables_text = f"one player against another in all {seat_count - 1} other seats"
-        else:
+        elif self.table_kind == "mixed":
             tables_text = f"tables of {seat_count} different players, in {self.rounds} rounds"
         return (
-            f"{self.game.name}: {len(self.ranking)} players, {tables_text}; the same"
+            f"{self.game.name}: {len(self.player_names)} players, {tables_text}; the same"
             f" {self.deals:,} deals at every table, each played in every rotation of the seats;"
-            f" {self.unit}, 95 % intervals over deals"
+            f" {self.results[0].unit}, 95 % intervals over deals"
         )
 
     @property
@@ -132,7 +120,7 @@ class TournamentResults:
         """A phrase that says what the numbers in the cross table are."""
         if self.game.seats == 2:
             return "what the row's player won from the column's"
-        if not self.is_pairwise:
+        if self.table_kind == "mixed":
             return "what the row's player won at the tables where the column's sat too"
         return f"what the row's player won alone against {self.game.seats - 1} of the column's"
 
@@ -140,12 +128,6 @@ class TournamentResults:
     def remarks(self) -> list[str]:
         """Sentences on the ratings and on the largest cycle."""
         sentences = []
-        if self.ratings:
-            sentences.append(
-                "Elo counts deals, not chips: a deal is won by the player who won chips over both"
-                " seats of it, a drawn one is half a win, and 400 points more are ten wins for each"
-                " loss."
-            )
         if self.explained_variance is not None:
             sentences.append(
                 f"One rating a player explains {100 * self.explained_variance:.1f} % of the"
@@ -153,21 +135,9 @@ class TournamentResults:
             )
         if self.cycle:
             pairs = zip(self.cycle, [*self.cycle[1:], self.cycle[0]], strict=True)
-            wins = [f"{' beats '.join(pair)} by {self.pairs[pair].number}" for pair in pairs]
+            wins = [f"{a} beats {b} by {self.format_cell(a, f'won/{b}')}" for a, b in pairs]
             sentences.append(f"The largest cycle: {', '.join(wins)}.")
-        elif self.explained_variance is not None and self.is_pairwise:
-            sentences.append(
-                "No three players beat each other in a circle, each beyond its interval."
-            )
         return sentences
-
-    def list_results(self) -> list[Result]:
-        """Return all numbers: what each player won, its gap and rating, and the cross table."""
-        results = []
-        for standing in self.ranking:
-            rows = (standing, self.gaps.get(standing.player), self.ratings.get(standing.player))
-            results += [row for row in rows if row is not None]
-        return [*results, *self.pairs.values()]
 
 
 def compute_results(
@@ -210,64 +180,50 @@ def compute_results(
         player: np.mean(deal_results, axis=0) for player, deal_results in results_of_player.items()
     }  # [deals] for each player
     ranked = sorted(mean_of_player, key=lambda player: -mean_of_player[player].mean())
-    pairs = {
-        (a, b): summarize_blocks(
-            names[a],
-            f"won/{names[b]}",
-            np.mean(results_of_pair[a, b], axis=0),
-            unit,
-            f"{AGAINST}{names[b]}",
-        )
-        for a in ranked
-        for b in ranked
-        if (a, b) in results_of_pair
-    }
-    cycle = None
-    if all(len(set(seat_order)) == 2 for seat_order in seat_orders):
-        winnings_matrix, half_width_matrix = np.zeros((2, len(names), len(names)))
-        for pair, winnings in pairs.items():
-            winnings_matrix[pair], half_width_matrix[pair] = winnings.value, winnings.half_width
-        cycle = find_largest_cycle(winnings_matrix, half_width_matrix)
+
+    def summarize(player: int, measure: str, deal_results: np.ndarray, kind: str) -> Result:
+        return summarize_blocks(names[player], measure, deal_results, unit, kind)
+
+    ratings = _compute_ratings(names, seat_orders, blocks) if game.seats == 2 else []
+    results = []
+    for rank, player in enumerate(ranked):
+        results.append(summarize(player, "won", mean_of_player[player], "mean of all tables"))
+        if rank > 0:
+            difference = mean_of_player[ranked[rank - 1]] - mean_of_player[player]
+            results.append(summarize(player, "behind", difference, "behind"))
+        results += [ratings[player]] if ratings else []
+    winnings_matrix, half_width_matrix = np.zeros((2, len(names), len(names)))
+    for a in ranked:
+        for b in ranked:
+            if (a, b) in results_of_pair:
+                deal_results, kind = np.mean(results_of_pair[a, b], axis=0), f"{AGAINST}{names[b]}"
+                results.append(summarize(a, f"won/{names[b]}", deal_results, kind))
+                winnings_matrix[a, b] = results[-1].value
+                half_width_matrix[a, b] = results[-1].half_width
+    is_pairwise = all(len(set(seat_order)) == 2 for seat_order in seat_orders)
+    cycle = find_largest_cycle(winnings_matrix, half_width_matrix) if is_pairwise else ()
     return TournamentResults(
         game=game,
         table_kind=table_kind,
         rounds=rounds,
         deals=deals,
-        ranking=[
-            summarize_blocks(
-                names[player], "won", mean_of_player[player], unit, "mean of all tables"
-            )
-            for player in ranked
-        ],
-        gaps={
-            names[player]: summarize_blocks(
-                names[player],
-                "behind",
-                mean_of_player[above] - mean_of_player[player],
-                unit,
-                "behind",
-            )
-            for above, player in pairwise(ranked)
-        },
-        ratings=_compute_ratings(names, seat_orders, blocks) if game.seats == 2 else {},
-        pairs={(names[a], names[b]): winnings for (a, b), winnings in pairs.items()},
+        player_names=[names[player] for player in ranked],
+        results=results,
         explained_variance=compute_explained_variance(np.array(design_rows), centered_results)
         if len(names) > 2
         else None,
-        cycle=[] if cycle is None else [names[player] for player in cycle],
+        cycle=[names[player] for player in cycle],
     )
 
 
 def _compute_ratings(
     names: Sequence[str], seat_orders: Sequence[tuple[int, ...]], blocks: Sequence[np.ndarray]
-) -> dict[str, Result]:
+) -> list[Result]:
     """Return the Elo rating of each player of a heads-up tournament."""
     scores = (np.sign([block[0] for block in blocks]) + 1) / 2
     ratings, influences = fit_elo(np.array(seat_orders), scores, len(names))
     deals = scores.shape[1]
-    return {
-        name: Result(
-            name, "elo", float(rating), compute_half_width(influence), "Elo", "fitted", deals
-        )
+    return [
+        Result(name, "elo", float(rating), compute_half_width(influence), "Elo", "fitted", deals)
         for name, rating, influence in zip(names, ratings, influences, strict=True)
-    }
+    ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
+from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
 
 from poker_rl.evaluation.matches.tournament import TournamentResults
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, wrap_text
-from poker_rl.evaluation.plots.run_figures import format_full_names, shorten_player_name
+from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, set_figure_title, wrap_text
+from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
 CELL_WIDTH = 0.85  # inches
 NAME_LINE_LENGTH = 18  # characters in a line of a player's name
@@ -17,28 +20,29 @@ LINEAR_SHARE = 0.1  # share of the largest result beyond which colors are logari
 def draw_cross_table(results: TournamentResults) -> Figure:
     """Draw a heat map with signed numbers and intervals in its cells, the players by rank."""
     names, player_count = results.player_names, len(results.player_names)
+    cells = {
+        (row, column): result
+        for (row, a), (column, b) in product(enumerate(names), repeat=2)
+        if (result := results.find(a, f"won/{b}")) is not None
+    }
     winnings_matrix = np.full((player_count, player_count), np.nan)
-    for (row, column), winnings in results.pairs.items():
-        winnings_matrix[names.index(row), names.index(column)] = winnings.value
+    for position, result in cells.items():
+        winnings_matrix[position] = result.value
     max_abs_winnings = float(np.nanmax(np.abs(winnings_matrix))) or 1.0
     # On a linear scale one very large result would make all others pale.
-    color_values = np.sign(winnings_matrix) * np.log1p(
-        np.abs(winnings_matrix) / (LINEAR_SHARE * max_abs_winnings)
+    norm = SymLogNorm(
+        LINEAR_SHARE * max_abs_winnings, vmin=-max_abs_winnings, vmax=max_abs_winnings
     )
-    color_limit = np.log1p(1 / LINEAR_SHARE)
     side_length = CELL_WIDTH * player_count
     figure = Figure(
         figsize=(max(2.6 + side_length, 5.5), 2.2 + 0.62 * side_length), layout="constrained"
     )
     ax = figure.subplots()
-    ax.imshow(color_values, cmap="PuOr", vmin=-color_limit, vmax=color_limit, aspect="auto")
-    for (row, column), value in np.ndenumerate(winnings_matrix):
-        if np.isnan(value):
-            continue
-        winnings = results.pairs[names[row], names[column]]
-        cell_text = winnings.number.replace("-", "\N{MINUS SIGN}")
-        sign = "+" if value > 0 else ""
-        is_dark = abs(color_values[row, column]) > 0.6 * color_limit
+    ax.imshow(winnings_matrix, cmap="PuOr", norm=norm, aspect="auto")
+    for (row, column), result in cells.items():
+        cell_text = result.number.replace("-", "\N{MINUS SIGN}")
+        sign = "+" if result.value > 0 else ""
+        is_dark = abs(norm(result.value) - 0.5) > 0.3
         ax.text(
             column,
             row,
@@ -59,20 +63,10 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         label.set_parse_math(False)
     ax.tick_params(length=0, labelsize=9, colors=INK_COLOR)
     ax.spines[:].set_visible(False)
-    ax.hlines(
-        np.arange(1, player_count) - 0.5, -0.5, player_count - 0.5, color="white", linewidth=2
-    )
-    ax.vlines(
-        np.arange(1, player_count) - 0.5, -0.5, player_count - 0.5, color="white", linewidth=2
-    )
-    figure.suptitle(
-        f"{results.game.name}: {results.cell_meaning}, {results.unit}",
-        x=0.01,
-        ha="left",
-        fontsize=11,
-        color=INK_COLOR,
-        wrap=True,
-        parse_math=False,
-    )
-    add_footnote(figure, f"{results.protocol}; players by rank{format_full_names(names)}")
+    for draw_lines in (ax.hlines, ax.vlines):
+        borders = np.arange(1, player_count) - 0.5
+        draw_lines(borders, -0.5, player_count - 0.5, color="white", linewidth=2)
+    title = f"{results.game.name}: {results.cell_meaning}, {results.results[0].unit}"
+    set_figure_title(figure, title)
+    add_footnote(figure, f"{results.protocol}; players by rank")
     return figure

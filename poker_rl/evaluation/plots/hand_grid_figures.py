@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, create_panel_blocks
-from poker_rl.evaluation.plots.policy_figures import ACTION_COLORS
+from poker_rl.evaluation.plots.plotting import (
+    INK_COLOR,
+    add_footnote,
+    create_panels,
+    set_figure_title,
+)
+from poker_rl.evaluation.plots.policy_figures import ACTION_COLORS, draw_cells
 from poker_rl.evaluation.plots.run_figures import shorten_player_name
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
     compute_hand_grid,
     list_flop_situations,
     list_preflop_situations,
-    name_starting_hand,
     supports_hand_grid,
 )
 from poker_rl.games.cards import MAX_RANKS
@@ -27,8 +28,6 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.players.player import Player
 
-SHADES_PER_CELL = 40  # pixels across the width of a cell
-MAX_NAMED_PANELS = 2  # with more, drawing the names of hands would take seconds
 ACTION_TYPE_NAMES = ("fold", "check or call", "bet or raise")
 ACTION_TYPE_ORDER = [2, 1, 0]  # from the left of a cell: raise, call, fold
 
@@ -36,97 +35,51 @@ ACTION_TYPE_ORDER = [2, 1, 0]  # from the left of a cell: raise, call, fold
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
     """Return, by name, figures of each player's policy before and on the flop; only in hold'em.
 
-    With a variable number of seats, there are figures for the fewest and the most. If a player has
-    several instances, the first is drawn.
+    With a variable number of seats, there are as many as possible. If a player has several
+    instances, the first is drawn.
     """
     if not supports_hand_grid(game):
         return {}
     assert isinstance(game, DisplayedPoker)
-    figures, has_variants = {}, len(game.definitions) > 1
+    figures, variant = {}, len(game.definitions) - 1
     for name, player in players.items():
-        for variant in sorted({0, len(game.definitions) - 1}):
-            seats = game.variant_games[variant].seats
-            for key, heading, blocks in (
-                ("starting_hands", "Starting hands", list_preflop_situations(game, variant)),
-                ("flop", "On the flop", list_flop_situations(game, variant)),
-            ):
-                grids = [
-                    [
-                        compute_hand_grid(game, player.select_instance(0), record, board, title)
-                        for title, board, record in block
-                    ]
-                    for block in blocks
-                ]
-                if grids:
-                    title = f"{heading}: {shorten_player_name(name).replace('_', ' ')}"
-                    title += f", {seats} seats" * has_variants
-                    full_key = f"{key}_{name}" + f"_{seats}_seats" * has_variants
-                    figures[full_key] = draw_hand_grids(grids, title, game.ranks)
+        for key, heading, situations in (
+            ("starting_hands", "Starting hands", list_preflop_situations(game, variant)),
+            ("flop", "On the flop", list_flop_situations(game, variant)),
+        ):
+            grids = [
+                compute_hand_grid(game, player.select_instance(0), record, board, title)
+                for title, board, record in situations
+            ]
+            if grids:
+                title = f"{heading}: {shorten_player_name(name).replace('_', ' ')}"
+                figures[f"{key}_{name}"] = draw_hand_grids(grids, title, game.ranks)
     return figures
 
 
-def draw_hand_grids(blocks: Sequence[Sequence[StartingHandGrid]], title: str, ranks: str) -> Figure:
-    """Draw blocks of grids, each grid in a panel, with cells divided by action probabilities."""
-    if all(len(block) == 1 for block in blocks):
-        blocks = [[grid for block in blocks for grid in block]]  # side by side
-    show_hand_names = sum(map(len, blocks)) <= MAX_NAMED_PANELS
-    figure, axes = create_panel_blocks(len(blocks), max(map(len, blocks)))
-    for block, axes_row in zip(blocks, axes, strict=True):
-        for grid, ax in zip(block, axes_row, strict=False):
-            draw_grid_panel(ax, grid, ranks, show_hand_names)
-        for ax in axes_row[len(block) :]:
-            ax.set_visible(False)
-    used_action_types = [
-        action_type
-        for action_type in ACTION_TYPE_ORDER
-        if any(grid.legal_action_types[action_type] for block in blocks for grid in block)
-    ]
+def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -> Figure:
+    """Draw grids, each in a panel, with cells divided by action probabilities."""
+    figure, axes = create_panels(len(grids))
+    colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_ORDER]
+    for grid, ax in zip(grids, axes, strict=True):
+        draw_cells(ax, grid.probs[..., ACTION_TYPE_ORDER], colors)
+        ax.set_xticks(np.arange(MAX_RANKS) + 0.5, list(ranks[::-1]))
+        ax.set_yticks(np.arange(MAX_RANKS) + 0.5, list(ranks[::-1]))
+        ax.tick_params(length=0, labelsize=7, colors=INK_COLOR)
+        ax.set_title(grid.title, loc="left", fontsize=8, color=INK_COLOR, parse_math=False)
     figure.legend(
-        [Patch(color=ACTION_COLORS[action_type]) for action_type in used_action_types],
-        [ACTION_TYPE_NAMES[action_type] for action_type in used_action_types],
+        [Patch(color=color) for color in colors],
+        [ACTION_TYPE_NAMES[action_type] for action_type in ACTION_TYPE_ORDER],
         loc="outside upper right",  # beside the title, where it takes no width from the grids
-        ncols=len(used_action_types),
+        ncols=len(ACTION_TYPE_ORDER),
         borderpad=0,
         frameon=False,
         labelcolor=INK_COLOR,
         fontsize=8,
     )
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK_COLOR, parse_math=False)
+    set_figure_title(figure, title)
     add_footnote(
         figure,
         "exact, the policy's own probabilities; suited hands above the diagonal, offsuit below",
     )
     return figure
-
-
-def draw_grid_panel(ax: Axes, grid: StartingHandGrid, ranks: str, show_hand_names: bool) -> None:
-    """Draw a grid with the names of the hands in its cells, or the ranks at its sides."""
-    probs = np.nan_to_num(grid.probs[..., ACTION_TYPE_ORDER])
-    cumulative_probs = np.cumsum(probs, axis=-1)  # [13, 13, 3]
-    shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
-    shade_types = (shades[:, None] >= cumulative_probs[..., None, :]).sum(-1)
-    colors = np.array([to_rgb(ACTION_COLORS[action_type]) for action_type in ACTION_TYPE_ORDER])
-    image = colors[shade_types.clip(max=len(ACTION_TYPE_ORDER) - 1)]  # [13, 13, SHADES_PER_CELL, 3]
-    image[np.isnan(grid.probs[..., 0])] = 1
-    ax.imshow(
-        image.reshape(MAX_RANKS, MAX_RANKS * SHADES_PER_CELL, 3),
-        aspect="auto",
-        interpolation="nearest",
-        extent=(0, MAX_RANKS, MAX_RANKS, 0),
-    )
-    if show_hand_names:
-        for row, column in np.ndindex(MAX_RANKS, MAX_RANKS):
-            name = name_starting_hand(row, column, ranks)
-            style: Any = {"ha": "center", "va": "center", "fontsize": 6, "color": INK_COLOR}
-            label = ax.text(column + 0.5, row + 0.52, name, **style)
-            label.set_in_layout(False)  # measuring it takes long, and it lies within the panel
-    ax.hlines(np.arange(MAX_RANKS + 1), 0, MAX_RANKS, color="white", linewidth=0.8)
-    ax.vlines(np.arange(MAX_RANKS + 1), 0, MAX_RANKS, color="white", linewidth=0.8)
-    tick_labels = [] if show_hand_names else list(ranks[::-1])
-    tick_positions = np.arange(len(tick_labels)) + 0.5
-    ax.set_xticks(tick_positions, tick_labels)
-    ax.set_yticks(tick_positions, tick_labels)
-    ax.tick_params(length=0, labelsize=7, colors=INK_COLOR)
-    ax.grid(False)
-    ax.spines[:].set_visible(False)
-    ax.set_title(grid.title, loc="left", fontsize=8, color=INK_COLOR, parse_math=False)

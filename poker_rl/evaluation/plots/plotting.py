@@ -6,11 +6,10 @@ which can be distinguished with any color vision.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from math import ceil, floor, log10
+from math import ceil
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from poker_rl.storage.disk import atomic_replacement
 
@@ -33,33 +32,28 @@ OTHER_COLORS = ("#E69F00", "#56B4E9", "#666666")
 INK_COLOR, GREY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
 MAX_PANEL_COLUMNS = 3
 LINE_STYLES = ("-", "--", ":")  # of the first, second and third line in a color
-MAX_LOG_TICKS = 7
 FIGURE_DPI = 150
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend stands beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
 
 
-def assign_colors(names: Iterable[str]) -> dict[str, str]:
-    """Return a color for each name: the fixed color of a player, or the next free one.
+def assign_styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return a color and a line style for each name.
 
-    An instance of a player, `average.7`, has the color of the player.
+    A player has its own color, and so has an instance of it, `average.7`; other names have the
+    next free color. Names of the same color differ in their line styles.
     """
     names = list(dict.fromkeys(names))
     own_colors = {name: PLAYER_COLORS.get(name.partition(".")[0]) for name in names}
-    used = set(own_colors.values())
-    free = cycle([*OTHER_COLORS, *(c for c in PLAYER_COLORS.values() if c not in used)])
-    return {name: own_colors[name] or next(free) for name in names}
-
-
-def assign_line_styles(color_of: Mapping[str, str]) -> dict[str, str]:
-    """Return a line style for each name, different for names of the same color."""
-    lines_of_color: Counter[str] = Counter()
-    style_of = {}
-    for name, color in color_of.items():
-        style_of[name] = LINE_STYLES[min(lines_of_color[color], len(LINE_STYLES) - 1)]
-        lines_of_color[color] += 1
-    return style_of
+    free_colors = [color for color in PLAYER_COLORS.values() if color not in own_colors.values()]
+    next_colors = cycle([*OTHER_COLORS, *free_colors])
+    styles: dict[str, tuple[str, str]] = {}
+    for name in names:
+        color = own_colors[name] or next(next_colors)
+        same_color_count = sum(color == other for other, _ in styles.values())
+        styles[name] = color, LINE_STYLES[min(same_color_count, len(LINE_STYLES) - 1)]
+    return styles
 
 
 def create_figure(
@@ -73,21 +67,16 @@ def create_figure(
     return figure, axes
 
 
-def create_panel_blocks(blocks: int, panels_per_block: int) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of stacked blocks, each with at most `MAX_PANEL_COLUMNS` panels a row, and
-    the axes of each block."""
-    columns = min(panels_per_block, MAX_PANEL_COLUMNS)
-    rows = ceil(panels_per_block / columns)
-    figure, axes = create_figure(
-        1 + 3.8 * columns, 0.4 + 3.2 * rows * blocks, rows * blocks, columns
-    )
-    block_size = rows * columns
-    axes_by_block = []
-    for start in range(0, len(axes), block_size):
-        axes_by_block.append(axes[start : start + panels_per_block])
-        for ax in axes[start + panels_per_block : start + block_size]:
-            ax.set_visible(False)
-    return figure, axes_by_block
+def create_panels(count: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels, at most `MAX_PANEL_COLUMNS` in a row, and their axes."""
+    if count == 1:
+        return create_figure(6.4, 4.2)
+    columns = min(count, MAX_PANEL_COLUMNS)
+    rows = ceil(count / columns)
+    figure, axes = create_figure(1 + 3.8 * columns, 0.4 + 3.2 * rows, rows, columns)
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    return figure, axes[:count]
 
 
 def style_axes(ax: Axes) -> None:
@@ -107,55 +96,6 @@ def format_step_count(count: float) -> str:
     return f"{count:.4g}"
 
 
-class StepFormatter(Formatter):
-    """Formatter of ticks by `format_step_count`."""
-
-    def __call__(self, number: float, position: int | None = None) -> str:
-        return format_step_count(number)
-
-
-class NumberFormatter(Formatter):
-    """Formatter of all ticks of an axis as decimals, or all with an exponent, as in 2e-5."""
-
-    def __call__(self, number: float, position: int | None = None) -> str:
-        return self.format_ticks([number])[0]
-
-    def format_ticks(self, values: Iterable[float]) -> list[str]:
-        """Format all ticks of an axis."""
-        values = [0.0 if abs(value) < 1e-15 else float(value) for value in values]
-        if all(1e-4 <= abs(value) < 1e6 for value in values if value):
-            return [f"{value:g}" for value in values]
-        return [self._format_scientific(value) for value in values]
-
-    @staticmethod
-    def _format_scientific(value: float) -> str:
-        digits, _, exponent = f"{value:.4e}".partition("e")
-        return f"{float(digits):g}e{int(exponent)}" if value else "0"
-
-
-class LogLocator(Locator):
-    """Locator of at most `max_ticks` round numbers on a logarithmic axis, evenly spaced."""
-
-    def __init__(self, max_ticks: int = MAX_LOG_TICKS) -> None:
-        self.max_ticks = max_ticks
-
-    def __call__(self) -> Sequence[float]:
-        return self.tick_values(*self.axis.get_view_interval())  # type: ignore[union-attr]
-
-    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
-        """Return the ticks between two positive numbers."""
-        powers = range(floor(log10(vmin)), ceil(log10(vmax)) + 1)
-        for leading in ((1, 2, 5), (1, 3), (1,)):
-            ticks = [digit * 10.0**power for power in powers for digit in leading]
-            ticks = [tick for tick in ticks if vmin <= tick <= vmax]
-            if len(ticks) <= self.max_ticks:
-                break
-        if len(ticks) < 3:  # the axis spans less than a power of ten
-            linear = MaxNLocator(4).tick_values(vmin, vmax)
-            return [float(tick) for tick in linear if vmin <= tick <= vmax]
-        return ticks[:: ceil(len(ticks) / self.max_ticks)]
-
-
 def wrap_text(text: str, line_length: float) -> str:
     """Wrap text at spaces; a word that is longer than a line is broken anywhere."""
     return fill(text, int(line_length), break_on_hyphens=False)
@@ -169,11 +109,8 @@ def label_axes(ax: Axes, title: str, x_label: str, y_label: str) -> None:
     ax.set_title(title, loc="left", fontsize=11, color=INK_COLOR, parse_math=False)
     ax.set_xlabel(x_label, color=INK_COLOR, parse_math=False)
     ax.set_ylabel(y_label, color=INK_COLOR, parse_math=False)
-    for axis, formatter in ((ax.xaxis, StepFormatter()), (ax.yaxis, NumberFormatter())):
-        axis.set_major_formatter(formatter)
-        axis.set_minor_formatter(NullFormatter())
-        if axis.get_scale() == "log":
-            axis.set_major_locator(LogLocator())
+    if ax.get_xscale() == "linear":
+        ax.xaxis.set_major_formatter(lambda number, position: format_step_count(number))
 
 
 @dataclass(frozen=True)
@@ -191,11 +128,6 @@ class CurveLine:
     bands: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()
     player: str | None = None
 
-    @property
-    def color_name(self) -> str:
-        """The name by which the curve's color is chosen."""
-        return self.player or self.name
-
 
 def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
     """Draw curves with their bands and a legend, which names the bands of a single curve.
@@ -207,21 +139,18 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
             logarithmic x axis, if at least two x are positive.
     """
     lines = list(lines)
-    color_of = assign_colors(line.color_name for line in lines)
-    line_style_of = assign_line_styles(color_of)
+    styles = assign_styles(line.player or line.name for line in lines)
     log_y = log_scale and any((line.y > 0).any() for line in lines)
     log_x = log_y and len({x for line in lines for x in line.x[(line.x > 0) & (line.y > 0)]}) > 1
     x_values: set[float] = set()
     for i, line in enumerate(lines):
-        color, is_visible = color_of[line.color_name], np.isfinite(line.y)
-        is_visible &= (line.y > 0) | (not log_y)
-        is_visible &= (line.x > 0) | (not log_x)
-        x = line.x[is_visible]
+        color, line_style = styles[line.player or line.name]
+        is_positive = ((line.y > 0) | (not log_y)) & ((line.x > 0) | (not log_x))
+        is_visible = np.isfinite(line.y) & is_positive
+        x, y = line.x[is_visible], line.y[is_visible]
         x_values |= set(x.tolist())
         marker = "o" if len(x) == 1 else None
-        style = line_style_of[line.color_name]
-        y = line.y[is_visible]
-        ax.plot(x, y, style, color=color, linewidth=1.8, marker=marker, label=line.name)
+        ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=line.name)
         for n, (name, low, high) in enumerate(line.bands):
             alpha, label = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
             low, high = low[is_visible], high[is_visible]
@@ -232,6 +161,8 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
                 )
             else:
                 ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0, label=label)
+    if any((line.y < 0).any() for line in lines):
+        ax.axhline(0, color=INK_COLOR, linewidth=0.8)
     if log_x:
         ax.set_xscale("log")
     elif len(x_values) == 1:
@@ -247,10 +178,29 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
         ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK_COLOR, **placement)
 
 
-def describe_bands(lines: Iterable[CurveLine]) -> str:
-    """Return the names of bands, as the end of a footnote; "" if there are none."""
-    names = dict.fromkeys(name for line in lines for name, _, _ in line.bands)
-    return f"; shaded: {', '.join(names)}" if names else ""
+@dataclass(frozen=True)
+class Panel:
+    """Curves in one panel of a figure."""
+
+    title: str
+    lines: Sequence[CurveLine]
+    y_label: str
+    log_scale: bool = False
+
+
+def draw_panels(panels: Sequence[Panel], x_label: str) -> Figure:
+    """Draw panels of curves with a common x axis."""
+    figure, axes = create_panels(len(panels))
+    for ax, panel in zip(axes, panels, strict=True):
+        draw_lines(ax, panel.lines, panel.log_scale)
+        label_axes(ax, panel.title, x_label, panel.y_label)
+    return figure
+
+
+def set_figure_title(figure: Figure, title: str) -> None:
+    """Set the title of a figure at its left edge."""
+    options: Any = {"ha": "left", "fontsize": 11, "color": INK_COLOR, "parse_math": False}
+    figure.suptitle(title, x=0.01, wrap=True, **options)
 
 
 def add_footnote(figure: Figure, text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,8 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.kuhn_bet_probs import KUHN_CARDS, KUHN_SITUATIONS
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote
+from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, set_figure_title
 from poker_rl.games.game_tree import GameTree
 
 ACTION_COLORS = (
@@ -20,8 +18,7 @@ ACTION_COLORS = (
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
 MAX_INFOSETS = 2000  # more cells can't be distinguished
-SHADES_PER_CELL = 100  # pixels across the width of a cell
-LETTER_MEANINGS = {"f": "f fold", "c": "c check or call", "r": "r bet or raise"}
+SHADES_PER_CELL = 50  # pixels across the width of a cell
 MAX_LABELLED_COLUMNS = 8  # with more, probabilities do not fit in the cells
 
 
@@ -63,30 +60,13 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
         frameon=False,
         labelcolor=INK_COLOR,
     )
-    figure.suptitle(f"{title}, in per cent", x=0.01, ha="left", fontsize=11, color=INK_COLOR)
-    names_text = describe_infoset_names(tree.infoset_names, action_names)
-    add_footnote(figure, f"exact, the policy's own probabilities; {names_text}")
+    set_figure_title(figure, f"{title}, in per cent")
+    add_footnote(
+        figure,
+        "exact, the policy's own probabilities; rows are the cards seen, columns the actions so far"
+        " by their first letters",
+    )
     return figure
-
-
-def describe_infoset_names(names: Sequence[str], action_names: Sequence[str]) -> str:
-    """Explain the names of information sets in the rows and columns of a policy.
-
-    Args:
-        action_names: names of the game's actions; their first letters stand in betting lines.
-    """
-    action_texts = "".join(name.partition(" ")[2].partition(" ")[2] for name in names)
-    action_letters = {name[0] for name in action_names}
-    meanings = [
-        meaning
-        for letter, meaning in LETTER_MEANINGS.items()
-        if letter in action_texts and letter in action_letters
-    ]
-    if any(character.isdigit() for character in action_texts) and "r" in action_letters:
-        meanings.append("a number: the chips raised to")
-    cards_text = "rows are the cards seen" + ", own | board" * ("|" in "".join(names))
-    meanings_text = ": " * bool(meanings) + ", ".join(meanings)
-    return f"{cards_text}; columns are the actions so far{meanings_text}"
 
 
 def draw_policy_panel(
@@ -95,88 +75,52 @@ def draw_policy_panel(
     """Draw probabilities [N, A] of information sets, named by seat, cards and actions so far."""
     card_labels = list(dict.fromkeys(name[1] for name in name_parts))
     action_labels = sorted({name[2] for name in name_parts}, key=lambda line: (len(line), line))
-    shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
-    colors = np.array([to_rgb(color) for color in ACTION_COLORS])
-    image = np.ones((len(card_labels), len(action_labels), SHADES_PER_CELL, 3))
+    cells = np.full((len(card_labels), len(action_labels), probs.shape[1]), np.nan)
     for (_, card_label, action_label), infoset_probs in zip(name_parts, probs, strict=True):
         row, column = card_labels.index(card_label), action_labels.index(action_label)
-        shade_actions = np.searchsorted(np.cumsum(infoset_probs), shades)
-        image[row, column] = colors[shade_actions.clip(max=len(infoset_probs) - 1)]
+        cells[row, column] = infoset_probs
         if len(action_labels) <= MAX_LABELLED_COLUMNS:
             action_starts = np.cumsum(infoset_probs) - infoset_probs
             for action in np.flatnonzero(infoset_probs >= 0.2):
                 ax.text(
                     column + action_starts[action] + infoset_probs[action] / 2,
                     row + 0.5,
-                    f"{infoset_probs[action]:.0%}".rstrip("%"),
+                    f"{100 * infoset_probs[action]:.0f}",
                     ha="center",
                     va="center",
                     fontsize=8,
                     color="white" if action >= 2 else INK_COLOR,
                 )
-    ax.imshow(
-        image.reshape(len(card_labels), -1, 3),
-        aspect="auto",
-        interpolation="nearest",
-        extent=(0, len(action_labels), len(card_labels), 0),
-    )
+    is_crowded = max(len(action_labels), len(card_labels)) > 12
+    draw_cells(ax, cells, ACTION_COLORS)
     ax.set_xticks(np.arange(len(action_labels)) + 0.5, [text or "start" for text in action_labels])
     ax.set_yticks(np.arange(len(card_labels)) + 0.5, card_labels, parse_math=False)
-    ax.hlines(np.arange(len(card_labels) + 1), 0, len(action_labels), color="white", linewidth=1.5)
-    ax.vlines(np.arange(len(action_labels) + 1), 0, len(card_labels), color="white", linewidth=3)
-    ax.spines[:].set_visible(False)
-    is_crowded = max(len(action_labels), len(card_labels)) > 12
     ax.tick_params(length=0, labelsize=7 if is_crowded else 9, colors=INK_COLOR)
     if len(action_labels) > MAX_LABELLED_COLUMNS:
         ax.tick_params(axis="x", rotation=90)
     ax.set_title(title, loc="left", fontsize=9, color=INK_COLOR)
 
 
-@dataclass(frozen=True)
-class KuhnPanel:
-    """Heat map of a policy `bet_probs` [4, 3] in the situations with these indices."""
+def draw_cells(ax: Axes, probs: np.ndarray, colors: Sequence[str]) -> None:
+    """Draw cells [rows, columns, A], each divided from the left by its probabilities.
 
-    title: str
-    bet_probs: np.ndarray
-    situations: Sequence[int]
-
-
-def draw_kuhn_policies(rows: Sequence[Sequence[KuhnPanel]], title: str) -> Figure:
-    """Draw rows of heat maps of Kuhn poker policies, each with cards down, situations across."""
-    column_count = max(len(panel_row) for panel_row in rows)
-    max_situations = max(len(panel.situations) for panel_row in rows for panel in panel_row)
-    width = 1.2 + column_count * (0.5 + 1.05 * max_situations)
-    figure = Figure(figsize=(width, 0.8 + 2.6 * len(rows)), layout="constrained")
-    axes = figure.subplots(len(rows), column_count, squeeze=False)
-    image = None
-    for axes_row, panel_row in zip(axes, rows, strict=True):
-        for ax in axes_row[len(panel_row) :]:
-            ax.set_visible(False)
-        for ax, panel in zip(axes_row, panel_row, strict=False):
-            image = draw_heatmap(ax, panel)
-    if image is not None:
-        color_bar = figure.colorbar(image, ax=axes, shrink=0.8, aspect=30)
-        color_bar.set_label("probability of a bet or a call", color=INK_COLOR)
-        color_bar.ax.tick_params(labelsize=9, colors=INK_COLOR)
-        color_bar.outline.set_visible(False)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK_COLOR)
-    add_footnote(figure, "exact, the policy's own probabilities; rows are the player's card")
-    return figure
-
-
-def draw_heatmap(ax: Axes, panel: KuhnPanel):  # type: ignore[no-untyped-def]
-    """Draw a heat map with the numbers in its cells and return the image."""
-    panel_probs = panel.bet_probs[list(panel.situations)].T  # [cards, situations]
-    image = ax.imshow(panel_probs, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for (row, column), prob in np.ndenumerate(panel_probs):
-        color = "white" if prob > 0.55 else INK_COLOR
-        ax.text(column, row, f"{prob:.2f}", ha="center", va="center", color=color, fontsize=10)
-    names = [KUHN_SITUATIONS[i].replace(" ", "\n", 1) for i in panel.situations]
-    ax.set_xticks(range(len(names)), names)
-    ax.set_yticks(range(len(KUHN_CARDS)), KUHN_CARDS)
-    ax.tick_params(length=0, labelsize=9, colors=INK_COLOR)
+    Args:
+        probs: probabilities of the actions in each cell; NaN for an empty cell.
+        colors: the color of each action.
+    """
+    rows, columns, action_count = probs.shape
+    shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
+    cumulative_probs = np.cumsum(np.nan_to_num(probs), axis=-1)[..., None, :]
+    shade_actions = (shades[:, None] >= cumulative_probs).sum(-1).clip(max=action_count - 1)
+    image = np.array([to_rgb(color) for color in colors])[shade_actions]
+    image[np.isnan(probs[..., 0])] = 1
+    ax.imshow(
+        image.reshape(rows, columns * SHADES_PER_CELL, 3),
+        aspect="auto",
+        interpolation="nearest",
+        extent=(0, columns, rows, 0),
+    )
+    ax.hlines(np.arange(rows + 1), 0, columns, color="white", linewidth=0.8)
+    ax.vlines(np.arange(columns + 1), 0, rows, color="white", linewidth=1.5)
+    ax.grid(False)
     ax.spines[:].set_visible(False)
-    ax.hlines([0.5, 1.5], -0.5, len(names) - 0.5, color="white", linewidth=2)
-    ax.vlines(np.arange(1, len(names)) - 0.5, -0.5, 2.5, color="white", linewidth=2)
-    ax.set_title(panel.title, loc="left", fontsize=9, color=INK_COLOR)
-    return image

@@ -9,25 +9,21 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from poker_rl.evaluation.matches.return_distribution import ReturnDistribution
+from poker_rl.evaluation.matches.match_results import ReturnDistribution
 from poker_rl.evaluation.plots.plotting import (
-    GRID_COLOR,
     INK_COLOR,
     CurveLine,
+    Panel,
     add_footnote,
-    assign_colors,
-    create_figure,
-    create_panel_blocks,
-    describe_bands,
-    draw_lines,
+    assign_styles,
+    create_panels,
+    draw_panels,
     label_axes,
 )
-from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_folder import read_metrics_rows
 
 AGAINST_TAG_PATTERN = re.compile(r"eval/\w+/against/(.+?)((?:/p\d+)?(?:/half_width)?)")
 COUNTER_TAGS = ("hands", "decisions", "updates", "iterations")
-EARLIER_SELF_NAME = "earlier_self"
 
 Curves = Mapping[str, np.ndarray]  # columns of a metrics.jsonl by tag, [rows] each
 
@@ -40,14 +36,6 @@ def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
     rows = read_metrics_rows(metrics_path)
     tags = dict.fromkeys(tag for row in reversed(rows) for tag in row)
     return {tag: np.array([row.get(tag, np.nan) for row in rows], float) for tag in tags}
-
-
-def smooth_values(values: np.ndarray, weight: float) -> np.ndarray:
-    """Return the exponential moving average of values [N]; `weight` is that of the newest value."""
-    smoothed_values = np.array(values, float)
-    for i in range(1, len(smoothed_values)):
-        smoothed_values[i] = weight * values[i] + (1 - weight) * smoothed_values[i - 1]
-    return smoothed_values
 
 
 def list_players(curves: Curves, measure: str) -> list[str]:
@@ -99,105 +87,64 @@ def shorten_player_name(player: str) -> str:
     return player.rpartition("/")[2]
 
 
-def format_full_names(players: Sequence[str]) -> str:
-    """Return the full names that `shorten_player_name` cuts, as the end of a footnote."""
-    names = [name for name in dict.fromkeys(players) if shorten_player_name(name) != name]
-    return f"; in full: {', '.join(names)}" if names else ""
+def draw_measures(
+    curves: Curves,
+    x_axis: str,
+    titles: Mapping[str, str],
+    y_label: str,
+    note: str,
+    log_scale: bool = False,
+) -> Figure | None:
+    """Draw a panel for each recorded measure with a curve for each player; None without any.
+
+    Args:
+        titles: title of the panel of each measure.
+        note: the footnote, to which the names of bands are added.
+    """
+    panels = []
+    for measure, title in titles.items():
+        players = list_players(curves, measure)
+        lines = [build_player_line(curves, x_axis, player, measure) for player in players]
+        panels += [Panel(title, lines, y_label, log_scale)] if lines else []
+    if not panels:
+        return None
+    figure = draw_panels(panels, x_axis)
+    lines = [line for panel in panels for line in panel.lines]
+    bands = dict.fromkeys(name for line in lines for name, _, _ in line.bands)
+    add_footnote(figure, note + (f"; shaded: {', '.join(bands)}" if bands else ""))
+    return figure
 
 
 def draw_exploitability(
     curves: Curves, x_axis: str, unit: str, other_seats_player: str | None
 ) -> Figure | None:
-    """Draw the exploitability of every player over the run, with logarithmic axes.
-
-    Args:
-        other_seats_player: the player in every seat but the first; None if there is none.
-    """
-    players = list_players(curves, "exploitability")
-    if not players:
-        return None
-    figure, (ax,) = create_figure(6.4, 4.2)
-    lines = [build_player_line(curves, x_axis, player, "exploitability") for player in players]
-    draw_lines(ax, lines, log_scale=True)
-    label_axes(ax, "Distance to Nash", x_axis, f"exploitability ({unit})")
-    ax.grid(which="minor", color=GRID_COLOR, linewidth=0.4)
-    text = "exact, over the whole game tree"
+    """Draw the exploitability of every player over the run, with logarithmic axes."""
+    note = "exact, over the whole game tree"
     if other_seats_player is not None:
-        text += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
-    add_footnote(figure, text + describe_bands(lines))
-    return figure
+        note += f"; {shorten_player_name(other_seats_player)} in every seat but the first"
+    titles = {"exploitability": "Distance to Nash"}
+    y_label = f"exploitability ({unit})"
+    return draw_measures(curves, x_axis, titles, y_label, note, log_scale=True)
 
 
 def draw_matches(curves: Curves, x_axis: str, unit: str) -> Figure | None:
     """Draw what every player wins from each opponent over the run, with 95 % intervals."""
-    opponents = list_opponents(curves)
-    if not opponents:
-        return None
-    figure, (axes,) = create_panel_blocks(1, len(opponents))
-    lines: list[CurveLine] = []
-    for ax, opponent in zip(axes, opponents, strict=True):
-        measure = f"against/{opponent}"
-        players = list_players(curves, measure)
-        panel_lines = [build_player_line(curves, x_axis, player, measure) for player in players]
-        draw_lines(ax, panel_lines)
-        ax.axhline(0, color=INK_COLOR, linewidth=0.8)
-        label_axes(ax, f"Against {shorten_player_name(opponent)}", x_axis, f"won ({unit})")
-        lines += panel_lines
-    add_footnote(figure, f"matches{describe_bands(lines)}{format_full_names(opponents)}")
-    return figure
+    titles = {
+        f"against/{name}": f"Against {shorten_player_name(name)}" for name in list_opponents(curves)
+    }
+    return draw_measures(curves, x_axis, titles, f"won ({unit})", "matches")
 
 
-def draw_networks(
-    curves: Curves,
-    x_axis: str,
-    unit: str,
-    earlier_self_results: Mapping[str, Sequence[tuple[int, Result]]],
-) -> Figure | None:
-    """Draw a block for each player: its matches over the run and those with earlier selves.
-
-    Args:
-        earlier_self_results: for each player, pairs of an earlier self's decisions and the result
-            of the match with it; if there are none, None is returned.
-    """
-    if not earlier_self_results:
-        return None
-    bots = [name for name in list_opponents(curves) if name != EARLIER_SELF_NAME]
-    figure, blocks = create_panel_blocks(len(earlier_self_results), len(bots) + 1)
-    for (player, self_results), (*axes, last_axes) in zip(
-        earlier_self_results.items(), blocks, strict=True
-    ):
-        for ax, bot in zip(axes, bots, strict=True):
-            if player not in list_players(curves, f"against/{bot}"):
-                ax.set_visible(False)  # the run recorded no curve of this instance alone
-                continue
-            draw_lines(ax, [build_player_line(curves, x_axis, player, f"against/{bot}")])
-            label_axes(ax, f"{player} against {shorten_player_name(bot)}", x_axis, f"won ({unit})")
-        decisions, won, half_widths = np.array(
-            [(count, result.value, result.half_width or 0) for count, result in self_results], float
-        ).T
-        band = ("95 % interval", won - half_widths, won + half_widths)
-        line_name = player.replace("_", " ")
-        draw_lines(last_axes, [CurveLine(line_name, decisions, won, (band,), player)])
-        title = f"{player} against earlier selves"
-        label_axes(last_axes, title, "decisions of the earlier self", f"won ({unit})")
-        for ax in (*axes, last_axes):
-            ax.axhline(0, color=INK_COLOR, linewidth=0.8)
-    add_footnote(figure, f"matches; shaded: 95 % interval{format_full_names(bots)}")
-    return figure
-
-
-def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure | None:
+def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Figure:
     """Draw how often each return of a hand occurred, in per cent, with a panel for each match."""
-    if not distributions:
-        return None
-    figure, (axes,) = create_panel_blocks(1, len(distributions))
-    color_of = assign_colors(distribution.player for distribution in distributions)
+    figure, axes = create_panels(len(distributions))
+    styles = assign_styles(distribution.player for distribution in distributions)
     for ax, distribution in zip(axes, distributions, strict=True):
         player, opponent = distribution.player, distribution.opponent
         returns, hand_counts = np.array(distribution.returns), np.array(distribution.hand_counts)
         percent_of_hands = 100 * hand_counts / hand_counts.sum()
         bar_width = 0.9 * float(np.diff(returns).min(initial=1))
-        ax.bar(returns, percent_of_hands, bar_width, color=color_of[player])
+        ax.bar(returns, percent_of_hands, bar_width, color=styles[player][0])
         mean_return = float(returns @ hand_counts / hand_counts.sum())
         ax.axvline(mean_return, color=INK_COLOR, linestyle="--", label=f"mean {mean_return:.2f}")
         ax.legend(frameon=False, fontsize=9, labelcolor=INK_COLOR)
@@ -205,23 +152,21 @@ def draw_return_distributions(distributions: Sequence[ReturnDistribution]) -> Fi
         label_axes(
             ax, title, f"won in a hand ({distribution.unit})", f"% of {hand_counts.sum():,} hands"
         )
-    opponents = [distribution.opponent for distribution in distributions]
-    add_footnote(figure, f"every hand of the matches{format_full_names(opponents)}")
+    add_footnote(figure, "every hand of the matches")
     return figure
 
 
-def draw_losses(curves: Curves, x_axis: str, smoothing: float) -> Figure | None:
-    """Draw every loss over the run, each in its own panel; `smoothing` is the EMA's weight."""
+def draw_losses(curves: Curves, x_axis: str) -> Figure | None:
+    """Draw every loss over the run, each in its own panel."""
     tags = [tag for tag in curves if tag.startswith("loss/")]
     if not tags:
         return None
-    figure, (axes,) = create_panel_blocks(1, len(tags))
-    for tag, ax in zip(tags, axes, strict=True):
+    panels = []
+    for tag in tags:
         is_recorded = np.isfinite(curves[tag])
-        y = smooth_values(curves[tag][is_recorded], smoothing)
-        draw_lines(ax, [CurveLine(tag, curves[x_axis][is_recorded], y, player="loss")])
+        x, y = curves[x_axis][is_recorded], curves[tag][is_recorded]
         title = f"{tag[5:].replace('_', ' ').capitalize()} loss"
-        title += f", exponential average {smoothing:g}" * (smoothing < 1)
-        label_axes(ax, title, x_axis, "loss")
+        panels.append(Panel(title, [CurveLine(tag, x, y, player="loss")], "loss"))
+    figure = draw_panels(panels, x_axis)
     add_footnote(figure, "each point is the mean of the updates since the point before")
     return figure

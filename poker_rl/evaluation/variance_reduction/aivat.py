@@ -14,7 +14,6 @@ the board at the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -40,44 +39,20 @@ CARD_COLUMN, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN, ALL_IN_COLUMN = (
 COLUMN_COUNT = ALL_IN_COLUMN + 1
 
 
-class ValueFunction(Protocol):
-    """Estimator of what a table is worth to each seat, by V numbers.
-
-    The first number adjusts single results. Over many hands, fitted weights combine all numbers.
-    """
-
-    def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
-        """Return the values [B, seats, V] of tables [B] with so many known board cards [B].
-
-        The values are means over the board cards that could follow the known ones; with -1 known
-        cards, before the first action, over the hole cards too. The first value is in chips; for a
-        finished hand with all cards known it is the payoff.
-        """
-
-
 def compute_luck_adjusted_payoff(
-    game: Game,
-    history: HandHistory,
-    seat: int,
-    players: Sequence[Player | None],
-    value_function: ValueFunction | None = None,
+    game: Game, history: HandHistory, seat: int, players: Sequence[Player | None]
 ) -> float:
     """Return what a seat won in a finished hand less its luck, in chips.
 
     Args:
         players: the player in each seat; None for an unknown policy, such as a person's.
-        value_function: must not depend on this hand; None for equity times pot.
-
-    Raises:
-        ConfigError: if the game is not poker.
     """
     *_, record = replay_hand(game, history)
     final_tables = Tables(game, 0, 0)
     final_tables.load_records(record)
     player_by_seat = np.arange(game.seats)[None]
-    value_function = EquityValueFunction(game) if value_function is None else value_function
     aivat_terms = compute_aivat_terms(
-        game, record, np.array([seat]), players, player_by_seat, value_function
+        game, record, np.array([seat]), players, player_by_seat, EquityValueFunction(game)
     )
     return float(final_tables.payoffs()[0, seat] + aivat_terms[:, :, 0].sum())
 
@@ -88,7 +63,7 @@ def compute_aivat_terms(
     measured_seat: np.ndarray,
     players: Sequence[Player | None],
     player_by_seat: np.ndarray,
-    value_function: ValueFunction,
+    value_function: EquityValueFunction,
 ) -> np.ndarray:
     """Return the terms that, added to what a seat [B] won in finished hands, remove luck.
 
@@ -129,7 +104,7 @@ def _compute_batch_terms(
     measured_seat: np.ndarray,
     players: Sequence[Player | None],
     player_by_seat: np.ndarray,
-    value_function: ValueFunction,
+    value_function: EquityValueFunction,
 ) -> np.ndarray:
     hand_count = len(records)
     move_counts = records["moves"].astype(np.int64)
@@ -198,12 +173,9 @@ def _compute_batch_terms(
 
     first_records = before[first_decision]
     undealt = np.full(hand_count, HOLE_CARDS_UNKNOWN)
-    value_before_deal = _select_seat(
-        value_function.compute_values(first_records, undealt), measured_seat
-    )
-    terms_by_column[:, CARD_COLUMN] += value_before_deal - _select_seat(
-        value_function.compute_values(first_records, board_cards_by_street[:, 0]), measured_seat
-    )
+    for sign, cards_known in ((1, undealt), (-1, board_cards_by_street[:, 0])):
+        values = value_function.compute_values(first_records, cards_known)
+        terms_by_column[:, CARD_COLUMN] += sign * _select_seat(values, measured_seat)
     return terms_by_column
 
 

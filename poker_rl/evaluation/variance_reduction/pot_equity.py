@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.cards import evaluate_hand
 from poker_rl.games.game import Game, jit, random_bits
 from poker_rl.games.hashing import hash_bytes
-from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_SEATS, payoffs
 from poker_rl.games.poker.record_dtypes import has_stacks
 
@@ -31,18 +29,12 @@ class EquityValueFunction:
     the pot.
 
     Boards that can still come are enumerated if there are at most `max_boards`. Otherwise that
-    number is sampled by a generator that depends on the seed and the deal alone, so that a hand
+    number is sampled by a generator that depends on the deal alone, so that a hand
     always has the same value.
-
-    Raises:
-        ConfigError: if the game is not poker.
     """
 
-    def __init__(self, game: Game, max_boards: int = MAX_BOARDS, seed: int = 0) -> None:
-        if game.rules is not betting:
-            raise ConfigError(f"equity is a share of a pot, which {game.name} is played without")
-        self._definitions, self._seats = game.definitions, game.seats
-        self._max_boards, self._seed = max_boards, np.uint64(seed)
+    def __init__(self, game: Game, max_boards: int = MAX_BOARDS) -> None:
+        self._definitions, self._seats, self._max_boards = game.definitions, game.seats, max_boards
 
     def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
         """Return the values [B, seats, 2] of tables [B] with so many known board cards [B].
@@ -53,15 +45,12 @@ class EquityValueFunction:
         values = np.zeros((len(records), self._seats, 2))
         known, scratch_table = board_cards_known.astype(np.int64), np.empty(1, records.dtype)
         definitions = self._definitions[records["variant"]]
-        options = self._max_boards, self._seed, scratch_table
-        _fill_values(definitions, records, known, *options, values)
+        _fill_values(definitions, records, known, self._max_boards, scratch_table, values)
         return values
 
 
 @jit
-def _fill_values(
-    definitions, tables, board_cards_known, max_boards, seed, scratch_table, values_out
-):
+def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_table, values_out):
     """Write the values [B, seats, 2] of tables [B], given their games and known board cards [B]."""
     cached_shares = np.empty((MAX_CACHED_SHARES, MAX_SEATS))
     mean_payoffs = np.empty(MAX_SEATS)
@@ -89,7 +78,7 @@ def _fill_values(
             cache_size = cache_slot + 1
             cache_keys[cache_slot, 0], cache_keys[cache_slot, 1] = known_cards, folded_bits
             _average_over_boards(
-                game, table, known_cards, max_boards, seed, False, cached_shares[cache_slot]
+                game, table, known_cards, max_boards, False, cached_shares[cache_slot]
             )
         pot = 0
         for seat in range(game.seats):
@@ -100,7 +89,7 @@ def _fill_values(
             values_out[i, seat, 1] = share
         if table.over:
             scratch_table[0] = tables[i]  # with the original deck
-            _average_over_boards(game, table, known_cards, max_boards, seed, True, mean_payoffs)
+            _average_over_boards(game, table, known_cards, max_boards, True, mean_payoffs)
             for seat in range(game.seats):
                 values_out[i, seat, 0] = mean_payoffs[seat]
 
@@ -126,7 +115,7 @@ def _compute_called_stake(game, table, seat):
 
 
 @jit
-def _average_over_boards(game, table, board_cards_known, max_boards, seed, use_payoffs, means_out):
+def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs, means_out):
     """Write each seat's mean share of the pot over the boards that can still come.
 
     With `use_payoffs` it is the mean payoff of a finished hand. The table's deck is overwritten.
@@ -143,7 +132,7 @@ def _average_over_boards(game, table, board_cards_known, max_boards, seed, use_p
     board_payoffs = np.empty(MAX_SEATS, np.int64)
     known_count = game.seats * game.hole + board_cards_known
     cards_to_come = game.dealt - known_count
-    table.key, table.draws = hash_bytes(table.deck[: game.dealt], seed), np.uint64(0)
+    table.key, table.draws = hash_bytes(table.deck[: game.dealt], np.uint64(0)), np.uint64(0)
     unseen_count = _list_unseen_cards(game, table, known_count, unseen_cards)
     combination_count = _count_combinations(unseen_count, cards_to_come)
     is_sampled = combination_count > max_boards

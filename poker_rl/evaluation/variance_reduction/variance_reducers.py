@@ -14,7 +14,7 @@ not depend on the results that they adjust, and the mean stays unbiased.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -31,52 +31,10 @@ MIN_SPREAD = 0.1  # standard deviations below it are negligible; in the game's u
 PRIOR_WEIGHT_DEALS = 30  # the prior counts like so many deals; few deals alone would fit noise
 
 
-class VarianceReducer(Protocol):
-    """Variance reducer of one match."""
-
-    duplicate: bool  # whether the hands of a deal have the same cards
-
-    def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
-        """Observe finished tables [B], in which the first player has seat `rotation` [B]."""
-
-    def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
-        """Return what the first player won in each deal [deals], in chips, with less luck."""
-
-
-ReducerFactory = Callable[[Sequence[Player], int], VarianceReducer]
-"""Function that creates a reducer from the players by seat in rotation 0, and a seed."""
-
-
-def build_reducer_factory(
-    method: VarianceReductionMethod, game: Game, control_player: Player | None
-) -> ReducerFactory | None:
-    """Return a factory of reducers for matches of a game; None for the method "none".
-
-    Args:
-        control_player: used by the method "control_variate"; None for the match's first player.
-
-    Raises:
-        ConfigError: if the method can't be used with this game.
-    """
-    if method == "none":
-        return None
-    if method == "aivat":
-        check_is_poker(game)
-        return lambda players, seed: AivatReducer(game, players)
-    if len(game.definitions) > 1:
-        raise ConfigError(
-            "variance_reduction: control_variate needs a fixed number of seats, and that of"
-            f" {game.name} varies"
-        )
-    return lambda players, seed: ControlVariateReducer(
-        game, players[0] if control_player is None else control_player, seed
-    )
-
-
 class ControlVariateReducer:
     """Reducer that subtracts a multiple of what a control player wins when it has every seat."""
 
-    duplicate = False
+    duplicate = False  # whether the hands of a deal have the same cards
 
     def __init__(self, game: Game, control_player: Player, seed: int) -> None:
         self._game, self._control_player = game, control_player
@@ -85,7 +43,7 @@ class ControlVariateReducer:
         self._control_results: list[np.ndarray] = []
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
-        """Play the same deals with the control player."""
+        """Play the deals of tables [B] with the control player."""
         control_tables = Tables(self._game, len(rotation), 0)
         control_tables.deal_unchecked(tables.records["deck"], tables.records["variant"])
         rows = np.arange(len(rotation))
@@ -99,8 +57,7 @@ class ControlVariateReducer:
         self._control_results.append(average_by_deal(control_payoffs[:, None], rotation))
 
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
-        """Subtract from each deal's result a fitted multiple of the control player's result in the
-        first player's seats."""
+        """Subtract from each deal's result a fitted multiple of the control player's result."""
         min_spread = np.array([MIN_SPREAD * self._game.unit_chips])
         return add_cross_fitted_columns(
             blocks, np.concatenate(self._control_results), np.zeros(1), min_spread
@@ -123,14 +80,8 @@ class AivatReducer:
         player_by_seat = self._first_occurrences[
             (np.arange(self._game.seats) - rotation[:, None]) % seats
         ]
-        hand_terms = compute_aivat_terms(
-            self._game,
-            tables.records,
-            rotation,
-            self._players,
-            player_by_seat,
-            self._value_function,
-        )
+        hands = tables.records, rotation, self._players, player_by_seat
+        hand_terms = compute_aivat_terms(self._game, *hands, self._value_function)
         self._terms.append(average_by_deal(hand_terms, rotation))
 
     def reduce_variance(self, blocks: np.ndarray) -> np.ndarray:
@@ -144,6 +95,34 @@ class AivatReducer:
         return add_cross_fitted_columns(
             blocks, deal_terms.reshape(len(deal_terms), -1), prior.ravel(), min_spread.ravel()
         )
+
+
+VarianceReducer = ControlVariateReducer | AivatReducer
+ReducerFactory = Callable[[Sequence[Player], int], VarianceReducer]
+"""Function that creates a reducer from the players by seat in rotation 0, and a seed."""
+
+
+def build_reducer_factory(
+    method: VarianceReductionMethod, game: Game, control_player: Player | None
+) -> ReducerFactory | None:
+    """Return a factory of reducers for matches of a game; None for the method "none".
+
+    Args:
+        control_player: used by the method "control_variate"; None for the match's first player.
+    """
+    if method == "none":
+        return None
+    if method == "aivat":
+        check_is_poker(game)
+        return lambda players, seed: AivatReducer(game, players)
+    if len(game.definitions) > 1:
+        raise ConfigError(
+            "variance_reduction: control_variate needs a fixed number of seats, and that of"
+            f" {game.name} varies"
+        )
+    return lambda players, seed: ControlVariateReducer(
+        game, players[0] if control_player is None else control_player, seed
+    )
 
 
 def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray:

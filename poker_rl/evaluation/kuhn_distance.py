@@ -1,0 +1,73 @@
+"""Evaluator of the distance to optimal play in Kuhn poker, as in "Kuhn poker via RL" (BSM 2025).
+
+A policy is given by `bet_probs` [situations, cards] = [4, 3]: the probability of a bet, or of a
+call when facing one. There is an equilibrium for each alpha from 0 to 1/3, the first player's
+probability of a bet with the jack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.player_evaluator import PlayerEvaluator
+from poker_rl.evaluation.result import EXACT, Result
+from poker_rl.games.game import Game
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.poker.betting import CALL, RAISE
+from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs, is_kuhn
+from poker_rl.players.player import Player
+
+# Actions so far in each situation: first move, after a check, after check-bet, after a bet
+SITUATION_LINES = ((), (CALL,), (CALL, RAISE), (RAISE,))
+SITUATIONS_BY_PLAYER = {"first": [0, 2], "second": [1, 3]}
+
+
+def extract_bet_probs(tree: GameTree, policy: np.ndarray) -> np.ndarray:
+    """Return the `bet_probs` [4, 3] of a policy [I, A]."""
+    bet_probs = np.empty((len(SITUATION_LINES), 3))
+    for record, seat, legal_mask, probs in zip(
+        tree.infoset_records, tree.infoset_seat, tree.legal_mask, policy, strict=True
+    ):
+        situation = SITUATION_LINES.index(tuple(record["line"][: record["moves"]]))
+        # The last legal action is a bet, or a call when facing one.
+        bet_probs[situation, record["deck"][seat]] = probs[np.flatnonzero(legal_mask)[-1]]
+    return bet_probs
+
+
+def compute_squared_distances(bet_probs: np.ndarray) -> dict[str, float]:
+    """Return the squared distance of `bet_probs` [4, 3] to optimal, for each player.
+
+    Optimal is the equilibrium whose alpha is a third of the first player's probability of a bet
+    with the king (BSM 2025).
+    """
+    squared_errors = (bet_probs - compute_equilibrium_bet_probs(bet_probs[0, 2] / 3)) ** 2
+    return {
+        position: float(squared_errors[situations].sum())
+        for position, situations in SITUATIONS_BY_PLAYER.items()
+    }
+
+
+@dataclass(kw_only=True)
+class KuhnDistanceEvaluator(PlayerEvaluator):
+    """Evaluator of squared distances to optimal, without that of `other_seats_player`."""
+
+    def __post_init__(self, game: Game, load: Callable[[str], Player], seed: int) -> None:
+        if game.count_deals() != 6 or not is_kuhn(get_tree(game)):
+            raise ConfigError(
+                f"_target_: {type(self).__name__} is for Kuhn poker, not for {game.name}"
+            )
+        super().__post_init__(game, load, seed)
+
+    def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
+        """Return the exact results of a policy [I, A] and its distances to optimal."""
+        distances = compute_squared_distances(extract_bet_probs(tree, policy))
+        if self.other_seats_player is not None:
+            del distances["second"]
+        return super().evaluate_policy(name, tree, policy) + [
+            Result(name, f"distance_{position}", distance, None, "squared distance", EXACT)
+            for position, distance in distances.items()
+        ]

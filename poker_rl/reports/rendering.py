@@ -1,0 +1,187 @@
+"""Tables of text and of results: for a terminal, as Markdown and as CSV.
+
+A table of text is a list of rows, of which the first holds the headings.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from textwrap import fill
+from typing import Any
+
+from poker_rl.config.error_hints import escape_control_characters
+from poker_rl.evaluation.result import EXACT, Result
+
+TextRows = list[list[str]]
+MAX_LINE_WIDTH = 120  # characters of a line
+MAX_NAME_WIDTH = 32  # characters of a name; a longer one is replaced by a number
+COLUMN_GAP = "  "
+RESULT_COLUMNS = [field.name for field in fields(Result)]
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Table of text with a heading.
+
+    Attributes:
+        key_columns: number of columns that are repeated if the table is wider than a line.
+    """
+
+    rows: TextRows
+    heading: str = ""
+    key_columns: int = 1
+
+
+def number_long_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the number, such as `[1]`, of each name that is too long for a table."""
+    long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
+    return {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
+
+
+def format_text(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
+    """Format paragraphs and tables for a terminal, followed by a legend of long names.
+
+    Args:
+        names: names of players or groups; in all parts a number replaces those that are too long.
+    """
+    number_of_name = number_long_names(names)
+    longest_first = sorted(number_of_name, key=len, reverse=True)  # a name may be part of another
+
+    def shorten(text: str) -> str:
+        for name in longest_first:
+            text = text.replace(name, number_of_name[name])
+        return text
+
+    texts = []
+    for part in parts:
+        if isinstance(part, TextTable):
+            rows = [[shorten(cell) for cell in row] for row in part.rows]
+            heading = f"{part.heading}\n" if part.heading else ""
+            texts.append(heading + format_columns(rows, part.key_columns))
+        else:
+            texts.append("\n".join(wrap_line(shorten(line)) for line in part.splitlines()))
+    texts.append(
+        "\n".join(wrap_line(name, f"{number} ") for name, number in number_of_name.items())
+    )
+    return "\n\n".join(text for text in texts if text)
+
+
+def wrap_line(line: str, prefix: str = "") -> str:
+    """Wrap a line at spaces; a longer word, such as a path, stays in one piece."""
+    return fill(
+        line,
+        MAX_LINE_WIDTH,
+        initial_indent=prefix,
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def format_columns(rows: Sequence[Sequence[str]], key_columns: int = 1) -> str:
+    """Format rows of cells as aligned columns, with a line below the first row.
+
+    Columns that do not fit into `MAX_LINE_WIDTH` follow in further blocks, each of which repeats
+    the first `key_columns` columns.
+    """
+    rows = [[escape_control_characters(cell).replace("\n", "\\n") for cell in row] for row in rows]
+    columns = [
+        [f"{cell:<{width}}" for cell in (column[0], "-" * width, *column[1:])]
+        for column in zip(*rows, strict=True)
+        for width in [max(map(len, column))]
+    ]
+    keys = columns[:key_columns]
+    blocks = [list(keys)]
+    for column in columns[key_columns:]:
+        line_width = len(COLUMN_GAP.join(cells[0] for cells in (*blocks[-1], column)))
+        if line_width > MAX_LINE_WIDTH and len(blocks[-1]) > key_columns:
+            blocks.append(list(keys))
+        blocks[-1].append(column)
+    return "\n\n".join(
+        "\n".join(COLUMN_GAP.join(cells).rstrip() for cells in zip(*block, strict=True))
+        for block in blocks
+    )
+
+
+def format_markdown_table(rows: TextRows) -> str:
+    """Return a Markdown table with the first row as its heading."""
+    lines = [[escape_markdown(cell) for cell in row] for row in rows]
+    lines.insert(1, ["---"] * len(rows[0]))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def escape_markdown(text: str) -> str:
+    """Escape Markdown's special characters, which users may have in names."""
+    return text.translate({ord(character): f"\\{character}" for character in "\\`*_[]<>|"})
+
+
+def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return rows as CSV below a line with the names of the columns."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def results_to_csv(results: Iterable[Result]) -> str:
+    """Return results as CSV, with a row for each."""
+    return to_csv(map(asdict, results), RESULT_COLUMNS)
+
+
+def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
+    """Return a row for each result, with columns for its percentiles if there are any."""
+    percentiles = {(r.player, r.measure): r.number for r in results if r.is_percentile}
+    suffixes = list(dict.fromkeys(measure[measure.rindex("/") :] for _, measure in percentiles))
+    rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]
+    for result in results:
+        if not result.is_percentile:
+            count = "" if result.n is None else f"{result.n:,}"
+            rows.append(
+                [
+                    mark_headline(result.player, headline_player),
+                    *(result.measure, result.number),
+                    *(percentiles.get((result.player, result.measure + s), "") for s in suffixes),
+                    *(result.unit, result.kind, count),
+                ]
+            )
+    return rows
+
+
+def build_wide_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
+    """Return a row for each player and kind, with a column for each measure, such as `vpip`.
+
+    The opponent at the end of a measure is left out, since the kind names it. The exact value of a
+    sampled measure has a column of its own. Units stand in the headings or, if all are the same,
+    in a column.
+    """
+    sampled_kinds = {(r.player, r.measure): r.kind for r in results if r.half_width is not None}
+    units: dict[str, dict[str, None]] = {}  # ordered set of the units of each column
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for result in results:
+        column, kind = result.measure.partition("/")[0], result.kind
+        if kind == EXACT and (result.player, result.measure) in sampled_kinds:
+            kind, column = sampled_kinds[result.player, result.measure], f"{column}, exact"
+        units.setdefault(column, {})[result.unit] = None
+        cells.setdefault((result.player, kind), {})[column] = result.number
+    all_units = {unit for column_units in units.values() for unit in column_units}
+    unit_cells = list(all_units - {""}) if len(all_units) == 1 else []
+    headings = list(units)
+    if not unit_cells:
+        headings = [
+            column + "".join(f" ({unit})" for unit in column_units if unit not in ("", column))
+            for column, column_units in units.items()
+        ]
+    rows = [["player", "kind", *headings, *["unit"] * len(unit_cells)]]
+    for (player, kind), row in cells.items():
+        values = (row.get(column, "-") for column in units)
+        rows.append([mark_headline(player, headline_player), kind, *values, *unit_cells])
+    return rows
+
+
+def mark_headline(player: str, headline_player: str | None) -> str:
+    """Return a player's name, followed by "(headline)" for the headline player."""
+    return f"{player} (headline)" if player == headline_player else player
