@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from poker_rl.config.class_lookup import load_class
+from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.poker.betting import compute_raise_to

@@ -10,12 +10,12 @@ import pytest
 import torch
 from empty_iterations import check_iterations_without_decisions
 from learner_contexts import cpu_context
+from poker_rl.evaluation.kuhn_bet_probs import compute_squared_distances, extract_bet_probs
 from toy_games import kuhn, leduc
 
 from poker_rl.algos.reinforce import MovingAverageBaseline, Reinforce
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.evaluation.kuhn_bet_probs import compute_squared_distances, extract_bet_probs
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import FOLD
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
