@@ -141,9 +141,8 @@ def save_results(tournament: Tournament, draws_figure: bool) -> None:
         tournament.names,
         tournament.seat_orders,
         [tournament.read_table(table) for table in range(len(tournament.seat_orders))],
-        table_kind=plan.table_kind,
-        rounds=plan.rounds,
-        deals=plan.deals,
+        plan.table_kind,
+        plan.rounds,
     )
     print_line(f"\n{format_tournament(results)}\n")
     data = {

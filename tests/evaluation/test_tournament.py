@@ -41,9 +41,7 @@ def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=
     for order in orders:
         won = play_deals(game, [each[player] for player in order], deals, seed)
         blocks.append(won[:, [order.index(player) for player in list_scored_players(order)]].T)
-    return compute_results(
-        game, list(players), orders, blocks, table_kind=table_kind, rounds=rounds, deals=deals
-    )
+    return compute_results(game, list(players), orders, blocks, table_kind, rounds)
 
 
 def random_players(game):
@@ -135,8 +133,7 @@ def test_what_sitting_alone_is_worth_is_no_variance_that_ratings_leave():
         np.full((len(list_scored_players(order)), 30), 1 + strength[order[0]] - strength[order[1]])
         for order in orders
     ]
-    kind = {"table_kind": "one_against_rest", "rounds": 1, "deals": 30}
-    found = compute_results(KUHN_3P, ["a", "b", "c"], orders, blocks, **kind)
+    found = compute_results(KUHN_3P, ["a", "b", "c"], orders, blocks, "one_against_rest", 1)
     assert found.explained_variance == pytest.approx(1)
 
 

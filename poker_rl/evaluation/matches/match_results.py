@@ -58,7 +58,7 @@ class ReturnDistribution:
 
 @dataclass(frozen=True)
 class MatchResults:
-    """Measurements of one match."""
+    """Measurements of one match: what the first player won, and the styles of both players."""
 
     results: list[Result]
     styles: list[Result]

@@ -145,10 +145,8 @@ def compute_results(
     names: Sequence[str],
     seat_orders: Sequence[tuple[int, ...]],
     blocks: Sequence[np.ndarray],
-    *,
     table_kind: TableKind,
     rounds: int,
-    deals: int,
 ) -> TournamentResults:
     """Rank the players of a tournament.
 
@@ -202,16 +200,17 @@ def compute_results(
                 half_width_matrix[a, b] = results[-1].half_width
     is_pairwise = all(len(set(seat_order)) == 2 for seat_order in seat_orders)
     cycle = find_largest_cycle(winnings_matrix, half_width_matrix) if is_pairwise else ()
+    explained_variance = None
+    if len(names) > 2:
+        explained_variance = compute_explained_variance(np.array(design_rows), centered_results)
     return TournamentResults(
         game=game,
         table_kind=table_kind,
         rounds=rounds,
-        deals=deals,
+        deals=blocks[0].shape[1],
         player_names=[names[player] for player in ranked],
         results=results,
-        explained_variance=compute_explained_variance(np.array(design_rows), centered_results)
-        if len(names) > 2
-        else None,
+        explained_variance=explained_variance,
         cycle=[names[player] for player in cycle],
     )
 

@@ -9,7 +9,13 @@ from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
 
 from poker_rl.evaluation.matches.tournament import TournamentResults
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, set_figure_title, wrap_text
+from poker_rl.evaluation.plots.plotting import (
+    INK_COLOR,
+    add_footnote,
+    draw_cell_text,
+    set_figure_title,
+    wrap_text,
+)
 from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
 CELL_WIDTH = 0.85  # inches
@@ -42,16 +48,8 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     for (row, column), result in cells.items():
         cell_text = result.number.replace("-", "\N{MINUS SIGN}")
         sign = "+" if result.value > 0 else ""
-        is_dark = abs(norm(result.value) - 0.5) > 0.3
-        ax.text(
-            column,
-            row,
-            (sign + cell_text).replace(" ± ", "\n± "),
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="white" if is_dark else INK_COLOR,
-        )
+        text = (sign + cell_text).replace(" ± ", "\n± ")
+        draw_cell_text(ax, column, row, text, is_dark=abs(norm(result.value) - 0.5) > 0.3)
     wrapped_names = [wrap_text(shorten_player_name(name), NAME_LINE_LENGTH) for name in names]
     ax.set_xticks(
         range(player_count), wrapped_names, rotation=30, ha="left", rotation_mode="anchor"

@@ -197,6 +197,12 @@ def draw_panels(panels: Sequence[Panel], x_label: str) -> Figure:
     return figure
 
 
+def draw_cell_text(ax: Axes, x: float, y: float, text: str, is_dark: bool) -> None:
+    """Write text in the middle of a cell, in white on dark colors."""
+    color = "white" if is_dark else INK_COLOR
+    ax.text(x, y, text, ha="center", va="center", fontsize=8, color=color)
+
+
 def set_figure_title(figure: Figure, title: str) -> None:
     """Set the title of a figure at its left edge."""
     options: Any = {"ha": "left", "fontsize": 11, "color": INK_COLOR, "parse_math": False}

@@ -10,7 +10,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.plots.plotting import INK_COLOR, add_footnote, set_figure_title
+from poker_rl.evaluation.plots.plotting import (
+    INK_COLOR,
+    add_footnote,
+    draw_cell_text,
+    set_figure_title,
+)
 from poker_rl.games.game_tree import GameTree
 
 ACTION_COLORS = (
@@ -82,15 +87,9 @@ def draw_policy_panel(
         if len(action_labels) <= MAX_LABELLED_COLUMNS:
             action_starts = np.cumsum(infoset_probs) - infoset_probs
             for action in np.flatnonzero(infoset_probs >= 0.2):
-                ax.text(
-                    column + action_starts[action] + infoset_probs[action] / 2,
-                    row + 0.5,
-                    f"{100 * infoset_probs[action]:.0f}",
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    color="white" if action >= 2 else INK_COLOR,
-                )
+                x = column + action_starts[action] + infoset_probs[action] / 2
+                text = f"{100 * infoset_probs[action]:.0f}"
+                draw_cell_text(ax, x, row + 0.5, text, is_dark=bool(action >= 2))
     is_crowded = max(len(action_labels), len(card_labels)) > 12
     draw_cells(ax, cells, ACTION_COLORS)
     ax.set_xticks(np.arange(len(action_labels)) + 0.5, [text or "start" for text in action_labels])
