@@ -1,5 +1,5 @@
-# demo, test, check and bench each set up .venv as far as they need it; then nothing is installed
-# again until pyproject.toml or constraints.txt changes.
+# demo, test, check, bench and docs each set up .venv as far as they need it; then nothing is
+# installed again until pyproject.toml or constraints.txt changes.
 
 # The newest Python of those supported that runs here; another one: make PYTHON=/path/to/python test
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
@@ -11,7 +11,7 @@ PIP = $(BIN)/python -m pip install --constraint constraints.txt
 # The networks are small, and tests run side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check bench
+.PHONY: demo test check bench docs
 
 demo: .venv/.run
 	$(BIN)/poker-rl train game=kuhn algo=ppo
@@ -30,6 +30,10 @@ bench: .venv/.bench
 	$(BIN)/python scripts/benchmark.py
 	$(BIN)/python scripts/benchmark_workers.py
 
+docs: .venv/.docs
+	$(BIN)/python scripts/build_docs.py
+	@echo 'Open build/site/index.html, or with search: $(BIN)/python -m http.server --directory build/site'
+
 .venv/.python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12, 3.13 or 3.14 is needed, none was found" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
@@ -40,9 +44,13 @@ bench: .venv/.bench
 	touch $@
 
 .venv/.dev: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev,joblib,play,ray,slurm,tune]'
+	$(PIP) --editable '.[dev,docs,joblib,play,ray,slurm,tune]'
 	touch $@
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable '.[bench]'
+	touch $@
+
+.venv/.docs: .venv/.python pyproject.toml constraints.txt
+	$(PIP) --editable '.[docs]'
 	touch $@

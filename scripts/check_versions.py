@@ -3,8 +3,8 @@
     python scripts/check_versions.py lowest --python 3.11 -n auto
 
 `pinned` installs the versions of constraints.txt; `newest` the newest that pyproject.toml allows;
-`lowest` the lowest that it allows of each package that it names, with the newest tools of `dev`.
-The packages go into .venv-VERSIONS-PYTHON. All other arguments are pytest's. It needs uv.
+`lowest` the lowest that it allows of each package that it names, with the newest tools of `dev` and
+`docs`. The packages go into .venv-VERSIONS-PYTHON. All other arguments are pytest's. It needs uv.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
         options = ["--resolution=lowest-direct", "--quiet", "--python", python]
         run("uv", "pip", "compile", "pyproject.toml", *extras, *options, "--output-file", lowest)
         bounds = ["--constraints", lowest]
-    package = f".[{','.join(['dev', *EXTRAS])}]"
+    package = f".[{','.join(['dev', 'docs', *EXTRAS])}]"
     run("uv", "pip", "install", "--python", python, *bounds, "--editable", package)
     run(python, "-m", "pytest", *pytest_arguments)
 

@@ -1,14 +1,18 @@
-"""Links between pages, to files and to headings."""
+"""Links between pages, to files and to headings; the documentation site."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from build_docs import find_pages
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+PAGES = [ROOT / page for page in find_pages()]
 
 
 def anchors(page: Path) -> set[str]:
@@ -37,3 +41,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         linked = (page.parent / path).resolve() if path else page
         assert linked.exists(), target
         assert not anchor or anchor in anchors(linked), target
+
+
+def test_navigation_of_the_site_has_every_page_once() -> None:
+    entries = re.findall(r"[-:] (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(entries) == sorted(map(str, find_pages()))
+
+
+@pytest.mark.skipif(find_spec("zensical") is None, reason="the extra docs is not installed")
+def test_site_builds_without_warnings() -> None:
+    subprocess.run([sys.executable, "scripts/build_docs.py"], cwd=ROOT, check=True)
