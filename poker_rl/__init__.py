@@ -1,3 +1,3 @@
 """Reinforcement learning for poker, measured by the exact distance to Nash."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -4,8 +4,9 @@
 
 It writes the run's headline player and its critic, with weights in float16, to
 `poker_rl/released/NAME.pt`. The file also contains its origin, which is printed: command,
-experiment, seed, decisions, commit and date. It writes `conf/player/NAME.yaml` too, unless that
-exists. Evaluate the player against the run itself and against bots,
+experiment, seed, decisions, commit and date. The script also updates the checksums in
+`poker_rl/released/SHA256SUMS` and writes `conf/player/NAME.yaml`, unless that exists. Evaluate the
+player against the run itself and against bots,
 
     poker-rl evaluate game=leduc player=leduc_ac against=[outputs/leduc/actor_critic/RUN,call]
 
@@ -15,6 +16,7 @@ and write the results into docs/players.md and the first line of that YAML, whic
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import sys
 from pathlib import Path
@@ -107,6 +109,11 @@ def main() -> None:
         sys.exit(str(error))
     path = PRETRAINED_FOLDER / f"{sys.argv[2]}.pt"
     save_atomically(path, tree | {"players": convert_to_float16(tree["players"])})
+    checksums = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+        for file in sorted(PRETRAINED_FOLDER.glob("*.pt"))
+    ]
+    (PRETRAINED_FOLDER / "SHA256SUMS").write_text("".join(checksums))
     settings = SHIPPED_OPTION_DIR / "player" / f"{sys.argv[2]}.yaml"
     if not settings.exists():
         about = f"{tree['game']['name']}, by {tree['origin']['command']}: not yet measured"

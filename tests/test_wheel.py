@@ -16,6 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from poker_rl import __version__
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -63,6 +65,14 @@ def test_holds_all_of_conf_and_nothing_else(installed: Path, tmp_path: Path) -> 
 
 def test_has_the_marker_of_typed_packages(installed: Path) -> None:
     assert (installed / "poker_rl" / "py.typed").read_bytes() == b""
+
+
+def test_files_name_the_same_version() -> None:
+    in_citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
+    in_changelog = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert in_citation is not None
+    assert in_changelog is not None
+    assert in_citation[1] == in_changelog[1] == __version__
 
 
 def list_requirements(name: str) -> list[str]:

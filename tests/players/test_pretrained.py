@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from big2_tables import BIG2
+from commands import code
 from evaluations import HOLDEM, LEDUC, loader
 
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
@@ -18,7 +21,8 @@ from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
-from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER
+from poker_rl.players.bots import pretrained
+from poker_rl.players.bots.pretrained import CHECKSUM_FILE, PRETRAINED_FOLDER
 from poker_rl.storage.checkpoint import load_snapshot
 
 FILES = sorted(PRETRAINED_FOLDER.glob("*.pt"))
@@ -27,6 +31,29 @@ FILES = sorted(PRETRAINED_FOLDER.glob("*.pt"))
 def test_together_they_are_small() -> None:
     assert len(FILES) >= 3
     assert sum(file.stat().st_size for file in FILES) < 8e6
+
+
+def test_checksums_of_all_files_are_listed() -> None:
+    lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
+    assert lines == [f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}" for f in FILES]
+
+
+def test_a_changed_or_unlisted_file_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in (CHECKSUM_FILE, "leduc_ac.pt"):
+        shutil.copy(PRETRAINED_FOLDER / file, tmp_path)
+    monkeypatch.setattr(pretrained, "PRETRAINED_FOLDER", tmp_path)
+    loader(LEDUC)("leduc_ac")
+    with (tmp_path / "leduc_ac.pt").open("ab") as opened:
+        opened.write(b"0")
+    assert code("evaluate", "game=leduc", "player=leduc_ac") == 2
+    path = tmp_path / "leduc_ac.pt"
+    message = f"{path} does not match SHA256SUMS; reinstall poker-rl"
+    assert capsys.readouterr().err == f"poker-rl: player: leduc_ac: {message}\n"
+    (tmp_path / CHECKSUM_FILE).write_text("0  other.pt\n")
+    with pytest.raises(ConfigError, match=r"leduc_ac.pt is no bundled .*; allowed: other.pt$"):
+        loader(LEDUC)("leduc_ac")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

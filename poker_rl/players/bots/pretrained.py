@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.players.bots.basic_bots import Bot
 from poker_rl.players.player_loader import load_players
 
 PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "released"
+CHECKSUM_FILE = "SHA256SUMS"  # in that folder, in the format of `sha256sum`
 
 
 @dataclass(kw_only=True)
@@ -23,16 +26,17 @@ class PretrainedBot(Bot):
     `scripts/release.py` makes such files.
 
     Raises:
-        ConfigError: if the player can't play the game, see `player_loader.load_players`.
+        ConfigError: if the file has a wrong checksum or none, or the player can't play the game,
+            see `player_loader.load_players`.
     """
 
     file: str
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        (self._player,) = load_players(
-            PRETRAINED_FOLDER / self.file, game, torch.device("cpu")
-        ).values()
+        check_file(self.file)
+        path = PRETRAINED_FOLDER / self.file
+        (self._player,) = load_players(path, game, torch.device("cpu")).values()
 
     @property
     def is_suit_invariant(self) -> bool:
@@ -50,3 +54,21 @@ class PretrainedBot(Bot):
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
         """Return the values of the critic, see `Player.action_values`."""
         return self._player.action_values(records)
+
+
+def check_file(name: str) -> None:
+    """Check the SHA-256 checksum of a file in `poker_rl/released`.
+
+    Raises:
+        ConfigError: if the file is not listed in `SHA256SUMS`, or differs from its checksum there.
+        OSError: if one of the two files is missing.
+    """
+    lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
+    checksums = {file: checksum for checksum, file in (line.split() for line in lines)}
+    if name not in checksums:
+        raise ConfigError(f"file: {name} is no bundled file; allowed: {', '.join(checksums)}")
+    path = PRETRAINED_FOLDER / name
+    if hashlib.sha256(path.read_bytes()).hexdigest() != checksums[name]:
+        raise ConfigError(
+            f"{path}: its checksum is not that of {CHECKSUM_FILE}; reinstall poker-rl"
+        )
