@@ -7,14 +7,15 @@ failure raises an OSError with the path. TensorBoard is imported after the first
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN
+from poker_rl.evaluation.result import PERCENTILE_TAG_PATTERN, Result, first_of_each
 from poker_rl.storage.disk import naming_path
 from poker_rl.storage.run_folder import flatten_hparams
 from poker_rl.training.loggers import Row
@@ -22,7 +23,7 @@ from poker_rl.training.loggers import Row
 
 @dataclass
 class TensorBoard:
-    """Scalars, figures and hyperparameters for TensorBoard."""
+    """Scalars, figures, hyperparameters and a layout of charts for TensorBoard."""
 
     _records: Any = field(default=None, init=False, repr=False)  # open after the first row
 
@@ -36,7 +37,7 @@ class TensorBoard:
         from tensorboard.plugins.scalar.metadata import create_summary_metadata  # type: ignore[import-untyped]
         from torch.utils.tensorboard.summary import scalar
 
-        self._open()
+        self._open(row.measurements)
         summary = Summary()
         for tag, value in row.values.items():
             if tag.endswith("/half_width"):
@@ -55,7 +56,7 @@ class TensorBoard:
         """Write the PNG file at `path` into the event file, as an image."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        self._open()  # a resumed run may have figures without a further row
+        self._open({})  # a resumed run may have figures without a further row
         png = path.read_bytes()
         image = Summary.Image(
             encoded_image_string=png,
@@ -73,8 +74,8 @@ class TensorBoard:
             with naming_path(self._path):
                 self._file.close()
 
-    def _open(self) -> None:
-        """Open an event file, if none is open; for a new run, write the settings first."""
+    def _open(self, measurements: Mapping[str, Result]) -> None:
+        """Open an event file, if none is open; for a new run, write settings and layout first."""
         if self._records is not None:
             return
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # type: ignore[import-untyped]
@@ -95,6 +96,7 @@ class TensorBoard:
             # Only the session's start is written: torch's add_hparams would make another run, and
             # the experiment summary would hide settings that TensorBoard's first run lacks.
             self._write_summary(summary.hparams(flatten_hparams(self._config), {})[1], 0)  # type: ignore[no-untyped-call]
+            self._write_summary(summary.custom_scalars(build_layout(measurements)), 0)  # type: ignore[no-untyped-call]
 
     def _write_summary(self, summary: Any, step: int) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
@@ -112,3 +114,23 @@ def to_tensorboard_tag(tag: str) -> str:
     """Return the tag for TensorBoard, where percentiles are in a group of their own."""
     is_percentile = tag.startswith("eval/") and PERCENTILE_TAG_PATTERN.search(tag)
     return tag.replace("eval/", "eval_percentiles/", 1) if is_percentile else tag
+
+
+def build_layout(measurements: Mapping[str, Result]) -> dict[str, dict[str, list[Any]]]:
+    """Return the layout: a chart per measure, with all players; each player's first measure on top.
+
+    The result has the form {section: {chart: ["Multiline", [pattern of tags]]}}.
+    """
+
+    def charts(tags: Iterable[str]) -> dict[str, list[Any]]:
+        measures = dict.fromkeys(tag.partition("/")[2] for tag in tags)
+        return {
+            measure: ["Multiline", [f"eval/[^/]+/{re.escape(measure)}$"]] for measure in measures
+        }
+
+    first = charts(result.tag for result in first_of_each(measurements.values()))
+    others = charts(
+        tag for tag in measurements if to_tensorboard_tag(f"eval/{tag}") == f"eval/{tag}"
+    )
+    rest = {measure: chart for measure, chart in others.items() if measure not in first}
+    return {"headline": first, "other measures": rest} if rest else {"headline": first}
