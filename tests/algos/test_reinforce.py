@@ -16,6 +16,7 @@ from toy_games import kuhn, leduc
 from poker_rl.algos.reinforce import MovingAverageBaseline, Reinforce
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
+from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import FOLD
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
@@ -156,9 +157,10 @@ def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal() -> N
         learner.learn()
     tree = get_tree(game)
     policy = learner.players()["current"].action_probs(np.tile(tree.infoset_records, 100))
-    first, _ = compute_squared_distances(
-        extract_bet_probs(tree, policy.reshape(100, *tree.legal_mask.shape))
-    )
+    first = [
+        compute_squared_distances(extract_bet_probs(tree, one))["first"]
+        for one in policy.reshape(100, *tree.legal_mask.shape)
+    ]
     # here over 8 seeds: mean .393, standard deviation .020, of which four; SGD stays at .835
     assert abs(np.median(first) - 0.396) < 0.08
 

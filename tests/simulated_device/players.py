@@ -129,8 +129,8 @@ def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(
             )
             for on in (NAME, "cpu")
         )
-        assert found.value == pytest.approx(expected.value, abs=1e-6)
-        assert found.best_values == pytest.approx(expected.best_values, abs=1e-6)
+        assert found[1] == pytest.approx(expected[1], abs=1e-6)
+        assert found[0] == pytest.approx(expected[0], abs=1e-6)
 
 
 def learn(algo: str, net: str, *more: str, on: str = NAME) -> Any:

@@ -64,10 +64,10 @@ class RangePolicy:
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
         hands = self._ranges.hands[representatives]
         hand_count, hand_size = hands.shape
-        is_used = np.zeros((hand_count, self._poker_game.deck_size), bool)
-        is_used[:, board.cards] = True
-        is_used[np.arange(hand_count)[:, None], hands] = True
-        unused_cards = np.argsort(is_used, axis=1, kind="stable").astype(np.int8)
+        is_unused = np.ones((hand_count, self._poker_game.deck_size), bool)
+        is_unused[:, board.cards] = False
+        is_unused[np.arange(hand_count)[:, None], hands] = False
+        unused_cards = np.nonzero(is_unused)[1].reshape(hand_count, -1).astype(np.int8)
         others = unused_cards[:, :hand_size]
         rest = np.hstack(
             [np.tile(board.cards, (hand_count, 1)).astype(np.int8), unused_cards[:, hand_size:]]
