@@ -1,0 +1,141 @@
+"""Tables at which one seat belongs to a learner outside and fixed players have the other seats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.games.game_loader import load_game
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
+from poker_rl.players.player_loader import load_player
+
+MAX_DEALS = 1000  # in a row without a decision of the learner
+
+Opponents = str | Player | list[str | Player] | tuple[str | Player, ...]
+
+
+def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
+    """Return a game, or load it by its name with settings such as `game.ante=2`."""
+    return load_game(game, *overrides) if isinstance(game, str) else game
+
+
+def load_opponents(game: Game, opponents: Opponents) -> list[Player]:
+    """Return the players of the other seats, in the order of play after the learner.
+
+    Args:
+        opponents: one player for all other seats or a list with one for each of them; a player is
+            an object or a spec of `load_player`.
+
+    Raises:
+        ConfigError: if there is no such player, or the list has another length.
+    """
+    is_list = isinstance(opponents, list | tuple)
+    names = list(opponents) if is_list else [opponents] * (game.seats - 1)
+    if len(names) != game.seats - 1:
+        raise ConfigError(
+            f"opponents: {len(names)} given; allowed: one for all, or {game.seats - 1}, one for"
+            f" each other seat of {game.name}"
+        )
+    player_by_spec = {spec: load_player(spec, game) for spec in names if isinstance(spec, str)}
+    return [player_by_spec[name] if isinstance(name, str) else name for name in names]
+
+
+class LearnerTables:
+    """Batch of tables that wait for the learner's action, played by fixed players up to there.
+
+    Hands that end before the learner's first decision are dealt again, as there is nothing to learn
+    from them.
+
+    Args:
+        game: the game that is played.
+        count: number of tables, B.
+        opponents: the players of the other seats, see `load_opponents`.
+        seat: the learner's seat; None to sample it for each hand.
+
+    Raises:
+        ConfigError: if the game has no such seat or an opponent can't be loaded.
+    """
+
+    def __init__(self, game: Game, count: int, opponents: Opponents, seat: int | None) -> None:
+        self.game, self.count = game, count
+        self._definition_seats = game.definitions["seats"].astype(np.int64)
+        max_seat = int(self._definition_seats.min()) - 1
+        if seat is not None and not 0 <= seat <= max_seat:
+            raise ConfigError(f"seat: {seat}; allowed: 0 to {max_seat}, or None for a random seat")
+        self._fixed_seat = seat
+        self._opponents = load_opponents(game, opponents)
+        self._first_occurrences = find_first_occurrences(self._opponents)
+
+    def reset(self, generator: np.random.Generator) -> None:
+        """Deal new hands at all tables; all randomness comes from the generator."""
+        self._generator = generator
+        self.tables = Tables(self.game, self.count, int(generator.integers(2**63)))
+        self.seats = np.zeros(self.count, np.int64)  # of the learner
+        self.deal(np.arange(self.count))
+
+    def deal(self, rows: np.ndarray) -> None:
+        """Deal new hands at some tables and play them up to the learner's first decision.
+
+        Raises:
+            ConfigError: if the learner never gets a decision, as against players that always fold.
+        """
+        for _ in range(MAX_DEALS):
+            self.tables.deal(rows)
+            seats = self._fixed_seat
+            if seats is None:
+                seats = self._generator.integers(self._count_seats(rows))
+            self.seats[rows] = seats
+            self._play_opponents(rows)
+            rows = rows[self.tables.records["over"][rows] == 1]
+            if not len(rows):
+                return
+        raise ConfigError(
+            f"opponents: all of {MAX_DEALS} hands of {self.game.name} ended before the learner's"
+            " first decision; choose another seat or other opponents"
+        )
+
+    def play(self, actions: np.ndarray) -> np.ndarray:
+        """Play the learner's legal actions [B] and the opponents' answers; return rewards [B].
+
+        A reward is what the learner won in a hand that has ended, in the game's unit, else 0.
+        """
+        records = self.tables.records
+        self.tables.step(actions)
+        self._play_opponents(np.arange(self.count))
+        ended = self.find_ended()
+        rewards = np.zeros(self.count)
+        if len(ended):
+            payoffs = self.tables.payoffs(ended)
+            rewards[ended] = payoffs[np.arange(len(ended)), self.seats[ended]]
+            records["to_act"][ended] = self.seats[ended]  # the last observation is the learner's
+        return rewards / self.game.unit_chips
+
+    def find_ended(self) -> np.ndarray:
+        """Return the indices of the tables whose hand has ended."""
+        return np.flatnonzero(self.tables.records["over"])
+
+    def _count_seats(self, rows: np.ndarray) -> np.ndarray:
+        return self._definition_seats[self.tables.records["variant"][rows]]
+
+    def _play_opponents(self, rows: np.ndarray) -> None:
+        """Play at some tables until the learner is to act or the hand has ended."""
+        records = self.tables.records
+        while True:
+            is_learners = records["to_act"][rows] == self.seats[rows]
+            rows = rows[~is_learners & (records["over"][rows] == 0)]
+            if not len(rows):
+                return
+            distance = (records["to_act"][rows] - self.seats[rows]) % self._count_seats(rows)
+            acting_opponent = self._first_occurrences[distance - 1]
+            actions = np.empty(len(rows), np.int64)
+            for i in np.unique(acting_opponent):
+                is_acting = acting_opponent == i
+                acting_records = records.take(rows[is_acting])
+                probs = compute_checked_probs(self.game, self._opponents[i], acting_records)
+                actions[is_acting] = sample_from_probs(probs, self._generator.random(len(probs)))
+            self.tables.step(actions, rows)
