@@ -40,7 +40,7 @@ bench: .venv/.bench
 	touch $@
 
 .venv/.dev: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev,joblib,play,ray,slurm,tune]'
+	$(PIP) --editable '.[dev,gym,joblib,play,ray,slurm,tune]'
 	touch $@
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt

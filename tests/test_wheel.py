@@ -105,7 +105,7 @@ def test_all_packages_that_make_installs_are_pinned() -> None:
     pins, and not those of their requirements.
     """
     pinned = read_pins().keys()
-    extras_of_make = ("", "bench", "dev", "joblib", "play", "ray", "slurm", "tune")
+    extras_of_make = ("", "bench", "dev", "gym", "joblib", "play", "ray", "slurm", "tune")
     pending, seen = [("poker-rl", extras_of_make)], set()
     while pending:
         name, extras = pending.pop()

@@ -69,7 +69,7 @@ class GameEnv(Env):
             self._is_new = False
         else:
             self._learner_tables.deal(np.arange(1))
-        self._mask = self._learner_tables.tables.legal_mask()[0]
+        self._mask: np.ndarray = self._learner_tables.tables.legal_mask()[0]
         return self._learner_tables.tables.observe()[0], self._get_info(False)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -84,7 +84,7 @@ class GameEnv(Env):
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal, [A] bool; none is after the end of the hand."""
-        return self._mask.copy()
+        return np.array(self._mask)
 
     def render(self) -> str | None:
         """Return the learner's information set, see `Game.infoset_name`."""

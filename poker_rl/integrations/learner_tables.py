@@ -34,15 +34,15 @@ def load_opponents(game: Game, opponents: Opponents) -> list[Player]:
     Raises:
         ConfigError: if there is no such player, or the list has another length.
     """
-    is_list = isinstance(opponents, list | tuple)
-    names = list(opponents) if is_list else [opponents] * (game.seats - 1)
-    if len(names) != game.seats - 1:
+    if not isinstance(opponents, list | tuple):
+        opponents = [opponents] * (game.seats - 1)
+    if len(opponents) != game.seats - 1:
         raise ConfigError(
-            f"opponents: {len(names)} given; allowed: one for all, or {game.seats - 1}, one for"
+            f"opponents: {len(opponents)} given; allowed: one for all, or {game.seats - 1}, one for"
             f" each other seat of {game.name}"
         )
-    player_by_spec = {spec: load_player(spec, game) for spec in names if isinstance(spec, str)}
-    return [player_by_spec[name] if isinstance(name, str) else name for name in names]
+    player_by_spec = {spec: load_player(spec, game) for spec in opponents if isinstance(spec, str)}
+    return [player_by_spec[item] if isinstance(item, str) else item for item in opponents]
 
 
 class LearnerTables:
@@ -86,10 +86,10 @@ class LearnerTables:
         """
         for _ in range(MAX_DEALS):
             self.tables.deal(rows)
-            seats = self._fixed_seat
-            if seats is None:
-                seats = self._generator.integers(self._count_seats(rows))
-            self.seats[rows] = seats
+            if self._fixed_seat is None:
+                self.seats[rows] = self._generator.integers(self._count_seats(rows))
+            else:
+                self.seats[rows] = self._fixed_seat
             self._play_opponents(rows)
             rows = rows[self.tables.records["over"][rows] == 1]
             if not len(rows):
@@ -120,7 +120,7 @@ class LearnerTables:
         return np.flatnonzero(self.tables.records["over"])
 
     def _count_seats(self, rows: np.ndarray) -> np.ndarray:
-        return self._definition_seats[self.tables.records["variant"][rows]]
+        return self._definition_seats.take(self.tables.records["variant"][rows])
 
     def _play_opponents(self, rows: np.ndarray) -> None:
         """Play at some tables until the learner is to act or the hand has ended."""
