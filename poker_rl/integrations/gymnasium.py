@@ -28,6 +28,11 @@ def build_observation_space(game: Game) -> spaces.Box:
     return spaces.Box(-np.inf, np.inf, shape, np.float32)
 
 
+def build_info(mask: np.ndarray, is_illegal: Any) -> dict[str, Any]:
+    """Return the information of one table or of a batch."""
+    return {"action_mask": mask.astype(np.int8), "illegal_action": is_illegal}
+
+
 class GameEnv(Env):
     """Environment of one table; `render()` returns the learner's information set as text.
 
@@ -56,44 +61,34 @@ class GameEnv(Env):
         self.render_mode = render_mode
         self.observation_space = build_observation_space(self.game)
         self.action_space = spaces.Discrete(self.game.action_count)
-        self._learner_tables = LearnerTables(self.game, 1, opponents, seat)
-        self._is_new = True
+        self._hand = LearnerTables(self.game, 1, opponents, seat)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Deal a new hand and return the observation [W] and the information of the learner."""
         super().reset(seed=seed)
-        if seed is not None or self._is_new:
-            self._learner_tables.reset(self.np_random)
-            self._is_new = False
-        else:
-            self._learner_tables.deal(np.arange(1))
-        self._mask: np.ndarray = self._learner_tables.tables.legal_mask()[0]
-        return self._learner_tables.tables.observe()[0], self._get_info(False)
+        self._hand.start(self.np_random, is_seeded=seed is not None)
+        return self._hand.tables.observe()[0], build_info(self._hand.mask[0], False)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Play an action and the opponents' answers up to the learner's next decision."""
-        is_illegal = not self._mask[action]
-        legal_action = self._mask.argmax() if is_illegal else action
-        (reward,) = self._learner_tables.play(np.array([legal_action]))
-        is_over = bool(len(self._learner_tables.find_ended()))
-        self._mask = self._learner_tables.tables.legal_mask()[0] & (not is_over)
-        observation = self._learner_tables.tables.observe()[0]
-        return observation, float(reward), is_over, False, self._get_info(is_illegal)
+        rewards, is_illegal = self._hand.play(np.array([action]))
+        self._hand.update_mask()
+        info = build_info(self._hand.mask[0], bool(is_illegal[0]))
+        is_over = bool(len(self._hand.find_ended()))
+        return self._hand.tables.observe()[0], float(rewards[0]), is_over, False, info
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal, [A] bool; none is after the end of the hand."""
-        return np.array(self._mask)
+        mask: np.ndarray = self._hand.mask[0].copy()
+        return mask
 
     def render(self) -> str | None:
         """Return the learner's information set, see `Game.infoset_name`."""
         if self.render_mode is None:
             return None
-        return self.game.infoset_name(self._learner_tables.tables.records[0])
-
-    def _get_info(self, is_illegal: bool) -> dict[str, Any]:
-        return {"action_mask": self._mask.astype(np.int8), "illegal_action": is_illegal}
+        return self.game.infoset_name(self._hand.tables.records[0])
 
 
 class GameVectorEnv(VectorEnv):
@@ -125,23 +120,16 @@ class GameVectorEnv(VectorEnv):
         self.single_action_space = spaces.Discrete(self.game.action_count)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._learner_tables = LearnerTables(self.game, num_envs, opponents, seat)
-        self._is_new = True
+        self._hands = LearnerTables(self.game, num_envs, opponents, seat)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal new hands at all tables and return the observations [B, W] and masks."""
+        """Deal new hands at all tables and return the observations [B, W] and the information."""
         super().reset(seed=seed)
-        if seed is not None or self._is_new:
-            self._learner_tables.reset(self.np_random)
-            self._is_new = False
-        else:
-            self._learner_tables.deal(np.arange(self.num_envs))
-        self._mask = self._learner_tables.tables.legal_mask()
-        return self._learner_tables.tables.observe(), self._get_info(
-            np.zeros(self.num_envs, np.bool_)
-        )
+        self._hands.start(self.np_random, is_seeded=seed is not None)
+        info = build_info(self._hands.mask, np.zeros(self.num_envs, np.bool_))
+        return self._hands.tables.observe(), info
 
     def step(
         self, actions: np.ndarray
@@ -152,29 +140,21 @@ class GameVectorEnv(VectorEnv):
             observations [B, W], rewards [B] float64, terminations and truncations [B] bool, and the
             information.
         """
-        tables = self._learner_tables.tables
-        is_illegal = ~self._mask[np.arange(self.num_envs), actions]
-        if is_illegal.any():
-            actions = np.where(is_illegal, self._mask.argmax(1), actions)
-        rewards = self._learner_tables.play(actions)
-        ended = self._learner_tables.find_ended()
-        terminations = np.zeros(self.num_envs, np.bool_)
-        terminations[ended] = True
+        tables = self._hands.tables
+        rewards, is_illegal = self._hands.play(actions)
+        terminations, truncations = np.zeros((2, self.num_envs), np.bool_)
         info: dict[str, Any] = {}
-        if len(ended):
+        if len(ended := self._hands.find_ended()):
+            terminations[ended] = True
             final_observations = np.full(self.num_envs, None, object)
             for row, observation in zip(ended, tables.observe(ended), strict=True):
                 final_observations[row] = observation
             info = {"final_obs": final_observations, "_final_obs": terminations.copy()}
-            self._learner_tables.deal(ended)
-        self._mask = tables.legal_mask()
-        info |= self._get_info(is_illegal)
-        truncations = np.zeros(self.num_envs, np.bool_)
+            self._hands.deal(ended)
+        self._hands.update_mask()
+        info |= build_info(self._hands.mask, is_illegal)
         return tables.observe(), rewards, terminations, truncations, info
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal at each table, [B, A] bool."""
-        return self._mask.copy()
-
-    def _get_info(self, is_illegal: np.ndarray) -> dict[str, Any]:
-        return {"action_mask": self._mask.astype(np.int8), "illegal_action": is_illegal}
+        return self._hands.mask.copy()

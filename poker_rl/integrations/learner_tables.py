@@ -70,13 +70,32 @@ class LearnerTables:
         self._fixed_seat = seat
         self._opponents = load_opponents(game, opponents)
         self._first_occurrences = find_first_occurrences(self._opponents)
+        self._tables: Tables | None = None
 
-    def reset(self, generator: np.random.Generator) -> None:
-        """Deal new hands at all tables; all randomness comes from the generator."""
+    def start(self, generator: np.random.Generator, is_seeded: bool) -> None:
+        """Deal new hands at all tables; all randomness comes from the generator.
+
+        Args:
+            is_seeded: whether the generator is newly seeded; if not, the tables' random states
+                continue.
+        """
         self._generator = generator
-        self.tables = Tables(self.game, self.count, int(generator.integers(2**63)))
+        if is_seeded or self._tables is None:
+            self._tables = Tables(self.game, self.count, int(generator.integers(2**63)))
         self.seats = np.zeros(self.count, np.int64)  # of the learner
         self.deal(np.arange(self.count))
+        self.update_mask()
+
+    @property
+    def tables(self) -> Tables:
+        """The tables; they exist from the first call of `start` on."""
+        assert self._tables is not None, "call reset() first"
+        return self._tables
+
+    def update_mask(self) -> None:
+        """Store which actions are legal as `mask`, [B, A] bool; none is after the end of a hand."""
+        self.mask = self.tables.legal_mask()
+        self.mask[self.find_ended()] = False
 
     def deal(self, rows: np.ndarray) -> None:
         """Deal new hands at some tables and play them up to the learner's first decision.
@@ -99,28 +118,33 @@ class LearnerTables:
             " first decision; choose another seat or other opponents"
         )
 
-    def play(self, actions: np.ndarray) -> np.ndarray:
-        """Play the learner's legal actions [B] and the opponents' answers; return rewards [B].
+    def play(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Play the learner's actions [B] and the opponents' answers.
 
-        A reward is what the learner won in a hand that has ended, in the game's unit, else 0.
+        Returns:
+            what the learner won in each hand that has ended, in the game's unit, else 0, [B]
+            float64, and where its action was illegal, so that the first legal one was played, [B]
+            bool.
         """
-        records = self.tables.records
+        is_illegal = ~self.mask[np.arange(self.count), actions]
+        if is_illegal.any():
+            actions = np.where(is_illegal, self.mask.argmax(1), actions)
         self.tables.step(actions)
         self._play_opponents(np.arange(self.count))
-        ended = self.find_ended()
-        rewards = np.zeros(self.count)
+        ended, rewards = self.find_ended(), np.zeros(self.count)
         if len(ended):
-            payoffs = self.tables.payoffs(ended)
-            rewards[ended] = payoffs[np.arange(len(ended)), self.seats[ended]]
-            records["to_act"][ended] = self.seats[ended]  # the last observation is the learner's
-        return rewards / self.game.unit_chips
+            rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), self.seats[ended]]
+            # So that `observe` shows the end of the hand from the learner's seat.
+            self.tables.records["to_act"][ended] = self.seats[ended]
+        return rewards / self.game.unit_chips, is_illegal
 
     def find_ended(self) -> np.ndarray:
         """Return the indices of the tables whose hand has ended."""
         return np.flatnonzero(self.tables.records["over"])
 
     def _count_seats(self, rows: np.ndarray) -> np.ndarray:
-        return self._definition_seats.take(self.tables.records["variant"][rows])
+        seats: np.ndarray = self._definition_seats[self.tables.records["variant"][rows]]
+        return seats
 
     def _play_opponents(self, rows: np.ndarray) -> None:
         """Play at some tables until the learner is to act or the hand has ended."""

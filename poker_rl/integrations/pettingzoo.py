@@ -56,6 +56,7 @@ class GameAECEnv(AECEnv):
             )
             for agent in self.possible_agents
         }
+        self.infos: dict[str, dict[str, Any]] = {}
         self._tables: Tables | None = None
 
     def observation_space(self, agent: str) -> spaces.Dict:
@@ -129,7 +130,7 @@ class GameAECEnv(AECEnv):
         assert self._tables is not None
         self.agent_selection = self.possible_agents[int(self._tables.records["to_act"][0])]
         mask = self._tables.legal_mask()[0].astype(np.int8)
-        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        self.infos = {agent: {} for agent in self.agents}
         self.infos[self.agent_selection] = {"action_mask": mask}
 
 

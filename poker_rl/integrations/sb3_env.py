@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,7 @@ class SB3VecEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return an attribute of the environment, once for each selected table."""
-        return [getattr(self._env, attr_name)] * len(self._list_rows(indices))
+        return [getattr(self._env, attr_name)] * len(self._get_indices(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Set an attribute of the environment."""
@@ -62,11 +61,8 @@ class SB3VecEnv(VecEnv):
     ) -> list[Any]:
         """Return the result of a method of the environment, such as `action_masks`, by table."""
         result = getattr(self._env, method_name)(*method_args, **method_kwargs)
-        return [result[row] for row in self._list_rows(indices)]
+        return [result[row] for row in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
         """Return False for each selected table, as tables have no wrappers."""
-        return [False] * len(self._list_rows(indices))
-
-    def _list_rows(self, indices: int | Iterable[int] | None) -> list[int]:
-        return list(self._get_indices(indices))
+        return [False] * len(self._get_indices(indices))
