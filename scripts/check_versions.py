@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("joblib", "play", "ray", "slurm", "tune")
+EXTRAS = ("gym", "joblib", "play", "ray", "slurm", "tune")
 
 
 def run(*command: str | Path) -> None:

@@ -19,7 +19,7 @@ LAYERS = (
     {"sweeps"},
     {"training"},
     {"algos"},
-    {"evaluation", "learning"},
+    {"evaluation", "integrations", "learning"},
     {"players"},
     {"nets"},
     {"games", "storage"},
@@ -28,7 +28,10 @@ LAYERS = (
 
 # Libraries that only these modules or packages import.
 ONLY_IN = {
+    "gymnasium": ("integrations.",),
     "optuna": ("sweeps.",),
+    "pettingzoo": ("integrations.",),
+    "stable_baselines3": ("integrations.sb3_env",),
     "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_launcher"),
     "omegaconf": ("config.build", "config.compose", "config.option_files", "config.sweep_launcher"),
 }

@@ -115,7 +115,7 @@ def test_all_packages_that_make_installs_are_pinned() -> None:
     pins, and not those of their requirements.
     """
     pinned = read_pins().keys()
-    extras_of_make = ("", "bench", "dev", "docs", "joblib", "play", "ray", "slurm", "tune")
+    extras_of_make = ("", "bench", "dev", "docs", "gym", "joblib", "play", "ray", "slurm", "tune")
     pending, seen = [("poker-rl", extras_of_make)], set()
     while pending:
         name, extras = pending.pop()

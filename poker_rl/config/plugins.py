@@ -98,5 +98,7 @@ def _import_module(name: str) -> ModuleType | None:
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             return None
         if name.startswith(f"{PACKAGE_NAME}."):
-            raise  # a bug in poker_rl, which needs a traceback
+            if f"{error.name}.".startswith(f"{PACKAGE_NAME}."):
+                raise  # a bug in poker_rl, which needs a traceback
+            raise ConfigError(f"{name} needs an optional package: {error}") from None
         raise ConfigError(f"the plug-in's module {name} can't be imported: {error}") from error

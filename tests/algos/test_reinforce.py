@@ -10,7 +10,6 @@ import pytest
 import torch
 from empty_iterations import check_iterations_without_decisions
 from learner_contexts import cpu_context
-from poker_rl.evaluation.kuhn_bet_probs import compute_squared_distances, extract_bet_probs
 from toy_games import kuhn, leduc
 
 from poker_rl.algos.reinforce import MovingAverageBaseline, Reinforce

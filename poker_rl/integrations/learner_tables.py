@@ -1,0 +1,165 @@
+"""Tables at which one seat belongs to a learner outside and fixed players have the other seats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.games.game_loader import load_game
+from poker_rl.games.tables import Tables
+from poker_rl.players.action_sampling import sample_from_probs
+from poker_rl.players.player import Player, compute_checked_probs, find_first_occurrences
+from poker_rl.players.player_loader import load_player
+
+MAX_DEALS = 1000  # in a row without a decision of the learner
+
+Opponents = str | Player | list[str | Player] | tuple[str | Player, ...]
+
+
+def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
+    """Return a game, or load it by its name with settings such as `game.ante=2`."""
+    return load_game(game, *overrides) if isinstance(game, str) else game
+
+
+def load_opponents(game: Game, opponents: Opponents) -> list[Player]:
+    """Return the players of the other seats, in the order of play after the learner.
+
+    Args:
+        opponents: one player for all other seats or a list with one for each of them; a player is
+            an object or a spec of `load_player`.
+
+    Raises:
+        ConfigError: if there is no such player, or the list has another length.
+    """
+    if not isinstance(opponents, list | tuple):
+        opponents = [opponents] * (game.seats - 1)
+    if len(opponents) != game.seats - 1:
+        raise ConfigError(
+            f"opponents: {len(opponents)} given; allowed: one for all, or {game.seats - 1}, one for"
+            f" each other seat of {game.name}"
+        )
+    player_by_spec = {spec: load_player(spec, game) for spec in opponents if isinstance(spec, str)}
+    return [player_by_spec[item] if isinstance(item, str) else item for item in opponents]
+
+
+class LearnerTables:
+    """Batch of tables that wait for the learner's action, played by fixed players up to there.
+
+    Hands that end before the learner's first decision are dealt again, as there is nothing to learn
+    from them.
+
+    Args:
+        game: the game that is played.
+        count: number of tables, B.
+        opponents: the players of the other seats, see `load_opponents`.
+        seat: the learner's seat; None to sample it for each hand.
+
+    Raises:
+        ConfigError: if the game has no such seat or an opponent can't be loaded.
+    """
+
+    def __init__(self, game: Game, count: int, opponents: Opponents, seat: int | None) -> None:
+        self.game, self.count = game, count
+        self._definition_seats = game.definitions["seats"].astype(np.int64)
+        max_seat = int(self._definition_seats.min()) - 1
+        if seat is not None and not 0 <= seat <= max_seat:
+            raise ConfigError(f"seat: {seat}; allowed: 0 to {max_seat}, or None for a random seat")
+        self._fixed_seat = seat
+        self._opponents = load_opponents(game, opponents)
+        self._first_occurrences = find_first_occurrences(self._opponents)
+        self._tables: Tables | None = None
+
+    def start(self, generator: np.random.Generator, is_seeded: bool) -> None:
+        """Deal new hands at all tables; all randomness comes from the generator.
+
+        Args:
+            is_seeded: whether the generator is newly seeded; if not, the tables' random states
+                continue.
+        """
+        self._generator = generator
+        if is_seeded or self._tables is None:
+            self._tables = Tables(self.game, self.count, int(generator.integers(2**63)))
+        self.seats = np.zeros(self.count, np.int64)  # of the learner
+        self.deal(np.arange(self.count))
+        self.update_mask()
+
+    @property
+    def tables(self) -> Tables:
+        """The tables; they exist from the first call of `start` on."""
+        assert self._tables is not None, "call reset() first"
+        return self._tables
+
+    def update_mask(self) -> None:
+        """Store which actions are legal as `mask`, [B, A] bool; none is after the end of a hand."""
+        self.mask = self.tables.legal_mask()
+        self.mask[self.find_ended()] = False
+
+    def deal(self, rows: np.ndarray) -> None:
+        """Deal new hands at some tables and play them up to the learner's first decision.
+
+        Raises:
+            ConfigError: if the learner never gets a decision, as against players that always fold.
+        """
+        for _ in range(MAX_DEALS):
+            self.tables.deal(rows)
+            if self._fixed_seat is None:
+                self.seats[rows] = self._generator.integers(self._count_seats(rows))
+            else:
+                self.seats[rows] = self._fixed_seat
+            self._play_opponents(rows)
+            rows = rows[self.tables.records["over"][rows] == 1]
+            if not len(rows):
+                return
+        raise ConfigError(
+            f"opponents: all of {MAX_DEALS} hands of {self.game.name} ended before the learner's"
+            " first decision; choose another seat or other opponents"
+        )
+
+    def play(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Play the learner's actions [B] and the opponents' answers.
+
+        Returns:
+            what the learner won in each hand that has ended, in the game's unit, else 0, [B]
+            float64, and where its action was illegal, so that the first legal one was played, [B]
+            bool.
+        """
+        is_illegal = ~self.mask[np.arange(self.count), actions]
+        if is_illegal.any():
+            actions = np.where(is_illegal, self.mask.argmax(1), actions)
+        self.tables.step(actions)
+        self._play_opponents(np.arange(self.count))
+        ended, rewards = self.find_ended(), np.zeros(self.count)
+        if len(ended):
+            rewards[ended] = self.tables.payoffs(ended)[np.arange(len(ended)), self.seats[ended]]
+            # So that `observe` shows the end of the hand from the learner's seat.
+            self.tables.records["to_act"][ended] = self.seats[ended]
+        return rewards / self.game.unit_chips, is_illegal
+
+    def find_ended(self) -> np.ndarray:
+        """Return the indices of the tables whose hand has ended."""
+        return np.flatnonzero(self.tables.records["over"])
+
+    def _count_seats(self, rows: np.ndarray) -> np.ndarray:
+        seats: np.ndarray = self._definition_seats[self.tables.records["variant"][rows]]
+        return seats
+
+    def _play_opponents(self, rows: np.ndarray) -> None:
+        """Play at some tables until the learner is to act or the hand has ended."""
+        records = self.tables.records
+        while True:
+            is_learners = records["to_act"][rows] == self.seats[rows]
+            rows = rows[~is_learners & (records["over"][rows] == 0)]
+            if not len(rows):
+                return
+            distance = (records["to_act"][rows] - self.seats[rows]) % self._count_seats(rows)
+            acting_opponent = self._first_occurrences[distance - 1]
+            actions = np.empty(len(rows), np.int64)
+            for i in np.unique(acting_opponent):
+                is_acting = acting_opponent == i
+                acting_records = records.take(rows[is_acting])
+                probs = compute_checked_probs(self.game, self._opponents[i], acting_records)
+                actions[is_acting] = sample_from_probs(probs, self._generator.random(len(probs)))
+            self.tables.step(actions, rows)

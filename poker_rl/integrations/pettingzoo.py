@@ -1,0 +1,150 @@
+"""PettingZoo environment of a game, in which every seat is an agent.
+
+An observation is a dictionary: "observation" has the features of `Tables.observe` for the agent's
+seat, "action_mask" its legal actions, all 0 if another seat is to act. The information of the agent
+to act has the mask too. Rewards are what each agent won, in the game's unit, at the end of the
+hand. An illegal action raises ValueError; PettingZoo's `TerminateIllegalWrapper` ends the hand
+instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from pettingzoo import AECEnv
+
+from poker_rl.games.game import Game
+from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.integrations.gymnasium import build_observation_space
+from poker_rl.integrations.learner_tables import to_game
+
+
+class GameAECEnv(AECEnv):
+    """Environment of one table in PettingZoo's agent-environment cycle.
+
+    The agents are `player_0`, `player_1` and so on, by seat. In a game with a variable number of
+    seats, `agents` are those of the present hand. `render()` returns the information set of the
+    agent to act as text.
+
+    Args:
+        game: the game that is played.
+        render_mode: "ansi" or None.
+    """
+
+    def __init__(self, game: Game, render_mode: str | None = None) -> None:
+        super().__init__()
+        self.game, self.render_mode = game, render_mode
+        self.metadata = {
+            "name": f"poker_rl_{game.name}_v0",
+            "render_modes": ["ansi"],
+            "is_parallelizable": False,
+        }
+        self.possible_agents = [f"player_{seat}" for seat in range(game.seats)]
+        self.action_spaces = {
+            agent: spaces.Discrete(game.action_count) for agent in self.possible_agents
+        }
+        self.observation_spaces = {
+            agent: spaces.Dict(
+                {
+                    "observation": build_observation_space(game),
+                    "action_mask": spaces.Box(0, 1, (game.action_count,), np.int8),
+                }
+            )
+            for agent in self.possible_agents
+        }
+        self.infos: dict[str, dict[str, Any]] = {}
+        self._tables: Tables | None = None
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """Return the space of an agent's observations."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """Return the space of an agent's actions."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Deal a new hand; with a seed, this hand and those that follow are always the same."""
+        if seed is not None or self._tables is None:
+            generator, _ = seeding.np_random(seed)
+            self._tables = Tables(self.game, 1, int(generator.integers(2**63)))
+        self._tables.deal()
+        self.agents = self.possible_agents[: int(self._tables.gather_definitions()["seats"][0])]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+        self._select_next_agent()
+
+    def step(self, action: int | None) -> None:
+        """Play the action of the agent to act; None removes an agent after the end of the hand."""
+        agent = self.agent_selection
+        if self.terminations[agent]:
+            self._was_dead_step(action)
+            return
+        assert self._tables is not None
+        self._tables.step(np.array([action]))
+        self._cumulative_rewards[agent] = 0.0
+        self._clear_rewards()
+        if self._tables.records["over"][0]:
+            rewards = self._tables.payoffs()[0] / self.game.unit_chips
+            self.rewards = dict(zip(self.agents, rewards.tolist(), strict=False))
+            self.terminations = dict.fromkeys(self.agents, True)
+            self.infos = {agent: {} for agent in self.agents}
+            self._accumulate_rewards()
+            self._deads_step_first()
+        else:
+            self._select_next_agent()
+
+    def observe(self, agent: str) -> dict[str, np.ndarray]:
+        """Return what an agent sees."""
+        assert self._tables is not None
+        if agent == self.agent_selection and not self.terminations[agent]:
+            return {
+                "observation": self._tables.observe()[0],
+                "action_mask": self.infos[agent]["action_mask"].copy(),
+            }
+        records = self._tables.records.copy()
+        records["to_act"] = self.possible_agents.index(agent)
+        return {
+            "observation": tables_from_records(self.game, records).observe()[0],
+            "action_mask": np.zeros(self.game.action_count, np.int8),
+        }
+
+    def render(self) -> str | None:
+        """Return the information set of the seat to act, see `Game.infoset_name`."""
+        if self.render_mode is None or self._tables is None:
+            return None
+        return self.game.infoset_name(self._tables.records[0])
+
+    def close(self) -> None:
+        """Do nothing, as there are no resources to release."""
+
+    def _select_next_agent(self) -> None:
+        """Select the agent of the seat to act and put its action mask into its information."""
+        assert self._tables is not None
+        self.agent_selection = self.possible_agents[int(self._tables.records["to_act"][0])]
+        mask = self._tables.legal_mask()[0].astype(np.int8)
+        self.infos = {agent: {} for agent in self.agents}
+        self.infos[self.agent_selection] = {"action_mask": mask}
+
+
+def env(
+    game: str | Game = "kuhn", overrides: Sequence[str] = (), render_mode: str | None = None
+) -> GameAECEnv:
+    """Return the environment of a game.
+
+    Args:
+        game: a game or its name, such as `limit_holdem_6p`.
+        overrides: settings of a game given by name, such as `["game.ante=2"]`.
+        render_mode: "ansi" or None.
+
+    Raises:
+        ConfigError: if there is no such game, or a setting is invalid.
+    """
+    return GameAECEnv(to_game(game, overrides), render_mode)

@@ -1,0 +1,68 @@
+"""Adapter that gives a `GameVectorEnv` the interface of Stable-Baselines3's vector environments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+
+from poker_rl.integrations.gymnasium import GameVectorEnv
+
+
+class SB3VecEnv(VecEnv):
+    """Environment of many tables for MaskablePPO and other learners of Stable-Baselines3.
+
+    The information of a table whose hand ended has its reward and length, as with `Monitor`.
+    """
+
+    def __init__(self, env: GameVectorEnv) -> None:
+        self._env = env
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+
+    def reset(self) -> np.ndarray:
+        """Deal new hands and return the observations [B, W]."""
+        observations, _ = self._env.reset(seed=self._seeds[0])
+        self._reset_seeds()
+        self._lengths = np.zeros(self.num_envs, np.int64)
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions [B] for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Play the actions; return observations, rewards, ends of hands and information."""
+        observations, rewards, terminations, _, info = self._env.step(self._actions)
+        self._lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for row in np.flatnonzero(terminations):
+            infos[row] = {
+                "terminal_observation": info["final_obs"][row],
+                "episode": {"r": float(rewards[row]), "l": int(self._lengths[row])},
+            }
+        self._lengths[terminations] = 0
+        return observations, rewards.astype(np.float32), terminations, infos
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._env.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of the environment, once for each selected table."""
+        return [getattr(self._env, attr_name)] * len(self._get_indices(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the environment."""
+        setattr(self._env, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Return the result of a method of the environment, such as `action_masks`, by table."""
+        result = getattr(self._env, method_name)(*method_args, **method_kwargs)
+        return [result[row] for row in self._get_indices(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """Return False for each selected table, as tables have no wrappers."""
+        return [False] * len(self._get_indices(indices))

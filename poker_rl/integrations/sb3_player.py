@@ -1,0 +1,97 @@
+"""Player with a policy that MaskablePPO of Stable-Baselines3 (sb3-contrib) trained."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from poker_rl.config.untrusted_files import MAX_JSON_BYTES, open_regular_file
+from poker_rl.config.validation import ConfigError
+from poker_rl.games.game import Game
+from poker_rl.integrations.mlp_player import Activation, build_policy
+from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.storage.checkpoint import (
+    MACHINE_MEMORY_BYTES,
+    UNREADABLE_FILE_ERRORS,
+    check_archive,
+    check_tree,
+)
+from poker_rl.storage.disk import naming_path
+
+POLICY_MODULE = "sb3_contrib.common.maskable.policies"
+POLICY_PREFIXES = ("mlp_extractor.policy_net.", "action_net.")
+CRITIC_PREFIXES = ("mlp_extractor.value_net.", "value_net.")
+ACTIVATION_BY_CLASS: dict[str, Activation] = {
+    "<class 'torch.nn.modules.activation.Tanh'>": "tanh",
+    "<class 'torch.nn.modules.activation.ReLU'>": "relu",
+}
+
+
+@dataclass(kw_only=True)
+class MaskablePPOPlayer(Bot):
+    """Player with the weights of a file that `MaskablePPO.save` wrote.
+
+    The policy has to be an `MlpPolicy` with tanh or ReLU that was trained on the observations of
+    `GameEnv` or `GameVectorEnv`. Only its weights are read, which runs no code of the file and does
+    not need Stable-Baselines3. `MaskablePPO.load` unpickles such a file: it runs the code of
+    whoever made it.
+
+    Raises:
+        ConfigError: if the file does not hold such a policy for this game.
+    """
+
+    file: str
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        weights, settings = read_model(Path(self.file))
+        policy_class, policy_settings = settings["policy_class"], settings["policy_kwargs"]
+        activation = ACTIVATION_BY_CLASS.get(
+            policy_settings.get("activation_fn", "<class 'torch.nn.modules.activation.Tanh'>")
+        )
+        if policy_class.get("__module__") != POLICY_MODULE or activation is None:
+            raise ConfigError(
+                f"file: {self.file} is not of an MlpPolicy of MaskablePPO with tanh or ReLU"
+            )
+        actor = {k: v for k, v in weights.items() if not k.startswith(CRITIC_PREFIXES)}
+        self._policy = build_policy(game, self.file, actor, activation)
+
+    def action_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the probability of each action at tables [B], as an array [B, A]."""
+        return self._policy.action_probs(records)
+
+
+def read_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Return the weights of a saved model by name, and its settings as far as they are JSON.
+
+    Raises:
+        ConfigError: if the file is missing, damaged or not of Stable-Baselines3.
+    """
+    try:
+        with (
+            naming_path(path),
+            open_regular_file(path, MACHINE_MEMORY_BYTES) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
+            limits = {"data": MAX_JSON_BYTES, "policy.pth": path.stat().st_size}
+            if any(archive.getinfo(name).file_size > limit for name, limit in limits.items()):
+                raise ConfigError(f"file: {path} unpacks to more bytes than a saved model")
+            settings = json.loads(archive.read("data"))
+            policy_bytes = archive.read("policy.pth")
+        pickle_bytes = check_archive(BytesIO(policy_bytes))
+        weights = torch.load(BytesIO(policy_bytes), map_location="cpu", weights_only=True)
+        check_tree(weights, pickle_bytes, len(policy_bytes))
+        return dict(weights), {
+            key: dict(settings[key]) for key in ("policy_class", "policy_kwargs")
+        }
+    except FileNotFoundError:
+        raise ConfigError(f"file: {path}: no such file") from None
+    except UNREADABLE_FILE_ERRORS as error:
+        raise ConfigError(f"file: {path} is not a model of MaskablePPO") from error

@@ -1,0 +1,142 @@
+"""The Gymnasium environments: Gymnasium's own check, rewards, seats, autoreset and errors."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
+
+import poker_rl.integrations
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.games import load_game
+from poker_rl.integrations.gymnasium import GameEnv, GameVectorEnv
+from poker_rl.players import load_player
+
+GAMES = ["kuhn", "leduc", "limit_holdem", "nolimit_holdem_sizes", "big2", "limit_holdem_6p"]
+
+
+def sample_legal(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Return a random legal action of each row [B, A]."""
+    return (mask * generator.random(mask.shape)).argmax(1)
+
+
+@pytest.mark.parametrize("name", [*GAMES, "limit_holdem_2to9"])
+@pytest.mark.filterwarnings("ignore:.*")
+def test_check_env_passes(name: str) -> None:
+    check_env(gymnasium.make(poker_rl.integrations.to_env_id(name)).unwrapped)
+
+
+def test_every_game_has_an_id() -> None:
+    ids = [name for name in gymnasium.registry if name.startswith("poker_rl/")]
+    assert len(ids) >= 24
+    assert {"poker_rl/Kuhn-v0", "poker_rl/LimitHoldem6p-v0"} <= set(ids)
+
+
+@pytest.mark.parametrize(("name", "seat"), [("kuhn", 0), ("kuhn", 1), ("leduc", None)])
+def test_mean_rewards_are_those_of_a_match(name: str, seat: int | None) -> None:
+    """The uniform player against `raise`; in these games the learner decides in every hand."""
+    game, generator = load_game(name), np.random.default_rng(1)
+    envs = GameVectorEnv(game, 500, opponents="raise", seat=seat)
+    envs.reset(seed=0)
+    rewards = []
+    for _ in range(100):
+        _, reward, ended, _, _ = envs.step(sample_legal(envs.action_masks(), generator))
+        assert not reward[~ended].any()
+        rewards.append(reward[ended])
+    won = np.concatenate(rewards)
+    half_width = 3 * won.std() / len(won) ** 0.5
+    if seat is None:
+        match = play_match(
+            game, load_player("uniform", game), load_player("raise", game), "raise", 4000, 0
+        )
+        expected, half_width = match.value, half_width + match.half_width
+    else:
+        # A fold loses the ante; a showdown of random cards wins nothing in the mean. Seat 0 checks
+        # or bets, and folds to a bet with probability 1/2 after a check; seat 1 folds in 1/2.
+        expected = -1 / 4 if seat == 0 else -1 / 2
+    assert abs(won.mean() - expected) < half_width
+
+
+def test_one_environment_is_a_vector_of_one() -> None:
+    env = GameEnv("limit_holdem_6p", opponents="uniform")
+    envs = GameVectorEnv("limit_holdem_6p", 1, opponents="uniform")
+    observation, info = env.reset(seed=7)
+    observations, infos = envs.reset(seed=7)
+    ends = 0
+    for _ in range(200):
+        assert (observation == observations[0]).all()
+        assert (info["action_mask"] == infos["action_mask"][0]).all()
+        action = int(info["action_mask"].argmax())
+        observation, reward, is_over, _, info = env.step(action)
+        observations, rewards, terminations, _, infos = envs.step(np.array([action]))
+        assert (reward, is_over) == (rewards[0], terminations[0])
+        if is_over:
+            ends += 1
+            assert (observation == infos["final_obs"][0]).all()
+            assert not info["action_mask"].any()
+            observation, info = env.reset()
+    assert ends > 10
+
+
+def test_opponents_play_in_the_order_of_the_list() -> None:
+    env = GameEnv("limit_holdem_3p", opponents=["raise", "fold"], seat=0, render_mode="ansi")
+    _, info = env.reset(seed=0)
+    record = env._hand.tables.records[0]
+    assert record["folded"][:3].tolist() == [0, 0, 1]  # seat 2 acts first and folds
+    assert env.render().startswith("0 ")
+    assert env.render().endswith(" f")
+    assert info["action_mask"].tolist() == [1, 1, 1]
+    *_, info = env.step(1)  # seat 1 raises, and seat 0 is to act again
+    assert record["paid"][:3].tolist() == [2, 4, 0]
+    assert info["action_mask"].any()
+
+
+def test_wrappers_of_gymnasium_work() -> None:
+    envs = DictInfoToList(RecordEpisodeStatistics(GameVectorEnv("leduc", 50, opponents="call")))
+    generator = np.random.default_rng(0)
+    _, infos = envs.reset(seed=0)
+    episodes = []
+    for _ in range(30):
+        mask = np.array([info["action_mask"] for info in infos])
+        _, rewards, ended, _, infos = envs.step(sample_legal(mask, generator))
+        for row in np.flatnonzero(ended):
+            assert infos[row]["episode"]["r"] == rewards[row]
+            assert infos[row]["final_obs"].shape == envs.single_observation_space.shape
+            episodes.append(infos[row]["episode"]["l"])
+    assert 1 < np.mean(episodes) < 5
+
+
+def test_the_first_legal_action_replaces_an_illegal_one() -> None:
+    envs, others = (GameVectorEnv("kuhn", 20, opponents="call", seat=0) for _ in range(2))
+    for each in (envs, others):
+        _, info = each.reset(seed=0)
+    assert not info["action_mask"][:, 0].any()
+    observations, rewards, _, _, info = envs.step(np.zeros(20, np.int64))
+    assert info["illegal_action"].all()
+    checked = others.step(np.ones(20, np.int64))
+    assert not checked[4]["illegal_action"].any()
+    assert (observations == checked[0]).all()
+    assert (rewards == checked[1]).all()
+
+
+def test_a_list_of_players_may_contain_objects() -> None:
+    game = load_game("kuhn_3p")
+    caller = load_player("call", game)
+    env = GameEnv(game, opponents=[caller, "raise"])
+    env.reset(seed=0)
+    env.step(1)
+
+
+def test_wrong_arguments_are_errors() -> None:
+    with pytest.raises(ConfigError, match="opponents: 2 given; allowed: one for all, or 1, one"):
+        GameEnv("kuhn", opponents=["call", "call"])
+    with pytest.raises(ConfigError, match="seat: 2; allowed: 0 to 1, or None"):
+        GameEnv("kuhn", seat=2)
+    with pytest.raises(ConfigError, match="seat: 2; allowed: 0 to 1"):
+        GameEnv("limit_holdem_2to9", seat=2)  # some hands have two seats
+    env = GameEnv("limit_holdem", opponents="fold", seat=0)  # the big blind
+    with pytest.raises(ConfigError, match="1000 hands of limit_holdem ended before the learner's"):
+        env.reset()

@@ -1,0 +1,196 @@
+"""The programs of docs/environments.md learn, and their networks come back as players."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import pickle
+import re
+import zipfile
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from commands import code
+from torch import nn
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.matches.duplicate_match import play_match
+from poker_rl.games import Tables, load_game
+from poker_rl.integrations.mlp_player import MLPPlayer
+from poker_rl.integrations.sb3_player import POLICY_MODULE, MaskablePPOPlayer
+from poker_rl.players import Player, load_player
+
+PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
+YAML_FILES = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S)
+LEDUC = load_game("leduc")
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def run_program(text: str) -> dict[str, Any]:
+    """Run the only program of the page that contains a text; return its variables."""
+    (program,) = (program for program in PROGRAMS if text in program)
+    variables: dict[str, Any] = {"__name__": "notebook"}
+    exec(compile(program, "environments.md", "exec"), variables)
+    return variables
+
+
+def measure_against_call(player: Player) -> float:
+    """Return the lower end of the interval of what a player wins from `call`, in antes a hand."""
+    match = play_match(LEDUC, player, load_player("call", LEDUC), "call", 2000, 0)
+    return match.value - match.half_width
+
+
+@pytest.mark.parametrize("text", ["pettingzoo.env(", "gymnasium.make(", "gymnasium.make_vec("])
+def test_the_short_programs_run(text: str) -> None:
+    pytest.importorskip("pettingzoo")
+    run_program(text)
+
+
+def test_ppo_learns_and_plays_in_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("gymnasium")
+    mean_rewards = run_program("# generalized advantage estimation")["mean_rewards"]
+    assert abs(mean_rewards[0]) < 0.3
+    assert np.mean(mean_rewards[-5:]) > 0.9  # 1.2 was measured
+    Path("mine.yaml").write_text(YAML_FILES[0])
+    assert measure_against_call(load_player("mine.yaml", LEDUC)) > 0.8  # uniform play wins 0
+    assert code("evaluate", "game=leduc", "player=mine.yaml", "against=[call]", "deals=50") == 0
+    assert "(against call)" in capsys.readouterr().out
+    assert code("tournament", "game=leduc", "players=[mine.yaml,call]", "deals=50") == 0
+    assert code("play", "ui=terminal", "game=leduc", "against=[mine.yaml]") == 0
+
+
+def test_maskable_ppo_learns_and_its_player_has_its_probabilities() -> None:
+    pytest.importorskip("sb3_contrib")
+    model = run_program("MaskablePPO(")["model"]
+    Path("model.yaml").write_text(YAML_FILES[1])
+    player = load_player("model.yaml", LEDUC)
+    assert measure_against_call(player) > 0.6  # 1.1 was measured
+    tables = Tables(LEDUC, 300, 0)
+    tables.deal()
+    inputs = torch.from_numpy(tables.observe()).float()
+    distribution = model.policy.get_distribution(inputs, tables.legal_mask()).distribution
+    expected = distribution.probs.detach().numpy()
+    assert np.abs(player.action_probs(tables.records) - expected).max() < 1e-6
+
+
+def build_network(*sizes: int, activation: type[nn.Module] = nn.Tanh) -> nn.Sequential:
+    """Return a network with layers of these sizes, whose weights depend on no other test."""
+    torch.manual_seed(0)
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), activation()]
+    return nn.Sequential(*layers[:-1])
+
+
+def save_model(network: nn.Sequential, activation: str = "Tanh", **settings: Any) -> None:
+    """Write model.zip as MaskablePPO does, with settings that must not be unpickled."""
+    last = len(network) - 1
+    weights = {"value_net.weight": torch.zeros(1, 4), "value_net.bias": torch.zeros(1)}
+    for name, weight in network.state_dict().items():
+        layer, part = name.split(".")
+        prefix = "action_net" if int(layer) == last else f"mlp_extractor.policy_net.{layer}"
+        weights[f"{prefix}.{part}"] = weight
+    pickled = {":serialized:": base64.b64encode(pickle.dumps(Trap())).decode()}
+    data = {
+        "policy_class": {"__module__": POLICY_MODULE, **pickled},
+        "policy_kwargs": {
+            "activation_fn": f"<class 'torch.nn.modules.activation.{activation}'>",
+            **pickled,
+        },
+    }
+    with zipfile.ZipFile("model.zip", "w") as archive:
+        archive.writestr("data", json.dumps(data | settings))
+        with io.BytesIO() as file:
+            torch.save(weights, file)
+            archive.writestr("policy.pth", file.getvalue())
+
+
+class Trap:
+    """Object whose pickle creates a file when it is loaded."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("trapped"),)
+
+
+@pytest.mark.parametrize("activation", [nn.Tanh, nn.ReLU])
+def test_players_of_both_files_agree_with_the_network(activation: type[nn.Module]) -> None:
+    network = build_network(LEDUC.observation_size, 8, 3, activation=activation)
+    save_model(network, activation.__name__)
+    torch.save(network.state_dict(), "actor.pt")
+    tables = Tables(LEDUC, 300, 0)
+    tables.deal()
+    logits = network(torch.from_numpy(tables.observe()).float())
+    mask = torch.from_numpy(tables.legal_mask())
+    expected = torch.where(mask, logits, -torch.inf).softmax(1).detach().numpy()
+    name = activation.__name__.lower()
+    players = (
+        MaskablePPOPlayer(file="model.zip", game=LEDUC),
+        MLPPlayer(file="actor.pt", activation=name, game=LEDUC),
+    )
+    for player in players:
+        assert np.abs(player.action_probs(tables.records) - expected).max() < 1e-6
+        same = type(player).from_dict(player.to_dict(), LEDUC, torch.device("cpu"))
+        assert (same.action_probs(tables.records) == player.action_probs(tables.records)).all()
+    assert not Path("trapped").exists()
+
+
+def test_files_of_no_such_network_are_errors() -> None:
+    def load(**fields: Any) -> None:
+        MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC, **fields)
+
+    with pytest.raises(ConfigError, match=r"actor\.pt: no such file"):
+        load()
+    for tree in ({}, {"a": torch.ones(3)}, {"weight": 1}, {"0.weight": torch.ones(3, 36)}):
+        torch.save(tree, "actor.pt")
+        with pytest.raises(ConfigError, match=r"file: actor.pt holds other weights than those of"):
+            load()
+    for sizes in ((5, 3), (36, 8), (36, 8, 4)):
+        torch.save(build_network(*sizes).state_dict(), "actor.pt")
+        with pytest.raises(ConfigError, match="from the 36 features of an observation of leduc to"):
+            load()
+    network = build_network(36, 3)
+    network[0].bias.data[0] = torch.nan
+    torch.save(network.state_dict(), "actor.pt")
+    with pytest.raises(ConfigError, match=r"file: actor\.pt 0\.bias is not finite"):
+        load()
+
+
+def test_other_models_are_errors() -> None:
+    def expect(message: str) -> None:
+        with pytest.raises(ConfigError, match=f"file: model.zip.*{message}"):
+            MaskablePPOPlayer(file="model.zip", game=LEDUC)
+
+    expect("no such file")
+    Path("model.zip").write_bytes(b"PK")
+    expect("is not a model of MaskablePPO")
+    network = build_network(36, 8, 3)
+    save_model(network, policy_class={"__module__": "mine"})
+    expect("is not of an MlpPolicy")
+    save_model(network, "GELU")
+    expect("is not of an MlpPolicy")
+    save_model(network, policy_kwargs=None)
+    expect("is not a model of MaskablePPO")
+    with zipfile.ZipFile("model.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data", "{}")
+        archive.writestr("policy.pth", bytes(10**6))
+    expect("unpacks to more bytes")
+    with zipfile.ZipFile("model.zip", "w") as archive:
+        archive.writestr("data", "{}")
+        with io.BytesIO() as file:
+            torch.save({"action_net.weight": Trap()}, file)
+            archive.writestr("policy.pth", file.getvalue())
+    expect("is not a model of MaskablePPO")
+    assert not Path("trapped").exists()
+
+
+def test_a_command_names_the_file_that_is_missing(refused: Any) -> None:
+    Path("mine.yaml").write_text(YAML_FILES[0])
+    line = refused("evaluate", "game=leduc", "player=mine.yaml")
+    assert "actor.pt: no such file" in line
