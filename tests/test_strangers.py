@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +15,8 @@ import torch
 from commands import TRAIN, code, runs
 from written import row, run_folder
 
-from poker_rl.config.compose import compose_launch_config, initialize_hydra
 from poker_rl.config.error_hints import escape_control_characters
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
-from poker_rl.config.untrusted_files import MAX_YAML_BYTES
+from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.validation import ConfigError
 from poker_rl.play.play_launcher import read_saved_table
 from poker_rl.play.session_journal import SessionJournal
@@ -79,24 +76,6 @@ def test_settings_of_hydra_in_other_places_have_no_effect(path: str) -> None:
     option("experiment/x.yaml", f"# @package _global_\n{defaults}figures: false\n")
     assert code(*TRAIN, "-m", "experiment=x", "--config-dir=mine") == 0
     assert protected.read_text() == "precious"
-
-
-def test_a_preset_of_a_launcher_needs_a_new_name() -> None:
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    preset = (
-        Path(SHIPPED_OPTION_DIR, "hydra/launcher/joblib.yaml")
-        .read_text()
-        .replace("n_jobs: -1", "n_jobs: 7")
-    )
-    for name in ("basic", "joblib", "own"):
-        option(f"hydra/launcher/{name}.yaml", preset)
-    option("player/x.yaml", "a: 1\n")
-    found = {}
-    with initialize_hydra(list_option_dirs("mine")):
-        for name in ("basic", "joblib", "own"):
-            settings = compose_launch_config([f"hydra/launcher={name}"], Path())
-            found[name] = settings.hydra.launcher.get("n_jobs")
-    assert found == {"basic": None, "joblib": -1, "own": 7}
 
 
 def test_a_file_is_written_under_an_unpredictable_name() -> None:
@@ -190,33 +169,6 @@ def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name: str) -> None:
         READERS[name](path)
 
 
-def test_a_pipe_instead_of_a_table_or_an_evaluation(refused: Any) -> None:
-    tournament = ["tournament", "game=kuhn", "players=[call,raise]", "deals=30", "figure=false"]
-    assert code(*tournament, "out=t") == 0
-    table = Path("t/tables/000000.json")
-    table.unlink()
-    os.mkfifo(table)
-    assert f"{table} is not a file" in refused("tournament", "resume=t")
-    evaluations = run_folder("r", [row(0, 1)]) / "evaluations"
-    evaluations.mkdir()
-    os.mkfifo(evaluations / "1.json")
-    assert "1.json is not a file" in refused("evaluate", "out=r/evaluations", "show=true")
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("a: " + "x" * MAX_YAML_BYTES, "bytes; allowed"),
-        ("a: 1" + ":1" * 3_000, "has a text of over 5,000 characters"),
-        ("a0: x\n" + "".join(f"a{i}: ${{a{i - 1}}}${{a{i - 1}}}\n" for i in range(1, 40)), "refer"),
-    ],
-)
-def test_settings_that_would_take_minutes_to_read(text: str, problem: str) -> None:
-    Path("x.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=f"x.yaml.*{problem}"):
-        read_plain_yaml(Path("x.yaml"))
-
-
 def billions() -> list[Any]:
     lists: list[Any] = [0.0] * 10
     for _ in range(10):
@@ -245,13 +197,6 @@ def test_checkpoints_with_more_values_than_bytes(value: Any) -> None:
     torch.save({"game": {}, "players": {"current": value}}, "x.pt")
     with pytest.raises(ConfigError, match=r"x\.pt"):
         checkpoint.load_checked(Path("x.pt"))
-
-
-def test_a_checkpoint_that_shares_a_little_is_read() -> None:
-    weight, betas = torch.zeros(1000), (0.9, 0.999)
-    tree = {"a": weight, "b": weight, "c": [betas] * 100, "d": weight[:10]}
-    checkpoint.save_atomically(Path("x.pt"), tree)
-    assert checkpoint.load_checked(Path("x.pt")).keys() == tree.keys()
 
 
 def test_a_checkpoint_that_unpacks_to_more_bytes() -> None:
@@ -285,17 +230,3 @@ def test_text_of_strangers_is_escaped(capsys: pytest.CaptureFixture[str]) -> Non
     run_folder("r/b", [], manifest={"status": 1})
     assert code("compare", f"r/b{ESCAPES}") == 2
     assert capsys.readouterr().err.strip("\n").isprintable()
-
-
-def test_text_of_a_study_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("optuna")
-    space = "search_space={algo.alpha: {low: 1.0, high: 2.0, log: false}}"
-    run = "game=kuhn,algo=dcfr,budget=2,evaluate_every=1,checkpoint_every=1,figures=false"
-    tune = ["tune", "out=u", space, f"train_overrides=[{run}]", "metric=exploitability", "trials=1"]
-    assert code(*tune) == 0
-    capsys.readouterr()
-    with sqlite3.connect("u/study.db") as database:
-        database.execute("update trial_user_attributes set value_json=?", [json.dumps(ESCAPES)])
-    code(*tune)
-    shown = capsys.readouterr()
-    assert all(line.isprintable() for line in (shown.out + shown.err).splitlines())

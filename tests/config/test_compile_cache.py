@@ -74,8 +74,7 @@ def test_a_damaged_file_is_compiled_again() -> None:
     whole = code.read_bytes()
     machine_code = whole.index(b"\x7fELF") + 100
     wrong_byte = whole[:machine_code] + b"\xff" + whole[machine_code + 1 :]
-    damages = [(index, b"?"), (index, b""), (code, whole[:1000]), (code, wrong_byte)]
-    for path, damage in damages:
+    for path, damage in [(index, b"?"), (code, wrong_byte)]:
         path.write_bytes(damage)
         assert hash_bytes(Path.cwd()) == expected
         assert path.read_bytes() != damage

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,9 +21,8 @@ from matplotlib.colors import to_rgb
 
 from poker_rl.evaluation.kuhn_bet_probs import compute_squared_distances, extract_bet_probs
 from poker_rl.evaluation.plots import plotting, policy_figures, run_figures
-from poker_rl.evaluation.result import Result, flatten
+from poker_rl.evaluation.result import flatten
 from poker_rl.games.game_tree import get_tree
-from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs
 
 
 def metrics(path, rows):
@@ -39,11 +37,6 @@ def run(path, one, player, **extra):
     return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
 
 
-def texts(figure):
-    """The words in a figure, its axes row by row."""
-    return [text.get_text() for ax in figure.axes for text in ax.texts]
-
-
 def titles(figure):
     return [ax.get_title(loc="left") for ax in figure.axes if ax.get_visible()]
 
@@ -55,29 +48,6 @@ def foot(figure):
 def drawable(figure):
     figure.savefig(file := io.BytesIO(), format="png")
     return file.getvalue().startswith(b"\x89PNG")
-
-
-def test_a_dollar_is_no_mathematics():
-    figure, (ax,) = run_figures.create_figure(3, 2)
-    run_figures.label_axes(ax, "Against $x^{$", "hands", "won ($_{$ a hand)")
-    assert drawable(figure)
-    assert titles(figure) == ["Against $x^{$"]
-
-
-def test_read_fills_gaps(tmp_path):
-    curves = run_figures.read_curves(
-        metrics(tmp_path / "m", [{"hands": 0}, {"hands": 1, "loss/value": 2.5}])
-    )
-    np.testing.assert_array_equal(curves["loss/value"], [np.nan, 2.5])
-    np.testing.assert_array_equal(curves["hands"], [0, 1])
-
-
-def test_exponential_average():
-    # .2 * new + .8 * old, beginning at the first.
-    np.testing.assert_allclose(
-        run_figures.smooth_values(np.array([1.0, 0.0, 5.0]), 0.2), [1, 0.8, 1.64]
-    )
-    np.testing.assert_allclose(run_figures.smooth_values(np.array([1.0, 0.0, 5.0]), 1), [1, 0, 5])
 
 
 @pytest.mark.parametrize(
@@ -110,47 +80,6 @@ def test_exploitability_of_every_player(tmp_path):
     assert drawable(figure)
 
 
-def test_nothing_to_draw():
-    curves = {"decisions": np.arange(3.0)}
-    assert run_figures.draw_exploitability(curves, "decisions", "ante/hand", None) is None
-    assert run_figures.draw_losses(curves, "decisions", 1) is None
-    assert run_figures.draw_matches(curves, "decisions", "ante/hand") is None
-
-
-def test_a_curve_of_nothing_but_zeros_is_drawn():
-    curves = {"decisions": np.zeros(1), "eval/current/exploitability": np.zeros(1)}
-    assert drawable(run_figures.draw_exploitability(curves, "decisions", "ante/hand", None))
-
-
-def test_matches_of_several_copies_have_bands(tmp_path):
-    instances = [
-        Result("current", "against/call", won, 0.5, "mbb/hand", "against call", 100)
-        for won in (1.0, 2.0, 4.0)
-    ]
-    told = flatten(evaluation().summarize_instances(instances))
-    counters = [dict.fromkeys(run_figures.COUNTER_TAGS, i) for i in range(2)]
-    curves = run_figures.read_curves(metrics(tmp_path / "m", [row | told for row in counters]))
-    # A run that was written by an earlier version has intervals of the percentiles too.
-    curves["eval/current/against/call/p10/half_width"] = np.full(2, 0.5)
-    assert run_figures.list_opponents(curves) == ["call"]
-    line = run_figures.build_player_line(curves, "hands", "current", "against/call")
-    np.testing.assert_array_equal(line.y, [2, 2])
-    assert [name for name, _, _ in line.bands] == ["10 to 90 %", "25 to 75 %"]
-    assert drawable(run_figures.draw_matches(curves, "hands", "mbb/hand"))
-
-
-def test_percentiles_are_bands():
-    levels = {10: 0.0, 25: 1.0, 50: 2.0, 75: 3.0, 90: 4.0}
-    curves = {f"eval/current/nash_conv/p{p}": np.full(3, level) for p, level in levels.items()}
-    curves |= {"eval/current/nash_conv": np.full(3, 9.0), "updates": np.arange(3.0)}
-    line = run_figures.build_player_line(curves, "updates", "current", "nash_conv")
-    assert [(name, low[0], high[0]) for name, low, high in line.bands] == [
-        ("10 to 90 %", 0, 4),
-        ("25 to 75 %", 1, 3),
-    ]
-    assert (line.name, line.y[0]) == ("current, median", 2)
-
-
 def test_a_large_game_is_drawn_by_its_matches(tmp_path):
     one = evaluation(HOLDEM, deals=100, opponents="[uniform]")
     player = loader(HOLDEM)("raise")
@@ -162,14 +91,6 @@ def test_a_large_game_is_drawn_by_its_matches(tmp_path):
     assert foot(drawn["matches"]) == "matches; shaded: 95 % interval"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["current", "95 % interval"]
     assert drawable(drawn["matches"])
-
-
-def test_a_run_folder_may_be_an_opponent():
-    tags = ("against/runs/kuhn/1", "against/runs/kuhn/1/half_width", "against/call/p50")
-    curves = {f"eval/current/{tag}": np.zeros(2) for tag in (*tags, "against/call")}
-    figure = run_figures.draw_matches({"hands": np.arange(2.0), **curves}, "hands", "ante/hand")
-    assert titles(figure) == ["Against 1", "Against call"]
-    assert foot(figure).endswith("in full: runs/kuhn/1")
 
 
 @pytest.mark.parametrize("game", [KUHN, KUHN_3P, LEDUC], ids=lambda game: game.name)
@@ -187,106 +108,6 @@ def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
         plotting.save_png(figure, path, "run outputs/$x^$, seed 1")  # "$" is no mathematics
         assert foot(figure).endswith("run outputs/$x^$, seed 1")
         assert path.read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_legend_of_a_policy_explains_its_names():
-    figure = policy_figures.draw_policy(get_tree(LEDUC), random_policies(LEDUC)[0], "Policy: x")
-    assert figure.get_suptitle() == "Policy: x, in per cent"
-    for words in ("own | board", "c check or call", "r bet or raise"):
-        assert words in foot(figure)
-    assert "f fold" not in foot(figure)  # nobody plays on after a fold
-    figure.draw_without_rendering()
-    (legend,) = figure.legends
-    words = figure._supxlabel.get_window_extent()
-    assert not legend.get_window_extent().overlaps(words)
-
-
-def run_of(rows, players, tag, **extra):
-    """Curves of so many rows: each player's value of a tag falls, from 3 to below 3e-5 at 60."""
-    steps = 20_480.0 * np.arange(rows)
-    falls = {f"eval/{player}/{tag}": 3 / (1 + np.arange(rows)) ** 3 for player in players}
-    return {"decisions": steps} | falls | extra
-
-
-def colors_of(figure):
-    """The colors of the curves by player."""
-    curves = [line for ax in figure.axes for line in ax.lines]
-    return {curve.get_label().removesuffix(" (headline)"): curve.get_color() for curve in curves}
-
-
-def test_a_player_has_the_same_color_everywhere():
-    ppo = run_of(3, ["current", "weight_average"], "exploitability")
-    actor_critic = run_of(3, ["weight_average", "other", "current"], "exploitability")
-    won = run_of(3, ["weight_average"], "against/call")
-    first, second = (
-        colors_of(run_figures.draw_exploitability(curves, "decisions", "x", None))
-        for curves in (ppo, actor_critic)
-    )
-    assert second.keys() > first.keys()
-    assert {name: second[name] for name in first} == first
-    assert len(set(second.values())) == 3
-    matches = colors_of(run_figures.draw_matches(won, "decisions", "x"))
-    assert matches["weight average"] == first["weight average"]
-    assert plotting.assign_colors(["average.7"])["average.7"] == plotting.PLAYER_COLORS["average"]
-
-
-def test_lines_of_one_color_differ_in_their_dashes():
-    names = [f"line {i}" for i in range(16)]
-    color_of = plotting.assign_colors(names)
-    pairs = {(color_of[name], plotting.assign_line_styles(color_of)[name]) for name in names}
-    assert len(pairs) == len(names) > len(set(color_of.values()))
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 60])
-def test_ticks_are_written_alike_and_apart(rows):
-    curves = run_of(rows, ["current"], "exploitability")
-    curves |= run_of(rows, ["current"], "against/call", **{"loss/policy": np.full(rows, 2e-7)})
-    for figure in (
-        run_figures.draw_exploitability(curves, "decisions", "x", None),
-        run_figures.draw_matches(curves, "decisions", "x"),
-        run_figures.draw_losses(curves, "decisions", 1),
-    ):
-        figure.draw_without_rendering()
-        (ax,) = figure.axes
-        for axis, edge in ((ax.xaxis, "x"), (ax.yaxis, "y")):
-            low, high = axis.get_view_interval()
-            shown = [
-                tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high
-            ]
-            assert shown
-            assert not any(tick.label1.get_text() for tick in axis.get_minor_ticks())
-            assert not axis.get_offset_text().get_text()
-            texts = [word.get_text() for word in shown if word.get_text() != "0"]
-            assert len({"e" in text for text in texts}) <= 1
-            ends = sorted(
-                (getattr(box, f"{edge}0"), getattr(box, f"{edge}1"))
-                for box in (word.get_window_extent() for word in shown)
-            )
-            assert all(end < start for (_, end), (start, _) in pairwise(ends))
-
-
-def test_a_single_point_shows_its_interval():
-    wide = {"eval/current/against/call/half_width": np.array([2.0])}
-    curves = run_of(1, ["current"], "against/call", **wide)
-    (ax,) = run_figures.draw_matches(curves, "decisions", "x").axes
-    (bar,) = ax.collections
-    np.testing.assert_allclose(bar.get_segments(), [[(0, 1), (0, 5)]])
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0"]
-
-
-def test_many_opponents_are_drawn_in_rows():
-    curves = {"decisions": np.zeros(1)}
-    for i in range(7):
-        curves |= run_of(1, ["current", "average"], f"against/p{i}x")
-    figure = run_figures.draw_matches(curves, "decisions", "x")
-    assert titles(figure) == [f"Against p{i}x" for i in range(7)]
-    assert figure.get_figwidth() * plotting.FIGURE_DPI < 2000
-    met = [(9, Result("current", "against/itself", 1.0, 0.5, "x", "against itself", 100))]
-    figure = run_figures.draw_networks(curves, "decisions", "x", {"current": met, "average": met})
-    assert len(titles(figure)) == 16
-    copy = run_figures.draw_networks(curves, "decisions", "x", {"current.1": met})
-    assert titles(copy) == ["current.1 against earlier selves"]
-    assert figure.get_figwidth() * plotting.FIGURE_DPI < 2000
 
 
 def test_cells_are_divided_by_the_probabilities():
@@ -312,72 +133,19 @@ def test_cells_are_divided_by_the_probabilities():
         assert share == pytest.approx(expected, abs=1 / policy_figures.SHADES_PER_CELL)
 
 
-def test_too_many_cells_are_not_drawn(monkeypatch):
-    monkeypatch.setattr(policy_figures, "MAX_INFOSETS", 47)
-    assert policy_figures.draw_policy(get_tree(KUHN_3P), random_policies(KUHN_3P)[0], "") is None
-
-
-def test_kuhn_stands_beside_its_equilibrium(tmp_path):
-    one = evaluation(KUHN)
-    policy = random_policies(KUHN)
-    figure = one.build_figures(
-        {"current": Policies(KUHN, policy)}, run(tmp_path / "m", one, loader(KUHN)("call"))
-    )["policy_current"]
-    own = extract_bet_probs(get_tree(KUHN), policy[0])
-    alpha = min(own[0, 0], 1 / 3)
-    names = ["first player", f"equilibrium at alpha {alpha:.2f}", "second player", "equilibrium"]
-    assert titles(figure)[:4] == names
-    shown = [
-        own[[0, 2]],
-        compute_equilibrium_bet_probs(alpha)[[0, 2]],
-        own[[1, 3]],
-        compute_equilibrium_bet_probs(alpha)[[1, 3]],
-    ]
-    assert texts(figure) == [f"{p:.2f}" for panel in shown for p in panel.T.ravel()]
-
-
-def test_node_agents(tmp_path):
+def test_figures_of_the_studies_of_kuhn_poker(tmp_path):
     one = evaluation(KUHN, "k1")
     player = loader(KUHN)("uniform")
     learnt = {"loss/policy": 1.0, "loss/value": 2.0, one.edge_metric: -0.25}
-    drawn = one.build_figures({"current": player}, run(tmp_path / "m", one, player, **learnt))
+    drawn = one.build_figures({"current": player}, run(tmp_path / "k1", one, player, **learnt))
     assert list(drawn) == ["exploitability", "losses", "edge", "policy_current"]
-    assert titles(drawn["losses"])[0] == "Policy loss, exponential average 0.2"
     critic, value, _ = drawn["edge"].axes[0].lines
-    assert set(critic.get_ydata()) == {-0.25}
-    assert set(value.get_ydata()) == {0.125}
-    assert drawable(drawn["edge"])
-
-
-def test_the_distance_of_many_models(tmp_path):
-    one = evaluation(KUHN, "k2")
+    assert (set(critic.get_ydata()), set(value.get_ydata())) == ({-0.25}, {0.125})
+    two = evaluation(KUHN, "k2")
     models = Policies(KUHN, random_policies(KUHN, count=11))
-    drawn = one.build_figures({"current": models}, run(tmp_path / "m", one, models))
-    assert list(drawn) == ["exploitability", "distance", "policy_current"]
-    tree = get_tree(KUHN)
-    for far, ax in zip(
-        compute_squared_distances(extract_bet_probs(tree, models.policies)),
-        drawn["distance"].axes,
-        strict=True,
-    ):
-        np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(far))
-        wide, narrow = (band.get_paths()[0].get_extents() for band in ax.collections)
-        assert (wide.ymin, wide.ymax) == pytest.approx(tuple(np.percentile(far, [10, 90])))
-        assert (narrow.ymin, narrow.ymax) == pytest.approx(tuple(np.percentile(far, [25, 75])))
-    first = np.sort(compute_squared_distances(extract_bet_probs(tree, models.policies))[0])
-    assert titles(drawn["policy_current"])[:3] == [
-        f"first player, best: {first[0]:.3f}",
-        f"first player, median: {first[5]:.3f}",
-        "first player, optimum for the best",
-    ]
-    assert drawable(drawn["distance"])
-    assert drawable(drawn["policy_current"])
-
-
-def test_a_fixed_second_player_stands_beside(tmp_path):
-    one = evaluation(KUHN, "k2", opponent="equilibrium")
-    models = Policies(KUHN, random_policies(KUHN, count=3))
-    drawn = one.build_figures({"current": models}, run(tmp_path / "m", one, models))
-    assert titles(drawn["distance"]) == ["First player"]
-    assert titles(drawn["policy_current"])[3] == "second player: equilibrium"
-    assert texts(drawn["policy_current"])[18:] == ["0.33", "0.00", "0.00", "0.33", "1.00", "1.00"]
+    others = two.build_figures({"current": models}, run(tmp_path / "k2", two, models))
+    assert list(others) == ["exploitability", "distance", "policy_current"]
+    far = compute_squared_distances(extract_bet_probs(get_tree(KUHN), models.policies))
+    for distances, ax in zip(far, others["distance"].axes, strict=True):
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(distances))
+    assert all(drawable(figure) for figure in [*drawn.values(), *others.values()])

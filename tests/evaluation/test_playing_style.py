@@ -65,60 +65,6 @@ def test_one_hand(hand, button, big_blind):
     assert ("us", None, 0) not in styles  # no hand there
 
 
-def test_three_players_by_seat():
-    styles = count(
-        RING,
-        "0 rcc" + "ccc" * 3,  # the button raises, both blinds call, all show down
-        "0 fcc" + "rf",
-        "1 ff",
-        "2 rff",
-    )
-    assert numbers(styles["us", None, 0]) == (2, 1, 0, 0.5, 0.5)
-    assert numbers(styles["us", None, 1]) == (1, 0, 0, None, 0)
-    assert numbers(styles["us", None, 2]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", None, None]) == (4, 0.75, 0.25, 1, 0.25)
-    # The others hold the other two seats of each hand.
-    assert numbers(styles["them", None, 2]) == (3, 1 / 3, 1 / 3, None, 1 / 3)
-    assert styles["them", None, None].hands == 8
-
-
-def test_by_number_of_seats():
-    two, four = 0, 2  # records of the game with two seats and with four
-    styles = count(DRAWN, "1 rf", "1 ffrf", variants=np.array([two, four]))
-    assert numbers(styles["us", 2, None]) == numbers(styles["us", 2, 1]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", 4, 1]) == (1, 0, 0, None, 0)
-    assert numbers(styles["them", 4, 0]) == (1, 1, 1, None, 0)
-    assert numbers(styles["us", None, None]) == (2, 0.5, 0.5, None, 0)
-    assert ("us", 3, None) not in styles
-
-
-def test_bots_show_what_they_do():
-    load = loader(DRAWN)
-    calls, folds = (
-        measure_match(DRAWN, None, "raise", load("raise"), name, load(name), 200, 0, None).styles
-        for name in ("call", "fold")
-    )
-    both = {(style.player, style.seat_count, style.seat): style for style in calls}
-    total = both["raise", None, None]
-    # One hand of the player's for each rotation of each deal, n - 1 of the others'.
-    hands = {n: both["raise", n, None].hands for n in range(2, 10)}
-    assert total.hands == sum(hands.values())
-    assert both["call", None, None].hands == sum((n - 1) * count for n, count in hands.items())
-    for n, dealt in hands.items():
-        assert [both["raise", n, seat].hands for seat in range(n)] == [dealt // n] * n
-    assert (total.vpip, total.pfr, total.showdown) == (1, 1, 1)
-    assert total.aggression is None
-    others = both["call", None, None]
-    assert (others.vpip, others.pfr, others.aggression, others.showdown) == (1, 0, 0, 1)
-    assert folds[0].showdown == 0
-
-    rows = [row for style in (*calls, *folds) for row in style.list_results()]
-    values = {(row.player, row.kind, row.measure): row.value for row in rows}
-    assert values["raise", "against call", "vpip/seats_6/seat_5"] == 1
-    assert values["call", "against raise", "hands"] == others.hands
-    assert ("fold", "against raise", "aggression") not in values
-
-
 def test_only_holdem_has_a_flop():
     assert [is_holdem(each) for each in (HOLDEM, RING, DRAWN, KUHN, LEDUC)] == [True] * 3 + [
         False

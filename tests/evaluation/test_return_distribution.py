@@ -7,9 +7,8 @@ import pytest
 from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN_3P, loader
 
-from poker_rl.evaluation.matches.duplicate_match import compute_half_width, play_match
+from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.evaluation.matches.return_distribution import ReturnCounter, ReturnDistribution
-from poker_rl.evaluation.plots import run_figures
 from poker_rl.evaluation.result import Result
 
 
@@ -47,31 +46,9 @@ def test_returns_sum_to_the_winnings():
     assert win_rate.half_width == pytest.approx(1.96 * (p * (1 - p) / 400) ** 0.5, rel=0.4)
 
 
-def test_the_interval_is_over_deals():
-    counter = ReturnCounter(KUHN_3P)
-    counter._payoffs = [np.array([2, -1, -1, 2, 2, -1] * 20)]
-    counter._rotations = [np.array([0, 1, 2] * 40)]
-    win_rate = counter.compute_share_of_hands_won("us", "them")
-    assert win_rate.value == pytest.approx(0.5)
-    expected = compute_half_width(np.array([1 / 3, 2 / 3] * 20))
-    assert win_rate.half_width == pytest.approx(expected)
-
-
 def test_percentiles():
     distribution = ReturnDistribution("us", "x", "point", [-2, -1, 3], [50, 20, 30])
     assert distribution.compute_percentiles() == [-2, -2, -2, 3, 3]
     results = distribution.list_results()
     assert [result.value for result in results] == [-2, -2, -2, -2, 3, 3, 3]
     assert results[1] == Result("us", "won_p5/x", -2, None, "point", "against x")
-
-
-def test_figure():
-    assert run_figures.draw_return_distributions([]) is None
-    distribution = ReturnDistribution("us", "runs/a/x@9", "point", [-2, 3], [75, 25])
-    figure = run_figures.draw_return_distributions([distribution])
-    (ax,) = figure.axes
-    assert [bar.get_height() for bar in ax.patches] == [75, 25]
-    assert [bar.get_x() + bar.get_width() / 2 for bar in ax.patches] == pytest.approx([-2, 3])
-    assert ax.get_title(loc="left") == "us against x@9"
-    assert figure.get_supxlabel().endswith("in full: runs/a/x@9")
-    assert ax.get_legend().get_texts()[0].get_text() == "mean -0.75"

@@ -105,3 +105,9 @@ def play(
         moves.append(Move(rows, tables.records[rows].copy(), legal, actions))
         tables.step(actions, rows)
     return tables, moves
+
+
+def sample_decisions(game: Game, count: int, seed: int = 0) -> np.ndarray:
+    """Return the tables [count] of random decisions in random hands."""
+    records = np.concatenate([move.records for move in play(game, count, seed)[1]])
+    return records[np.random.default_rng(seed).choice(len(records), count, replace=False)]

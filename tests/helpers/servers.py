@@ -69,17 +69,13 @@ def serving(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
     thread.join(20)
 
 
-def started(folder: Path, *arguments: str, first: str = "") -> Started:
-    """`poker-rl play` in this folder, once it has printed its address.
-
-    Args:
-        first: Python that its process runs before.
-    """
+def started(folder: Path, *arguments: str) -> Started:
+    """Start `poker-rl play` in this folder, and return it once it has printed its address."""
     process = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            f"{first}\nfrom poker_rl import cli; cli.main()",
+            "from poker_rl import cli; cli.main()",
             "play",
             *anew(["port=0"], *arguments),
         ],

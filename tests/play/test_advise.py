@@ -88,21 +88,6 @@ def test_the_answer_does_not_depend_on_cards_that_nobody_knows(name, player):
     assert sum(answers[0]) == pytest.approx(1)
 
 
-def test_nobody_can_call_more_than_is_left(capsys):
-    """The small blind, 50 chips in all, has put in 2 of them and faces a raise to 150."""
-    asked = ["game=nolimit_holdem", "game.stacks=[200,50]", "player=uniform", "hand_grid=false"]
-    assert "pot 152 chips, 48 to call" in told(capsys, *asked, "hand=AsKd", "actions=c r150")
-
-
-def test_the_value_is_that_of_the_players_critic():
-    definition = game("limit_holdem")
-    player = load_algorithm("ppo", definition).players()["current"]
-    records = parse_position(definition, None, "AsKd", "Qs7h2c", "r c / b r")
-    advice = compute_advice(definition, player, "it", records, False)
-    assert advice.expected_payoff == pytest.approx(float(player.state_values(records)[0]))
-    assert f"value: {advice.expected_payoff / 2:+.2f} big blinds" in advice.format_text(False)
-
-
 def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     definition = game("limit_holdem")
     player = load_algorithm("ppo", definition).players()["current"]
@@ -119,32 +104,6 @@ def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     assert (mean.to_dict()["infoset"], mean.to_dict()["combinations"]) == ("0 AKs|As7s2c rc", 3)
     pair = told(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "hand_grid=false")
     assert "with 22, the mean over its 6 combinations, first to act" in pair
-
-
-def test_what_an_amount_means_is_told(capsys):
-    asked = [
-        "game=nolimit_holdem",
-        "player=uniform",
-        "hand_grid=false",
-        "hand=AsKd",
-        "board=Qs7h2c",
-    ]
-    words = told(capsys, *asked, "actions=r6 c / x b6s")
-    assert "blinds and antes included: r12 is r6s, 6 on its street" in words
-    assert "raise_18 (12 on this street)" in words
-    answer = json.loads(told(capsys, *asked, "actions=r6 c / x b6s", "json=true"))
-    assert [answer["actions"][2][key] for key in ("to", "on_street")] == [18, 12]
-    assert "amounts are" not in told(capsys, *asked[:-1], "actions=r6")
-
-
-def test_few_of_many_raises_are_told_and_the_rest_together(capsys):
-    out = told(capsys, "game=nolimit_holdem", "player=uniform", "hand=AsKd", "hand_grid=false")
-    rows = [line.split() for line in out.splitlines() if "%" in line]
-    assert len(rows) == 13
-    assert rows[-1][1:3] == ["other", "raises"]
-    assert sum(float(word.rstrip("%")) for row in rows for word in row if "%" in word) == (
-        pytest.approx(100, abs=1)
-    )
 
 
 def test_a_figure_is_kept_and_not_replaced_unasked(capsys, refused):
@@ -177,15 +136,10 @@ HAND = ["player=uniform", "hand=AsKd"]
     [
         (HAND, "run: missing; give run=FOLDER, or game=NAME player=NAME"),
         (["game=limit_holdem", *HAND, "checkpoint=3"], "checkpoint: is of a run"),
-        (["game=limit_holdem", "hand=AsKd"], "player: missing"),
-        (["game=limit_holdem", "player=uniform"], "hand: missing"),
         (["game=big2", *HAND], "game: big2 is not a poker game"),
         (["game=limit_holdem", *HAND, "actions=rrrr"], "actions: the 4th, r: no further raise"),
-        (["game=limit_holdem", *HAND, "board=Qs"], "board: 'Qs' is 1 card"),
         (["game=limit_holdem", *HAND, "seats=3"], "seats: 3; limit_holdem is played by 2"),
-        (["game=limit_holdem", "player=nobody", "hand=AsKd"], "player: "),
         (["game=kuhn", "player=uniform", "hand=K", "figure=a.png"], "figure: is of starting hands"),
-        (["game=limit_holdem", *HAND, "figure=a.jpg"], "figure: a.jpg does not end in .png"),
         (["game=limit_holdem", *HAND, "seat=3"], "seat: no such setting; did you mean seats?"),
     ],
 )

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,8 @@ from commands import code
 from default_signals import default_signals
 from servers import against
 
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
-from poker_rl.play.live_hand import GameTable, NamedPlayer
 from poker_rl.play.session import Session
 from poker_rl.play.terminal import play_in_lines
-from poker_rl.players.player_loader import load_player
 
 COMMAND = [sys.executable, "-c", "from poker_rl import cli; cli.main()", "play", "ui=terminal"]
 
@@ -55,9 +50,7 @@ def test_a_hand_of_holdem(play: Any) -> None:
     assert session.summarize_statistics()["hands"] == 1
 
 
-@pytest.mark.parametrize(
-    "line", ["r 12.5", "r 1e2", "r -12", "r 12 12", "f", "3d", "r " + "9" * 5000]
-)
+@pytest.mark.parametrize("line", ["r 12.5", "r -12", "r 12 12", "f", "r " + "9" * 5000])
 def test_a_line_that_is_no_move_changes_nothing(play: Any, line: str) -> None:
     session = Session.create(against("nolimit_holdem", "call"), None, 3)
     before = session.build_view()["turn"]
@@ -66,31 +59,12 @@ def test_a_line_that_is_no_move_changes_nothing(play: Any, line: str) -> None:
     assert session.build_view()["turn"] == before
 
 
-def test_hidden_cards_are_not_printed(play: Any) -> None:
-    session = Session.create(against("limit_holdem", "call"), None, 3)
-    out = play(session, "c\n")
-    assert out.count("2 hidden cards") == 2
-    assert out.count("Your hand") == 2
-
-
 def test_cards_are_typed(play: Any) -> None:
     session = Session.create(against("big2", "lowest", "lowest", "lowest"), None, 3)
     move = next(move for move in session.build_view()["moves"] if move["cards"])
     out = play(session, f"3d 4d 6s\n{' '.join(move['cards']).upper()}\n")
     assert "These cards are no legal play" in out
     assert f"you: {move['label']}\n" in out
-
-
-@pytest.mark.parametrize("sizes", [[0.75, 1.5, 2.5], [0.5, 1, "all_in"]])
-def test_listed_sizes_are_numbered(play: Any, sizes: list[Any]) -> None:
-    game = build(load_option("game", "nolimit_holdem") | {"bet_sizes": sizes}, "game")
-    calls = NamedPlayer("call", load_player("call", game))
-    session = Session.create(GameTable(game, [calls], calls), None, 3)
-    bets = [move for move in session.build_view()["moves"] if move["raise_to"]]
-    assert [move["key"] for move in bets] == ["1", "2", "3"]
-    out = play(session, "r 11\n2\n")
-    assert f"You may bet or raise to {bets[0]['raise_to']}, " in out
-    assert f"you: {bets[1]['label']}" in out
 
 
 @pytest.mark.usefixtures("here")
@@ -108,17 +82,6 @@ def test_a_session_of_a_changed_game_is_resumed(
     assert "is of a table with another game; leave game out" in capsys.readouterr().err
     assert code(*resume[1:], "run=outputs") == 2
     assert "run: a session has its own game and players" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("here")
-def test_a_session_without_an_adviser(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    session = Session.create(replace(against("kuhn", "call"), adviser=None), Path(), 3)
-    session.close()
-    monkeypatch.setattr(sys, "stdin", io.StringIO("h\n"))
-    assert code("play", "ui=terminal", f"session={session.session_id}.jsonl") == 0
-    assert "Nobody gives advice" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("here")

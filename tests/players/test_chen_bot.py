@@ -7,7 +7,6 @@ import pytest
 from holdem_bots import bot, cards, does, hand
 from random_games import game
 
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.players.bots.chen_bot import compute_chen_points
 
@@ -49,13 +48,7 @@ def test_what_it_does():
 
 
 @pytest.mark.parametrize(
-    ("name", "late"),
-    [
-        ("limit_holdem", [0, 2]),
-        ("limit_holdem_3p", [0, 1, 2]),
-        ("limit_holdem_6p", [0, 0, 1, 1, 2, 2]),
-        ("limit_holdem_9p", [0, 0, 0, 1, 1, 1, 2, 2, 2]),
-    ],
+    ("name", "late"), [("limit_holdem", [0, 2]), ("limit_holdem_9p", [0, 0, 0, 1, 1, 1, 2, 2, 2])]
 )
 def test_thresholds_by_position(name, late):
     definition = game(name)
@@ -71,16 +64,3 @@ def test_thresholds_by_position(name, late):
     position = np.array(late)
     expected = [np.ones_like(position), position >= 1, position >= 2, np.zeros_like(position)]
     np.testing.assert_array_equal(called, expected)
-
-
-def test_settings():
-    with pytest.raises(
-        ConfigError, match=r"^player\.call_thresholds: \[8, 7\] has not three values: early"
-    ):
-        bot("chen", game("limit_holdem"), call_thresholds=[8, 7])
-    with pytest.raises(
-        ConfigError, match=r"^player\.call_thresholds: \[8, 7, 10\] exceeds bet_threshold, 9$"
-    ):
-        bot("chen", game("limit_holdem"), call_thresholds=[8, 7, 10])
-    with pytest.raises(ConfigError, match=r"^player\.deviation_prob: 2\.0 is not in \[0, 1\]$"):
-        bot("chen", game("limit_holdem"), deviation_prob=2)

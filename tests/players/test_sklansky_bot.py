@@ -60,11 +60,3 @@ def test_what_it_does(range_, first_in, raised):
     checks = [0, 1, 0] if first_in[0] else first_in
     assert does("sklansky", f"4c4d {own} {FLOP}", CALL, CALL, CALL) == checks
     assert does("sklansky", f"4c4d {own} {FLOP}", CALL, CALL, RAISE) == first_in
-
-
-def test_capped():
-    assert does("sklansky", f"AsKh 4c4d {FLOP}", RAISE, RAISE, RAISE) == [0, 1, 0]
-
-
-def test_chance_of_a_bet_is_a_setting():
-    assert does("sklansky", f"4c4d KsQh {FLOP}", average_range_bet_prob=0.25) == [0, 0.75, 0.25]

@@ -7,20 +7,12 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pytest
-import yaml
 from commands import TRAIN, code, runs
 from written import row, run_folder
 
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.games.tables import Tables
-from poker_rl.players.player_loader import load_player
-from poker_rl.reports.html_elements import Markup, create_element, embed_figure
-from poker_rl.reports.sample_hands import play_sample_hands
+from poker_rl.reports.html_elements import Markup, create_element
 from poker_rl.storage.run_folder import read_run_folder
 
 FIGURES = PlayerEvaluator.build_figures  # before the fixture `here` takes them away
@@ -67,23 +59,6 @@ def test_what_is_no_markup_is_escaped():
     assert create_element("p", inner, "<") == f"<p>{inner}&lt;</p>"
 
 
-def test_figures_share_no_names():
-    figure, ax = plt.subplots()
-    ax.plot([0, 1], color="#333333")
-    ax.set_title("<script>$")
-    one, other = embed_figure(figure, "a<b", 1), embed_figure(figure, "a", 2, keep_colors=True)
-    names = [set(re.findall(r'\bid="([^"]+)"', text)) for text in (one, other)]
-    assert names[0]
-    assert not names[0] & names[1]
-    wanted = re.findall(r'(?:url\(#|href="#)([^")]+)', one)
-    assert wanted
-    assert set(wanted) <= names[0]
-    assert "#333333" not in one, "letters and lines follow the colors of the page"
-    assert "#333333" in other
-    assert "<script" not in one
-    Parts(one)
-
-
 def test_a_run_as_a_page(capsys, monkeypatch):
     monkeypatch.setattr(PlayerEvaluator, "build_figures", FIGURES)
     strange = "outputs/<script>alert(1)</script>&"
@@ -119,14 +94,6 @@ def test_a_run_as_a_page(capsys, monkeypatch):
     assert "threads" not in marked
 
 
-def test_a_second_report_of_a_run_replaces_the_first(refused):
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
-    for words in ([], [], ["out=other.html"]):
-        assert code("report", str(folder), "hands=0", *words) == 0
-    assert "other.html is there already" in refused("report", str(folder), "out=other.html")
-
-
 def test_several_runs_begin_with_their_comparison(refused):
     for seed in (0, 1):
         assert code(*TRAIN, f"seed={seed}") == 0
@@ -149,18 +116,6 @@ def test_a_run_that_was_stopped_before_anything_was_kept():
     assert "running or killed" in (empty / "report.html").read_text()
 
 
-def test_defaults_of_options_that_are_gone_are_not_told():
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
-    cfg = yaml.safe_load((folder / "config.yaml").read_text())
-    cfg["names"]["algo"] = "gone"
-    (folder / "config.yaml").write_text(yaml.safe_dump(cfg))
-    assert code("report", str(folder), "hands=0") == 0
-    assert (
-        "defaults of its game and algorithm are not known" in (folder / "report.html").read_text()
-    )
-
-
 def test_bad_input_is_a_line(refused, capsys):
     assert code(*TRAIN) == 0
     (folder,) = runs()
@@ -176,22 +131,3 @@ def test_bad_input_is_a_line(refused, capsys):
     (folder / "evaluations" / "x.json").write_text(json.dumps({"results": [{}]}))
     assert "x.json is no evaluation that can be read" in refused("report", str(folder), "hands=0")
     assert not list(Path().rglob("*.html"))
-
-
-@pytest.mark.parametrize("name", ["big2", "leduc", "nolimit_holdem"])
-def test_a_hand_tells_all_that_is_known_at_each_move(name: str) -> None:
-    game = build(load_option("game", name), "game")
-    ((heads, *moves), won), *_ = play_sample_hands(
-        game, load_player("uniform", game), hand_count=1, seed=3
-    )
-    tables = Tables(game, 1, 3)
-    tables.deal()
-    for move in moves:
-        assert len(move) == len(heads)
-        record = tables.records[0]
-        assert f"{move[0]} {move[1]}".strip() == game.infoset_name(record)
-        legal = np.flatnonzero(tables.legal_mask()[0])
-        (action,) = (a for a in legal if game.move_name(record, int(a)) == move[2])
-        tables.step(np.array([action]))
-    assert tables.records["over"][0]
-    assert won.startswith(f"Won, in {game.unit}s: seat 0 ")

@@ -139,22 +139,6 @@ def test_one_process_at_a_time_plays_a_tournament(refused: Callable[..., str]) -
     assert tables("there") == before
 
 
-def test_a_tournament_whose_process_was_killed_while_it_began() -> None:
-    Path("there").mkdir()
-    Path("there/tournament.yaml.part").write_text("game: {")
-    assert code(*FAST, "out=there") == 0
-    assert len(tables("there")) == 3
-    assert not Path("there/tournament.yaml.part").exists()
-
-
-@pytest.mark.parametrize("option", [["--config-dir", "mine=own"], ["--config-dir=mine=own"]])
-def test_options_of_the_command_line_are_no_settings(option: list[str]) -> None:
-    Path("mine=own/player").mkdir(parents=True)
-    Path("mine=own/player/mine.yaml").write_text("_target_: x")
-    assert code(*FAST, "out=there") == 0
-    assert code("tournament", "resume=there", "figure=false", *option) == 0
-
-
 def test_a_run_takes_part(refused: Callable[..., str]) -> None:
     assert code(*TRAIN, "game=kuhn") == 0
     (run,) = runs()
@@ -170,11 +154,3 @@ def test_a_run_takes_part(refused: Callable[..., str]) -> None:
     assert "is of kuhn, not of this leduc" in message
     assert not Path("twice").exists()
     assert not Path("other").exists()
-
-
-def test_the_most_frequent_actions_of_a_bot_take_part() -> None:
-    """Of equal chances the first action is taken: to fold, and `raise` always bets."""
-    assert code(*anew(FAST, "players=[raise,uniform:greedy]", "out=there")) == 0
-    report = json.loads(Path("there/results.json").read_text())
-    won = {(one["player"], one["measure"]): one["value"] for one in report["results"]}
-    assert won["raise", "won/uniform:greedy"] == pytest.approx(1)  # the ante, in every hand

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -88,13 +87,3 @@ def test_jobs_of_ray() -> None:
     assert done.returncode == 2, done.stderr
     assert 'refused: seed: "x" is not an integer' in done.stderr
     assert [last_row(folder)["iterations"] for folder in runs("kuhn/cfr_plus")] == [10, 10]
-
-
-def test_a_launcher_that_does_not_work_here() -> None:
-    if find_spec("submitit") is None or shutil.which("srun"):
-        pytest.skip("submitit is not installed, or there is SLURM here")
-    command = [*PROGRAM, *TRAIN, "-m", "seed=1", "hydra/launcher=submitit_slurm"]
-    done = subprocess.run(command, env=HERE, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "poker-rl: hydra/launcher: failed: RuntimeError: Could not detect" in done.stderr
-    assert "Traceback" not in done.stderr

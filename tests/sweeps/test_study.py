@@ -7,11 +7,9 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import optuna
 import pytest
 from commands import code
-from optuna.trial import TrialState
-from test_tune import TUNE, states
+from test_tune import TUNE
 
 from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.optuna_study import is_own_run
@@ -107,17 +105,3 @@ def test_a_link_in_a_study_is_refused(name: str, refused: Any) -> None:
 )
 def test_runs_of_a_study_are_in_its_folder(run: str, own: bool) -> None:
     assert is_own_run(Path("study"), run) is own
-
-
-@pytest.mark.parametrize("sign", ["none", "in the future"])
-def test_a_trial_without_a_sign_of_life_is_tried_again(sign: str) -> None:
-    """The process was killed before its first heartbeat, or its clock was ahead."""
-    storage = optuna.storages.RDBStorage("sqlite:///study/study.db")
-    other = optuna.load_study(study_name="poker-rl", storage=storage)
-    trial = other.ask()
-    if sign == "in the future":
-        storage.record_heartbeat(trial._trial_id)
-        execute("update trial_heartbeats set heartbeat = '2999-01-01 00:00:00'")
-    assert other.trials[1].state == TrialState.RUNNING
-    assert code(*TUNE, "trials=2") == 0
-    assert states() == ["COMPLETE", "FAIL", "COMPLETE"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import multiprocessing
 import os
@@ -11,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,13 +22,12 @@ from commands import code
 from test_workers import is_running, until
 from tiny import same
 
-import poker_rl
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import launch_workers
 from poker_rl.training.device import prepare_device
-from poker_rl.training.launch_workers import Worker, identify_worker
-from poker_rl.training.run_checkpoints import merge_states, remove_other_parts, split_state
+from poker_rl.training.launch_workers import Worker
+from poker_rl.training.run_checkpoints import remove_other_parts
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -141,57 +138,6 @@ def test_all_end_with_the_first_process() -> None:
     until(lambda: not any(map(is_running, children)))
 
 
-def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import os, signal, torch\n"
-        "from poker_rl.training import launch_workers\n"
-        "def member():\n"
-        "    launch_workers.open_torchrun_store()\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "if __name__ == '__main__':\n"
-        "    launch_workers.GRACE_S = 0.5\n"
-        "    worker = launch_workers.Worker(2, local_count=2)\n"
-        "    with launch_workers.connect_workers(worker, torch.device('cpu'), member):\n"
-        "        print('joined')\n"
-    )
-    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, program],
-        env=os.environ | here,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "poker-rl: a worker process was ended by SIGKILL, as by lack of memory" in done.stderr
-
-
-def test_one_is_killed_whose_code_is_told_a_little_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, theirs = os.pipe()
-    os.close(theirs)
-
-    class Ends:
-        sentinel = ours  # has ended
-
-        def __init__(self) -> None:
-            self.codes = [None, -signal.SIGKILL]  # as it is while the system clears it away
-
-        @property
-        def exitcode(self) -> int | None:
-            return self.codes.pop(0) if len(self.codes) > 1 else self.codes[0]
-
-    others = object.__new__(launch_workers.ChildWorkers)
-    others.processes = {1: (Ends(), None)}  # type: ignore[dict-item]
-    others._ended = threading.Event()
-    ended: list[int] = []
-    monkeypatch.setattr(launch_workers, "GRACE_S", 0.01)
-    monkeypatch.setattr(os, "_exit", ended.append)
-    others._watch()
-    os.close(ours)
-    assert ended == [1]
-
-
 def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused("train", "algo=cfr", "workers=2") == (
         "workers: CFR learns in one process; allowed: 1"
@@ -211,31 +157,6 @@ def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatc
     assert not Path("outputs").exists()
 
 
-def test_shared_memory_that_is_missing_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def missing(*_: Any) -> None:  # as the system says it of a semaphore
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-
-    monkeypatch.setattr("poker_rl.training.launch_workers.ShmAllReduce", missing)
-    assert code("train", "algo=ppo", "budget=10", "workers=2") == 1
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told == "poker-rl: /dev/shm: No such file or directory"
-
-
-def test_more_workers_than_cores_are_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("poker_rl.training.device.count_cores", lambda: 2)
-    prepare_device("cpu", 1, 0, identify_worker(2))
-    assert capsys.readouterr().out == ""
-    prepare_device("cpu", 1, 0, identify_worker(3))
-    assert capsys.readouterr().out == (
-        "workers: 3 processes of 1 thread each are more than the cores that may be used, 2, and"
-        " will wait for each other\n"
-    )
-
-
 def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
@@ -248,14 +169,6 @@ def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> N
     assert prepare_device("auto", 1, 0, Worker(3, local_count=3)).type == "cpu"
     with pytest.raises(ConfigError, match="device: cuda, but there are 2 GPUs here for 3 workers"):
         prepare_device("cuda", 1, 0, Worker(3, local_count=3))
-
-
-def test_a_state_is_taken_apart_and_put_together() -> None:
-    state = {"net": {"w": 1}, "agents": {"tables": 2}, "average": {"module": {"w": 3}, "memory": 4}}
-    own, shared = split_state(state, ("agents", "memory"))
-    assert own == {"agents": {"tables": 2}, "average": {"memory": 4}}
-    assert shared == {"net": {"w": 1}, "average": {"module": {"w": 3}}}
-    assert merge_states(shared, own) == state
 
 
 def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -23,17 +22,6 @@ DEADLY, REFUSED, FULL, LONG = 100, 101, 102, 103
 
 def begin(folder: Path) -> Callable[[int], None]:
     return partial(work, folder)
-
-
-def begin_to_answer_once(folder: Path) -> Callable[[int], None]:
-    send = Connection.send
-
-    def send_and_die(self: Connection, answer: object) -> None:
-        send(self, answer)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    Connection.send = send_and_die  # type: ignore[method-assign, assignment]
-    return begin(folder)
 
 
 def work(folder: Path, task: int) -> None:
@@ -71,12 +59,6 @@ def test_what_ends_a_task_ends_all(
     with pytest.raises(error, match=says):
         list(run_tasks(partial(begin, tmp_path), [0, task], 1))
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
-
-
-def test_a_process_that_is_killed_between_its_answer_and_the_next_task(tmp_path: Path) -> None:
-    with pytest.raises(ChildProcessError, match="a worker process was ended by SIGKILL"):
-        list(run_tasks(partial(begin_to_answer_once, tmp_path), range(3), 1))
-    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
