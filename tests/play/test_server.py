@@ -209,6 +209,11 @@ def test_an_unfinished_hand_is_not_told(visit: Any, kind: str, hand: str, status
     assert answer.json()["error"].endswith(".")
 
 
+def test_a_body_that_is_not_json_is_turned_away(visit: Any) -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert visit().post("act", content="turn=1", headers=form).status_code == 415
+
+
 def test_an_old_view_gets_the_present_one(visit: Any) -> None:
     client = visit()
     view = client.get("view").json()
