@@ -1,4 +1,4 @@
-"""What all algorithms have in common: what they are given, and the parts that they save."""
+"""Constructor parameters, saved parts and opponents of all algorithms."""
 
 from __future__ import annotations
 

@@ -332,7 +332,7 @@ def test_losses_against_plain_loops(variant: str) -> None:
     copies = one.buffer.replicas
 
     def look(hand: np.ndarray, moves: int) -> tuple[Any, Any, np.ndarray, bool]:
-        """What actor and critic are shown after so many actions, those legal, and the end."""
+        """Return the inputs of actor and critic after some actions, the legal ones, and the end."""
         table = Tables(game, 1, 0)
         deal = hand[: game.cards_dealt].view(np.int8)
         table.deal(decks=deal[None])
@@ -432,7 +432,7 @@ def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(variant: str
 
 
 def same_as_one(six: APU, learnt: dict[str, Any]) -> np.ndarray:
-    """Whether each agent's networks are those of the only one: networks and average, [5, 6]."""
+    """Return which networks and average of each agent equal those of the only one, [5, 6]."""
     parts = ("actor", "critic", "target_actor", "target_critic", "weight_average")
     state = six.state_dict()
     return np.array(

@@ -156,7 +156,7 @@ def test_threads_change_nothing(name, settings, monkeypatch):
 @pytest.mark.parametrize("name", ["pcfr_plus", "mccfr"])
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
 def test_parts_change_nothing(name, game, monkeypatch):
-    """What is learnt in a part for each hand is what is learnt in one part for each seat."""
+    """Trees in one part for each hand and in one part for each seat give equal tables."""
     settings = {"traversals": 40} if name == "mccfr" else {}
     whole = learnt(1, name, game, iterations_per_step=20, **settings)
     monkeypatch.setattr(sequence_layout, "MIN_PARALLEL_LEAVES", 1)

@@ -1,4 +1,4 @@
-"""What a player expects of a hand, beside what it is worth exactly."""
+"""Values of a player's critic beside the exact values of its policy."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("network_sharing", ["shared", "per_seat"])
 def test_instances_do_not_touch_each_other(network_sharing: str) -> None:
-    """What one copy is, its optimiser's memory included, changes nothing for the other.
+    """One replica and its optimizer have no effect on the other replica.
 
     But for where its rows are cut into minibatches, which depends on the copy with most rows.
     """

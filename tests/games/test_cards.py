@@ -21,7 +21,7 @@ from poker_rl.games.tables import Tables
 
 @njit
 def strengths(hands, suits, short_deck=False):
-    """Strengths [N] of hands [N, count]."""
+    """Return the strengths [N] of hands [N, count]."""
     found = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
         found[i] = evaluate_hand(hands[i], hands.shape[1], suits, short_deck)
@@ -30,7 +30,7 @@ def strengths(hands, suits, short_deck=False):
 
 @njit
 def best_fives(hands, suits):
-    """The same where hands may go on."""
+    """Return the strengths [N] of hands that may get more cards, [N, count]."""
     found = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
         found[i] = evaluate_best_five(hands[i], hands.shape[1], suits)
@@ -39,7 +39,7 @@ def best_fives(hands, suits):
 
 @njit
 def classes(count, deck, suits):
-    """How many of the hands of `count` cards have each strength, [2^16]."""
+    """Count the hands of `count` cards by their strength, [2^16]."""
     found = np.zeros(1 << 16, np.int64)
     hand = np.arange(count)
     while True:

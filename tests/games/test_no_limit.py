@@ -275,7 +275,7 @@ def test_cfr_plus_solves_a_small_game():
 
 
 def test_memories_keep_chips():
-    """What PPO's average policy remembers of a decision is what the network saw, to 1/2,048."""
+    """A replay buffer stores the chips that a network observes to 1/2,048."""
     definition = game("nolimit_holdem_sizes")
     _, moves = play(definition, 100, seed=6)
     tables = Tables(definition, 0, 0)

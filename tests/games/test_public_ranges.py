@@ -18,7 +18,7 @@ LEDUC = game("leduc_13")
 
 
 def double_loop(ranges, board, reach, suits):
-    """What each hand wins from a range, pair by pair: at a showdown and by a fold."""
+    """Return what each hand wins from a range at a showdown and by a fold, pair by pair."""
     hands = [set(hand.tolist()) for hand in ranges.hands]
     cards = [[*hand.tolist(), *board.tolist()] for hand in ranges.hands]
     ranks = [evaluate_hand(np.array([*each, 0, 0, 0], np.int8), len(each), suits) for each in cards]

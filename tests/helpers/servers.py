@@ -26,14 +26,14 @@ from poker_rl.players.player_loader import load_player
 
 
 def against(game: str, *names: str) -> GameTable:
-    """A table with these players, the first of them the adviser."""
+    """Return a table with these players, the first of which gives advice."""
     played = load_game(game)
     seated = [NamedPlayer(name, load_player(name, played)) for name in names]
     return GameTable(played, seated, seated[0])
 
 
 def play_on(view: dict[str, Any], post: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
-    """Take the last of the legal moves until the hand is over; the view then."""
+    """Take the last of the legal moves until the hand is over; return the view."""
     while view["phase"] == "act":
         view = post("act", {"turn": view["turn"], "action": view["moves"][-1]["action"]})
     return view
@@ -41,14 +41,14 @@ def play_on(view: dict[str, Any], post: Callable[[str, dict[str, Any]], Any]) ->
 
 @dataclass
 class Started:
-    """A server in a process of its own."""
+    """Server of the page in its own process."""
 
     process: subprocess.Popen[str]
     port: int
     path: str
 
     def client(self, cookies: Mapping[str, str] | None = None) -> httpx.Client:
-        """A visitor on the same machine."""
+        """Return a client on the same machine."""
         base = f"http://127.0.0.1:{self.port}{self.path}"
         headers = {"sec-fetch-site": "same-origin"}
         return httpx.Client(
@@ -58,7 +58,7 @@ class Started:
 
 @contextmanager
 def serving(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
-    """A server with at most so many connections in a thread of its own, and its port."""
+    """Run a server with at most so many connections in a thread; yield it and its port."""
     listener = create_listener("127.0.0.1", 0, False)
     server = PageServer(app, most)
     thread = threading.Thread(target=server.run, args=[[listener]], daemon=True)
@@ -93,6 +93,6 @@ def started(folder: Path, *arguments: str) -> Started:
 
 
 def stopped(server: Started) -> int:
-    """Its exit code after Ctrl-C."""
+    """Stop the server with Ctrl-C; return its exit code."""
     server.process.send_signal(signal.SIGINT)
     return server.process.wait()

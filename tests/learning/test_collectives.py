@@ -31,13 +31,13 @@ TEN = 10  # iterations, each of one step of an optimiser or more
 
 
 def in_two(work: Callable[[int], Any], folder: Path) -> list[Any]:
-    """What the work returns in each of two processes that reach each other."""
+    """Return the results of the work in two processes that reach each other."""
     run_all([partial(work_with_other, work, folder, rank) for rank in range(2)])
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 
 def run_all(works: list[Callable[[], None]]) -> None:
-    """Do each work in a process of its own, all at once."""
+    """Run each work in its own process, all at once."""
     processes = [SERVER.Process(target=work, daemon=True) for work in works]
     for process in processes:
         process.start()

@@ -32,7 +32,7 @@ NUMBER = {"number": Column(torch.int64)}
 def numbered(
     rule: InsertionRule, capacity: int, count: int, seed: int, parts: int = 1
 ) -> np.ndarray:
-    """What stays of the numbers 0 to count - 1, offered in some parts."""
+    """Return the numbers that a buffer keeps of 0 to count - 1, which are added in some parts."""
     memory = ReplayBuffer("capacity", capacity, rule, NUMBER, CPU, seed)
     for part in np.array_split(np.arange(count), parts):
         memory.add(np.zeros(len(part), np.int64), number=part)
@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_refused_with_its_size() -> None:
 
 
 def test_processes_of_one_machine_share_its_memory() -> None:
-    """What fits into a machine once does not fit into it twice."""
+    """Memory that one process may use is too much for each of two."""
     whole = _measure_free_bytes(CPU)
     check_memory("replay: 1 item", 3 * whole // 5, CPU)
     # Of three processes two are on this machine.

@@ -179,7 +179,7 @@ def test_no_illegal_action_is_sampled(uniform: float) -> None:
 
 @pytest.mark.parametrize("actions", [3, 17, 300])
 def test_on_a_gpu_actions_are_sampled_as_on_a_cpu(actions: int) -> None:
-    """The same random number gives the same action, but within rounding of a border."""
+    """A random number gives the action that it gives on a CPU, except close to a border."""
     count = 5000
     generator = torch.Generator().manual_seed(actions)
     logits = 3 * torch.randn(count, actions, generator=generator)

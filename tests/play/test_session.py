@@ -65,12 +65,12 @@ def play(session: Session, hands: int, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def timeless(view: dict[str, Any]) -> dict[str, Any]:
-    """What is the same of a session that was played again."""
+    """Return the parts of a view that are equal if a session is played again."""
     return {key: value for key, value in view.items() if key not in ("session", "stats")}
 
 
 def at_once(view: dict[str, Any]) -> dict[str, Any]:
-    """The same view with nothing of the hand told as new."""
+    """Return the view with all events of the hand in its past."""
     new = [{"seat": one["seat"], "label": one["label"]} for one in view["events"]]
     return timeless(view) | {"past": view["past"] + new, "events": []}
 

@@ -22,7 +22,7 @@ def positions(definition, hands=30, seed=0):
 
 
 def rearranged(record, definition, generator):
-    """The same table with what its seat to act can't see dealt otherwise."""
+    """Return the table with other cards where its seat to act does not see them."""
     board = 2 * definition["seats"]
     own = 2 * int(record["to_act"]) + np.arange(2)
     shown = board + np.arange(definition["shown"][record["street"]])

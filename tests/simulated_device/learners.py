@@ -44,7 +44,7 @@ TRAIN = [
 
 
 def small(algo: str) -> list[str] | None:
-    """What makes a learner with networks small; None of a solver, which has none."""
+    """Return settings of a small learner; None of a solver, which has no networks."""
     settings = compose_plain_config([f"algo={algo}"])
     own = settings["algo"]
     found = [f"algo.{key}={value}" for key, value in SMALL.items() if key in own]
@@ -74,7 +74,7 @@ def device() -> Iterator[DeviceSimulator]:
 
 
 def train(on: str, *settings: str) -> int:
-    """The exit code of a run on a device of this name."""
+    """Train on a device of this name; return the exit code."""
 
     def on_it(*asked: Any) -> torch.device:
         prepare("cpu", *asked[1:])
@@ -87,7 +87,7 @@ def train(on: str, *settings: str) -> int:
 
 
 def broken_off(on: str, name: str, *settings: str) -> Path:
-    """The folder of a run whose machine fails at its end, after its last checkpoint."""
+    """Return the folder of a run whose machine fails at its end, after its last checkpoint."""
 
     def fail(_: Trainer) -> None:
         raise OSError("no power")

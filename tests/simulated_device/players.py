@@ -55,7 +55,7 @@ def in_a_game(load: Callable[[Game], Any]) -> tuple[Game, Any]:
 
 
 def asked(player: Player, game: Game) -> list[np.ndarray]:
-    """What a player says of the decisions of two hands."""
+    """Return probabilities and values of a player at the decisions of two hands."""
     _, moves = play(game, 2, seed=0)
     tables = [move.records for move in moves]
     told = [
