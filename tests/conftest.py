@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import code
+from commands import run_command
 from hypothesis import HealthCheck, settings
 
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
@@ -40,7 +40,7 @@ settings.load_profile("any")
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make an empty folder the working folder, and leave out the figures of runs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["poker-rl"])
@@ -49,12 +49,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]) -> Any:
+def get_refusal(capsys: pytest.CaptureFixture[str]) -> Any:
     """Return a function that runs a command with a mistake, and returns the printed line."""
 
     def call(*arguments: str) -> str:
         capsys.readouterr()
-        assert code(*arguments) == 2
+        assert run_command(*arguments) == 2
         out, err = capsys.readouterr()
         assert out in ("", f"{COMPILING_MESSAGE}\n")
         assert err.startswith("poker-rl: ")
@@ -66,7 +66,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def started_configs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Return a list that gets the config of each run, which is not trained."""
     configs: list[dict[str, Any]] = []
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from commands import TRAIN, code, last_row, runs
+from commands import TRAIN, list_runs, read_last_row, run_command
 
 import poker_rl
 from poker_rl import cli
@@ -32,7 +32,7 @@ from poker_rl.training.run_checkpoints import DivergedError
 from poker_rl.training.signals import RunInterruptedError
 from poker_rl.training.train import train_in_folder
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +40,15 @@ def finished_outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of all runs with one run of the command TRAIN."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
-        assert code(*TRAIN, "figures=false") == 0
+        assert run_command(*TRAIN, "figures=false") == 0
         return Path("outputs").absolute()
 
 
 @pytest.fixture
-def finished_run(here: None, finished_outputs: Path) -> Path:
+def finished_run(working_folder: None, finished_outputs: Path) -> Path:
     """Copy of a finished run in the working folder, made quicker than by training."""
     shutil.copytree(finished_outputs, "outputs")
-    return runs()[0]
+    return list_runs()[0]
 
 
 # Help and lists.
@@ -56,7 +56,7 @@ def finished_run(here: None, finished_outputs: Path) -> Path:
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
 def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*arguments) == 0
+    assert run_command(*arguments) == 0
     out = capsys.readouterr().out
     assert all(f"poker-rl {name}" in out for name in cli.COMMANDS)
 
@@ -70,12 +70,12 @@ def test_help_imports_nothing_slow() -> None:
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code("--version") == 0
+    assert run_command("--version") == 0
     assert capsys.readouterr().out.startswith("poker-rl 0.")
 
 
 def test_list_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code("list") == 0
+    assert run_command("list") == 0
     out = capsys.readouterr().out
     for group, options in list_options_by_group([SHIPPED_OPTION_DIR]).items():
         assert f"{group}=\n" in out
@@ -84,19 +84,19 @@ def test_list_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
             assert text, f"conf/{group}/{name}.yaml begins with no comment"
             assert f"  {name}" in out
             assert text in out
-    assert code("list", "net") == 0
+    assert run_command("list", "net") == 0
     assert "kuhn" not in capsys.readouterr().out
 
 
 def test_all_settings_are_shown_with_their_comments(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code("train", "game=kuhn_3p", "algo=ppo", "seed=7", "--cfg", "job") == 0
+    assert run_command("train", "game=kuhn_3p", "algo=ppo", "seed=7", "--cfg", "job") == 0
     out = capsys.readouterr().out
     assert "seed: 7  # seed of all random generators\n" in out
     assert "  ranks: TJQK  # lowest first, a character each\n" in out  # said in kuhn.yaml
     assert "  gamma: 1.0  # discount" in out
     assert "hydra" not in out
     assert yaml.safe_load(out)["net"]["hidden_sizes"] == [64, 64]
-    assert code("train", "--help", "algo=cfr") == 0
+    assert run_command("train", "--help", "algo=cfr") == 0
     out = capsys.readouterr().out
     assert "--multirun" in out
     assert "limit_holdem" in out
@@ -127,7 +127,7 @@ def test_every_option_builds(choice: str, monkeypatch: pytest.MonkeyPatch) -> No
     more = ["algo=reinforce"] if group == "net" else []  # any with networks
     if name.endswith("_from_one") or name == "big2_vine":  # its warm_start has no default
         more = ["warm_start=null"]
-    assert code("train", choice, *more) == 0
+    assert run_command("train", choice, *more) == 0
     ((config, algorithm),) = started
     if group != "evaluation":
         assert config["names"][group] == name
@@ -142,9 +142,9 @@ def test_every_option_builds(choice: str, monkeypatch: pytest.MonkeyPatch) -> No
 # Runs.
 
 
-def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any) -> None:
-    assert code(*TRAIN, "seed=3", "threads=1") == 0
-    (folder,) = runs("kuhn/cfr_plus")
+def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], get_refusal: Any) -> None:
+    assert run_command(*TRAIN, "seed=3", "threads=1") == 0
+    (folder,) = list_runs("kuhn/cfr_plus")
     out = capsys.readouterr().out
     assert f"run folder: {folder}" in out
     assert "measuring the players before training" in out
@@ -153,18 +153,20 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
     manifest = json.loads((folder / "manifest.json").read_text())
     command = " ".join(["poker-rl", *TRAIN, "seed=3", "threads=1"])
     assert manifest["command"] == command
-    assert last_row(folder)["iterations"] == 10
+    assert read_last_row(folder)["iterations"] == 10
     config = yaml.safe_load((folder / "config.yaml").read_text())
     assert (config["budget"], config["seed"]) == (10, 3)
     assert config["evaluation"]["x_axis"] == "iterations"  # resolved
 
-    assert code("evaluate", f"run={folder}", "against=[uniform,equilibrium]", "deals=1e2") == 0
+    assert (
+        run_command("evaluate", f"run={folder}", "against=[uniform,equilibrium]", "deals=1e2") == 0
+    )
     out = capsys.readouterr().out
     assert "exploitability" in out
     assert "equilibrium" in out
     (kept,) = folder.glob("evaluations/*.json")
     assert json.loads(kept.read_text())["game"] == "kuhn"
-    assert code("evaluate", f"run={folder}", "show=true") == 0
+    assert run_command("evaluate", f"run={folder}", "show=true") == 0
     assert "average (headline)  exploitability" in capsys.readouterr().out
 
     run = f"resume={folder}"
@@ -184,67 +186,67 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], refused: Any)
         ("evaluation.deals=x", "evaluation.deals"),
         ("evaluation.foo=1", "evaluation.foo"),
     ]:
-        assert refused("train", run, override).startswith(f"{key}: ")
+        assert get_refusal("train", run, override).startswith(f"{key}: ")
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     settings = list(yaml.safe_load((folder / "config.yaml").read_text()))
     more = ["budget=20", "evaluation.deals=40", "seed=3", "evaluate_every=1"]
     more += ["precision=medium", "device=cpu"]
-    assert code("train", run, *more) == 0
+    assert run_command("train", run, *more) == 0
     changed = "not as it was: precision highest, now medium. The results"
     assert changed in capsys.readouterr().out
     medium = "medium" if has_bfloat16("cpu") else "highest"
     assert torch.get_float32_matmul_precision() == medium
     torch.set_float32_matmul_precision("highest")  # of this process
-    assert runs() == [folder]
+    assert list_runs() == [folder]
     config = yaml.safe_load((folder / "config.yaml").read_text())
     assert list(config) == settings  # in the same order
     assert (config["budget"], config["evaluate_every"], config["seed"]) == (20, 1, 3)
     assert config["device"] == "cpu"
     assert config["evaluation"]["deals"] == 40
-    assert last_row(folder)["iterations"] == 20
-    assert refused("train", run, "threads=10000").startswith("threads: 10000 are more than")
+    assert read_last_row(folder)["iterations"] == 20
+    assert get_refusal("train", run, "threads=10000").startswith("threads: 10000 are more than")
 
 
 def test_a_lack_of_memory_while_training_is_printed_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("poker_rl.algos.tabular.cfr.CFR.learn", lambda self: torch.empty(10**15))
-    assert code(*TRAIN) == 1
+    assert run_command(*TRAIN) == 1
     (message,) = [line for line in capsys.readouterr().err.splitlines() if "poker-rl: " in line]
     assert "out of memory while training; less at once" in message
-    assert json.loads((runs()[0] / "manifest.json").read_text())["status"] == "failed"
+    assert json.loads((list_runs()[0] / "manifest.json").read_text())["status"] == "failed"
 
 
-def test_a_run_with_a_name(refused: Any) -> None:
-    assert code(*TRAIN, "name=first", "outputs=there") == 0
+def test_a_run_with_a_name(get_refusal: Any) -> None:
+    assert run_command(*TRAIN, "name=first", "outputs=there") == 0
     folder = Path("there/kuhn/cfr_plus/first")
     again = f"name: {folder} is there already; give another name, or resume it with resume={folder}"
-    assert refused(*TRAIN, "name=first", "outputs=there") == again
-    assert code("train", f"resume={folder}", "budget=20") == 0
+    assert get_refusal(*TRAIN, "name=first", "outputs=there") == again
+    assert run_command("train", f"resume={folder}", "budget=20") == 0
     folder.rename("moved")
-    assert code("train", "resume=moved", "budget=30") == 0
-    assert last_row(Path("moved"))["iterations"] == 30
+    assert run_command("train", "resume=moved", "budget=30") == 0
+    assert read_last_row(Path("moved"))["iterations"] == 30
 
 
-def test_a_run_of_a_users_game(refused: Any, asked: list[dict[str, Any]]) -> None:
+def test_a_run_of_a_users_game(get_refusal: Any, started_configs: list[dict[str, Any]]) -> None:
     Path("mine/game").mkdir(parents=True)
     game = Path("mine/game/five.yaml")
     game.write_text("# Five cards\ndefaults: [kuhn, _self_]\nname: five\nranks: TJQKA\n")
     options = ["--config-dir", "mine", "game=five"]
-    assert code(*TRAIN, *options) == 0
-    assert asked[0]["game"]["ranks"] == "TJQKA"
+    assert run_command(*TRAIN, *options) == 0
+    assert started_configs[0]["game"]["ranks"] == "TJQKA"
     game.write_text("name: [\n")
-    assert f"{game}: is not YAML: " in refused(*TRAIN, *options)
+    assert f"{game}: is not YAML: " in get_refusal(*TRAIN, *options)
     game.write_text("name: &five [*five]\n")
-    assert refused(*TRAIN, *options).endswith("is nested over 50 deep, or refers to itself")
+    assert get_refusal(*TRAIN, *options).endswith("is nested over 50 deep, or refers to itself")
     game.write_text("defaults: [five]\n")
-    assert "defaults that lead back to themselves" in refused(*TRAIN, *options)
+    assert "defaults that lead back to themselves" in get_refusal(*TRAIN, *options)
     game.write_text("name: five\n")
-    assert refused(*TRAIN, *options).startswith("game: ")
+    assert get_refusal(*TRAIN, *options).startswith("game: ")
 
 
 def test_options_of_the_user_have_precedence(
-    asked: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], refused: Any
+    started_configs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], get_refusal: Any
 ) -> None:
     mine = Path("mine")
     (mine / "game").mkdir(parents=True)
@@ -259,9 +261,9 @@ def test_options_of_the_user_have_precedence(
     (mine / "player/.#my-bot.yaml").symlink_to("me@host.1:2")  # Emacs has it open
     own = ["--config-dir", "mine"]
 
-    assert code("train", *own, "game=kuhn", "--cfg", "job") == 0
+    assert run_command("train", *own, "game=kuhn", "--cfg", "job") == 0
     assert "  ante: 5  # all in" in capsys.readouterr().out
-    assert code("list", "game", *own, "player") == 0
+    assert run_command("list", "game", *own, "player") == 0
     out = capsys.readouterr().out
     assert f"12 information sets (Kuhn 1950)  [{mine / 'game/kuhn.yaml'}]\n" in out
     assert f"Mine  [{mine / 'player/my-bot.yaml'}]\n" in out
@@ -269,68 +271,68 @@ def test_options_of_the_user_have_precedence(
     assert f"options without brackets come with poker-rl, from {SHIPPED_OPTION_DIR}\n" in out
 
     match = ["player=my-bot", "against=[my-bot,call]", "deals=30"]
-    assert code("evaluate", *own, "game=kuhn", *match) == 0
+    assert run_command("evaluate", *own, "game=kuhn", *match) == 0
     assert "my-bot  against call" in capsys.readouterr().out
     elsewhere = "--config-dir FOLDER adds those in FOLDER/player"
-    assert refused("evaluate", "game=kuhn", *match).endswith(elsewhere)
+    assert get_refusal("evaluate", "game=kuhn", *match).endswith(elsewhere)
     # A run is resumed without the folder, and meets the same players.
     opponents = "evaluation.opponents=[call,my-bot]"
-    assert code("train", *own, "algo=reinforce", "opponent=my-bot", opponents) == 0
+    assert run_command("train", *own, "algo=reinforce", "opponent=my-bot", opponents) == 0
     file = "opponents/my-bot.yaml"  # a copy of its own
-    assert asked[0]["opponent"] == file
-    assert asked[0]["evaluation"]["opponents"] == ["call", file]
-    assert code("train", *own, "-m", "game=glob(kuh*,exclude=*_3p)", "seed=1,2") == 0
-    assert [config["game"]["ante"] for config in asked[1:]] == [5, 5]
+    assert started_configs[0]["opponent"] == file
+    assert started_configs[0]["evaluation"]["opponents"] == ["call", file]
+    assert run_command("train", *own, "-m", "game=glob(kuh*,exclude=*_3p)", "seed=1,2") == 0
+    assert [config["game"]["ante"] for config in started_configs[1:]] == [5, 5]
     (mine / "game/kuhn.yaml").write_text("[")  # an option that no run selects
-    assert code("train", *own, "-m", "game=leduc", "seed=1,2") == 0
+    assert run_command("train", *own, "-m", "game=leduc", "seed=1,2") == 0
     (mine / "game/kuhn.yaml").write_text(kuhn)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(train_module, "train_in_folder", train_in_folder)
-        assert code(*TRAIN, *own) == 0
-    (folder,) = runs()
+        assert run_command(*TRAIN, *own) == 0
+    (folder,) = list_runs()
     command = json.loads((folder / "manifest.json").read_text())["command"]
     assert command == " ".join(["poker-rl", *TRAIN, "--config-dir=mine"])
 
-    assert refused("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
+    assert get_refusal("train", "--config-dir", "yours") == "--config-dir: yours is not a folder"
     Path("mine/games").mkdir()
     Path("mine/games/kuhn.yaml").write_text("a: 1\n")
-    wrong = refused("list", "--config-dir", "mine")
+    wrong = get_refusal("list", "--config-dir", "mine")
     assert "--config-dir: mine/games is no group; did you mean game? allowed: algo, eval" in wrong
 
 
-def test_mistakes_in_options_of_the_user(refused: Any) -> None:
+def test_mistakes_in_options_of_the_user(get_refusal: Any) -> None:
     for group in ("experiment", "algo"):
         Path("mine", group).mkdir(parents=True)
     own = ["--config-dir", "mine"]
     experiment = Path("mine/experiment/named.yaml")
     for value, text in (("ppo", '"ppo"'), ("null", "null")):
         experiment.write_text(f"# @package _global_\nalgo: {value}\nbudget: 300\n")
-        said = refused("train", *own, "experiment=named")
+        said = get_refusal("train", *own, "experiment=named")
         assert said.startswith(f"algo: {text} is not settings with a `_target_`, their class")
         named = "; in a file, `defaults: [override /algo: ppo]` names it"
         assert said.endswith(named) == (value == "ppo")
     Path("mine/algo/short.yaml").write_text("_target_: poker_rl.algos.ppo.PPO\n")
-    said = refused("train", *own, "algo=short", "budget=300")
+    said = get_refusal("train", *own, "algo=short", "budget=300")
     assert said == "budget_unit: missing; give budget_unit=…"
 
 
-def test_flags_may_stand_anywhere(asked: list[dict[str, Any]]) -> None:
-    assert code("train", "algo=cfr", "-m", "seed=1,2", "budget=3") == 0
-    assert [(config["seed"], config["budget"]) for config in asked] == [(1, 3), (2, 3)]
+def test_flags_may_stand_anywhere(started_configs: list[dict[str, Any]]) -> None:
+    assert run_command("train", "algo=cfr", "-m", "seed=1,2", "budget=3") == 0
+    assert [(config["seed"], config["budget"]) for config in started_configs] == [(1, 3), (2, 3)]
 
 
-def test_a_run_is_named_by_its_folder(finished_run: Path, refused: Callable[..., str]) -> None:
+def test_a_run_is_named_by_its_folder(finished_run: Path, get_refusal: Callable[..., str]) -> None:
     for more in ("@10", ":average", "@10:average"):
-        message = refused("evaluate", f"run={finished_run}{more}")
+        message = get_refusal("evaluate", f"run={finished_run}{more}")
         assert message.startswith(f"run: {finished_run}{more} is no run folder: ")
         assert message.endswith(f"; run takes a folder alone, such as {finished_run}")
-    assert refused("evaluate", f"run={finished_run}", "checkpoint=7").startswith("checkpoint: ")
-    assert refused("evaluate", f"run={finished_run}", "player=best").startswith("player: ")
+    assert get_refusal("evaluate", f"run={finished_run}", "checkpoint=7").startswith("checkpoint: ")
+    assert get_refusal("evaluate", f"run={finished_run}", "player=best").startswith("player: ")
 
 
 def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     players = ["game=kuhn", "player=call", "against=[raise,equilibrium]", "deals=100"]
-    assert code("evaluate", *players) == 0
+    assert run_command("evaluate", *players) == 0
     out = capsys.readouterr().out
     assert out.startswith("kuhn\n")
     assert "0.3333" in out  # its exploitability
@@ -338,10 +340,10 @@ def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing was written" in out
     assert not list(Path().iterdir())
 
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
-    spec = f"{folder}@{last_row(folder)['decisions']}:average"
-    assert code("evaluate", *players[:-2], f"against=[{spec}]", "out=there") == 0
+    assert run_command(*TRAIN) == 0
+    (folder,) = list_runs()
+    spec = f"{folder}@{read_last_row(folder)['decisions']}:average"
+    assert run_command("evaluate", *players[:-2], f"against=[{spec}]", "out=there") == 0
     (kept,) = Path("there").glob("*.json")
     report = json.loads(kept.read_text())
     assert report["snapshot"] is None
@@ -349,22 +351,22 @@ def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"against/{spec}" in {row["measure"] for row in report["results"]}
     assert kept.with_suffix(".csv").exists()
     assert not (folder / "evaluations").exists()
-    assert code("evaluate", "out=there", "show=true") == 0
+    assert run_command("evaluate", "out=there", "show=true") == 0
     assert "against/[1]" in capsys.readouterr().out
 
     # Without a number of deals it is the game's; a folder stands for its headline player.
     words = ["game=kuhn", "evaluation.deals=60", f"player={folder}", "against=[call]"]
-    assert code("evaluate", *words, "out=figures", "figures=true") == 0
+    assert run_command("evaluate", *words, "out=figures", "figures=true") == 0
     out = capsys.readouterr().out
     assert "60 deals, each" in out
-    assert f"{folder}@{last_row(folder)['decisions']}:average" in out
+    assert f"{folder}@{read_last_row(folder)['decisions']}:average" in out
     assert [path.name for path in Path("figures").glob("*/*")] == ["outcomes.png"]
 
 
 def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str]) -> None:
     """Always calling has NashConv 2.9333 in Leduc; the cost is printed before the evaluation."""
     walked = ["evaluation.max_tree_nodes=1", "exact=true", "evaluation.opponents=[raise]"]
-    assert code("evaluate", "game=leduc", "player=call", *walked, "deals=30") == 0
+    assert run_command("evaluate", "game=leduc", "player=call", *walked, "deals=30") == 0
     out, err = capsys.readouterr()
     # Six lines with 3 hands each before the board, 30 after it with 5 hands on each of 3 boards.
     assert "call: exact: 468 hands at public states, suits merged; about 1 s and 38 MB" in out
@@ -376,7 +378,7 @@ def test_evaluate_exactly_by_the_public_tree(capsys: pytest.CaptureFixture[str])
 def test_evaluate_prints_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]
     words += ["evaluation.max_tree_nodes=1", "evaluation.opponents=[]"]
-    assert code("evaluate", *words) == 0
+    assert run_command("evaluate", *words) == 0
     out = capsys.readouterr().out
     assert re.search(r"exploitability of raise: at least .* ante/hand, lower_bound by lbr\n", out)
     assert re.search(r"raise +bound/fold +-.*lower_bound, vacuous +60\n", out)
@@ -384,8 +386,8 @@ def test_evaluate_prints_the_larger_of_two_bounds(capsys: pytest.CaptureFixture[
 
 def test_exact_evaluations_have_an_interval_of_their_own() -> None:
     pace = ["evaluate_every=2", "evaluation.max_tree_nodes=1", "evaluation.exact_every=5"]
-    assert code(*TRAIN, *pace, "algo.iterations_per_step=1") == 0
-    (folder,) = runs()
+    assert run_command(*TRAIN, *pace, "algo.iterations_per_step=1") == 0
+    (folder,) = list_runs()
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["iterations"] for row in rows] == [0, 2, 4, 5, 6, 8, 10]
     exact = [row["iterations"] for row in rows if "eval/average/exploitability" in row]
@@ -395,7 +397,7 @@ def test_exact_evaluations_have_an_interval_of_their_own() -> None:
 
 def test_evaluate_a_mixed_table(capsys: pytest.CaptureFixture[str]) -> None:
     # A player that folds to every bet loses the ante to a player that always bets, in any seat.
-    assert code("evaluate", "game=kuhn_3p", "seats=[raise,fold,fold]", "deals=50") == 0
+    assert run_command("evaluate", "game=kuhn_3p", "seats=[raise,fold,fold]", "deals=50") == 0
     out = capsys.readouterr().out
     assert "50 deals, each played in every rotation of the players over the seats; ante/hand" in out
     rows = [line.split() for line in out.splitlines()]
@@ -403,46 +405,46 @@ def test_evaluate_a_mixed_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert ["fold", "at", "the", "table", "2", "-1", "-1"] in rows
     assert not list(Path().iterdir())
 
-    assert code(*TRAIN, "game=kuhn") == 0
-    (folder,) = runs()
+    assert run_command(*TRAIN, "game=kuhn") == 0
+    (folder,) = list_runs()
     capsys.readouterr()
-    assert code("evaluate", f"run={folder}", "seats=[self,raise]", "deals=60", "seed=2") == 0
+    assert run_command("evaluate", f"run={folder}", "seats=[self,raise]", "deals=60", "seed=2") == 0
     (kept,) = (folder / "evaluations").glob("*.json")
     results = json.loads(kept.read_text())["results"]
     own, exact, other, _ = (row for row in results if row["measure"] == "table")
-    assert own["player"] == f"{folder}@{last_row(folder)['decisions']}:average"
+    assert own["player"] == f"{folder}@{read_last_row(folder)['decisions']}:average"
     assert own["value"] == pytest.approx(-other["value"])
     assert exact["value"] == pytest.approx(1 / 9, abs=0.05)  # of an equilibrium against raise
     assert kept.with_suffix(".csv").read_text().splitlines()[-1].startswith("raise,table,")
     capsys.readouterr()
-    assert code("evaluate", f"run={folder}", "show=true") == 0
+    assert run_command("evaluate", f"run={folder}", "show=true") == 0
     assert " ".join(capsys.readouterr().out.splitlines()[3].split()[:3]) == "1 - raise"
 
 
 def test_a_bot_with_settings_of_the_user(
-    capsys: pytest.CaptureFixture[str], refused: Callable[..., str]
+    capsys: pytest.CaptureFixture[str], get_refusal: Callable[..., str]
 ) -> None:
     own = {**load_option("player", "mcts"), "simulations": 5}
     Path("mine.yaml").write_text(json.dumps(own))  # which is YAML
     match = ["evaluate", "game=kuhn", "player=mine.yaml", "against=[call,mine.yaml]", "deals=30"]
-    assert code(*match) == 0
+    assert run_command(*match) == 0
     assert "mine.yaml  against call" in capsys.readouterr().out
     Path("mine.yaml").write_text(json.dumps({**own, "simulations": "few"}))
-    assert refused(*match) == 'player: mine.yaml.simulations: "few" is not an integer'
+    assert get_refusal(*match) == 'player: mine.yaml.simulations: "few" is not an integer'
     Path("mine.yaml").write_text("5")
-    assert refused(*match) == "player: mine.yaml: is not a file of settings, key: value"
+    assert get_refusal(*match) == "player: mine.yaml: is not a file of settings, key: value"
     Path("mine.yaml").write_text(
         "_target_: poker_rl.nets.dense.MLPConfig"
     )  # reported before its missing fields
-    assert refused(*match) == "player: mine.yaml._target_: MLPConfig is not a Player"
-    assert refused(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: no such file"
+    assert get_refusal(*match) == "player: mine.yaml._target_: MLPConfig is not a Player"
+    assert get_refusal(*TRAIN, "opponent=no.yaml") == "opponent: no.yaml: no such file"
 
 
 def test_the_opponents_of_a_run_are_bundled(
-    finished_run: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+    finished_run: Path, monkeypatch: pytest.MonkeyPatch, get_refusal: Callable[..., str]
 ) -> None:
     other = finished_run
-    newest = last_row(other)["decisions"]
+    newest = read_last_row(other)["decisions"]
     Path("mine.yaml").write_text(json.dumps(load_option("player", "uniform")))
     words = [
         f"opponent={other}",  # its headline player, at its newest snapshot
@@ -450,8 +452,8 @@ def test_the_opponents_of_a_run_are_bundled(
         f"evaluation.opponents=['call:greedy','mine.yaml:greedy','{other}@0:current:greedy']",
     ]
     few = ["algo=reinforce", "budget=100", "evaluation.max_tree_nodes=1", "evaluation.deals=30"]
-    assert code("train", *few, *words) == 0
-    (run,) = runs("kuhn/reinforce")
+    assert run_command("train", *few, *words) == 0
+    (run,) = list_runs("kuhn/reinforce")
     copy = f"opponents/cfr_plus_{other.name}@{newest}.pt"
     config = yaml.safe_load((run / "config.yaml").read_text())
     assert config["opponent"] == config["evaluation"]["other_seats_player"] == f"{copy}:average"
@@ -465,10 +467,10 @@ def test_the_opponents_of_a_run_are_bundled(
     moved = run.rename(Path("moved").resolve())
     Path("elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")
-    assert code("train", f"resume={moved}", "budget=200") == 0
-    assert f"eval/current/against/{first}" in last_row(moved)
-    assert code("evaluate", f"run={moved}", "player=current:greedy", "deals=30") == 0
-    twice = refused("evaluate", f"run={moved}", "player=current:greedy:greedy")
+    assert run_command("train", f"resume={moved}", "budget=200") == 0
+    assert f"eval/current/against/{first}" in read_last_row(moved)
+    assert run_command("evaluate", f"run={moved}", "player=current:greedy", "deals=30") == 0
+    twice = get_refusal("evaluate", f"run={moved}", "player=current:greedy:greedy")
     assert twice.startswith("player: current:greedy:greedy is not a name, as in current, ")
 
 
@@ -486,7 +488,7 @@ def test_a_closed_pipe(arguments: list[str]) -> None:
             command, stdout=pipe, stderr=subprocess.PIPE, env=os.environ | here, check=False
         )
     assert (done.returncode, done.stderr) == (141, b"")
-    for folder in runs():
+    for folder in list_runs():
         assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
 
 
@@ -560,9 +562,9 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("arguments", "mistake", "allowed"), MISTAKES)
 def test_a_mistake_is_explained_in_one_line(
-    arguments: str, mistake: str, allowed: str, refused: Any
+    arguments: str, mistake: str, allowed: str, get_refusal: Any
 ) -> None:
-    message = refused(*arguments.split(" "))
+    message = get_refusal(*arguments.split(" "))
     assert message.startswith(mistake)
     assert allowed in message
     assert "\n" not in message
@@ -601,8 +603,8 @@ def test_keys_of_other_libraries_lead_to_ours(word: str, key: str) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_no_cuda(refused: Any) -> None:
-    assert refused(*TRAIN, "device=cuda").startswith("device: no cuda here, torch ")
+def test_no_cuda(get_refusal: Any) -> None:
+    assert get_refusal(*TRAIN, "device=cuda").startswith("device: no cuda here, torch ")
 
 
 @pytest.mark.parametrize(
@@ -613,26 +615,26 @@ def test_no_cuda(refused: Any) -> None:
         "{game: {}, algo: {}, evaluation: {}, names: {}}",
     ],
 )
-def test_folders_without_a_run(text: str, refused: Any) -> None:
+def test_folders_without_a_run(text: str, get_refusal: Any) -> None:
     folder = Path("outputs/x")
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(text)
     (folder / "manifest.json").write_text("{}")
-    refused("train", "resume=outputs/x")
-    refused("evaluate", "run=outputs/x")
+    get_refusal("train", "resume=outputs/x")
+    get_refusal("evaluate", "run=outputs/x")
     assert len(list(folder.iterdir())) == 2
 
 
-def test_a_config_that_was_edited(finished_run: Path, refused: Any) -> None:
+def test_a_config_that_was_edited(finished_run: Path, get_refusal: Any) -> None:
     path = finished_run / "config.yaml"
     config = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(config | {"game": {"_target_": "os.system", "command": "true"}}))
     message = 'game._target_: "os.system" is not a class of poker_rl; is its plug-in installed?'
-    assert refused("evaluate", f"run={finished_run}") == message
-    assert refused("train", f"resume={finished_run}", "budget=90") == message
+    assert get_refusal("evaluate", f"run={finished_run}") == message
+    assert get_refusal("train", f"resume={finished_run}", "budget=90") == message
     path.write_text(yaml.safe_dump(config | {"game": config["game"] | {"ranks": "TJQ"}}))
-    assert "another kuhn: ranks" in refused("evaluate", f"run={finished_run}")
-    assert "another game" in refused("train", f"resume={finished_run}", "budget=90")
+    assert "another kuhn: ranks" in get_refusal("evaluate", f"run={finished_run}")
+    assert "another game" in get_refusal("train", f"resume={finished_run}", "budget=90")
 
 
 # Ends of a run.
@@ -642,7 +644,7 @@ def test_a_bug_prints_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(train_module, "train_in_folder", lambda *_, **__: 1 / 0)
-    assert code(*TRAIN) == 1
+    assert run_command(*TRAIN) == 1
     err = capsys.readouterr().err
     assert "Traceback" in err
     assert err.splitlines()[-1] == "poker-rl: ZeroDivisionError: division by zero"
@@ -662,7 +664,7 @@ def test_a_run_that_stops(
         raise error
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert code(*TRAIN) == exit_code
+    assert run_command(*TRAIN) == exit_code
     assert capsys.readouterr().err == f"poker-rl: {error}\n"
 
 
@@ -671,5 +673,5 @@ def test_ctrl_c_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert code(*TRAIN) == 130
-    assert code(*TRAIN, "-m", "seed=1,2") == 130
+    assert run_command(*TRAIN) == 130
+    assert run_command(*TRAIN, "-m", "seed=1,2") == 130

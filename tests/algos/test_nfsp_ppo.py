@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 from average_settings import average_settings
+from decision_recorder import record_decisions
 from learner_contexts import cpu_context
 from ppo_settings import ppo_settings
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
-from watched import watched
 
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
 from poker_rl.config.validation import ConfigError
@@ -32,7 +32,7 @@ def nfsp(game: Game, seed: int = 0, **changed: Any) -> NFSPWithPPO:
 
 def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
     learner = nfsp(game_of("leduc"), tables=512, average_policy=average_settings(capacity=100_000))
-    batches = watched(learner)
+    batches = record_decisions(learner)
     for _ in range(6):
         learner.learn()
     total = own = 0
@@ -67,7 +67,7 @@ def test_average_play_is_the_average_networks() -> None:
             last.weight.zero_()
             last.bias.zero_()
             last.bias[..., action] = 50.0
-    batches = watched(learner)
+    batches = record_decisions(learner)
     learner.learn()
     batch, responds = batches[0]
     may_raise = batch.mask[:, 2]

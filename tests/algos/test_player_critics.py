@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from toy_games import kuhn
-from tree_values import counterfactual
+from tree_values import compute_counterfactual_values
 
 from poker_rl.algos import load_algorithm
 from poker_rl.games.game_tree import get_tree
@@ -22,7 +22,7 @@ def compute_state_values(policy: np.ndarray) -> np.ndarray:
     """Return what the owner of each information set wins if all play `policy` [I, A], in chips."""
     values = np.zeros(TREE.infoset_count)
     for seat in range(KUHN.seats):
-        _, reach, won = counterfactual(TREE, policy, seat)
+        _, reach, won = compute_counterfactual_values(TREE, policy, seat)
         own = TREE.infoset_seat == seat
         values[own] = won[own] / reach[own]
     return values

@@ -10,7 +10,7 @@ import torch
 from learner_contexts import cpu_context
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
-from tree_values import counterfactual
+from tree_values import compute_counterfactual_values
 
 from poker_rl.algos.sd_cfr import SDCFR
 from poker_rl.config.build import build
@@ -76,7 +76,7 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -
         return np.array([place[row.tobytes()] for row in seen], np.int64)
 
     for traverser in range(game.seats):
-        regrets, met, _ = counterfactual(tree, policy, traverser)
+        regrets, met, _ = compute_counterfactual_values(tree, policy, traverser)
         theirs = tree.infoset_seat != traverser
         sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
         counts = np.zeros((times, tree.infoset_count))

@@ -12,7 +12,7 @@ from ppo_settings import ppo_settings
 from resuming import check_resumes_to_the_bit
 from torch import Tensor, nn
 from toy_games import kuhn, label, leduc
-from tree_values import counterfactual
+from tree_values import compute_counterfactual_values
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.algos.vine import Vine
@@ -80,7 +80,7 @@ def test_advantages_are_the_exact_ones_in_the_mean(
     regrets, won = np.zeros(tree.legal_mask.shape), np.zeros(tree.infoset_count)  # of a decision
     for seat in range(game.seats):
         own = tree.infoset_seat == seat
-        sums, met, wins = counterfactual(tree, policy, seat)
+        sums, met, wins = compute_counterfactual_values(tree, policy, seat)
         regrets[own] = (sums / met[:, None])[own]
         won[own] = (wins / met)[own]
     seen = one.agents.encode_records(tree.infoset_records)[0]

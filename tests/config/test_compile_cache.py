@@ -53,7 +53,7 @@ def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
         ("home", FULL, "home/.cache/poker-rl/"),
     ],
 )
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("working_folder")
 def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> None:
     Path("home").mkdir()
     out, err = hash_bytes(Path(home).resolve(), before)
@@ -66,7 +66,7 @@ def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> N
     assert list(Path("temporary").rglob("hashing.hash_bytes-*.nbc"))
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("working_folder")
 def test_a_damaged_file_is_compiled_again() -> None:
     expected = hash_bytes(Path.cwd())
     (index,) = Path(".cache").rglob("hashing.hash_bytes-*.nbi")
@@ -81,7 +81,7 @@ def test_a_damaged_file_is_compiled_again() -> None:
     assert expected[1] == ""
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("working_folder")
 def test_a_temporary_folder_of_another_user_is_not_used() -> None:
     """Loading compiled code executes it."""
     elsewhere = Path("elsewhere")

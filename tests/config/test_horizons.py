@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import code, runs
+from commands import list_runs, run_command
 
 from poker_rl.algos.algorithm import Progress
 from poker_rl.config.schedule_horizons import find_exhausted_step_sizes
 from poker_rl.config.schedules import Constant, Linear, ScheduleOverInstanceDecisions
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def horizons(node: Mapping[str, Any], key: str = "") -> Iterator[tuple[str, Any]]:
@@ -54,21 +54,21 @@ def horizons(node: Mapping[str, Any], key: str = "") -> Iterator[tuple[str, Any]
     ],
 )
 def test_horizons_follow_the_budget(
-    arguments: str, expected: dict[str, float], asked: list[dict[str, Any]], capsys: Any
+    arguments: str, expected: dict[str, float], started_configs: list[dict[str, Any]], capsys: Any
 ) -> None:
-    assert code("train", *arguments.split()) == 0
-    assert dict(horizons(asked[0]["algo"])) == expected
-    assert code("train", "--cfg", "job", *arguments.split()) == 0
-    assert yaml.safe_load(capsys.readouterr().out)["algo"] == asked[0]["algo"]
+    assert run_command("train", *arguments.split()) == 0
+    assert dict(horizons(started_configs[0]["algo"])) == expected
+    assert run_command("train", "--cfg", "job", *arguments.split()) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["algo"] == started_configs[0]["algo"]
 
 
-def test_a_number_is_a_schedule_that_stays(asked: list[dict[str, Any]]) -> None:
+def test_a_number_is_a_schedule_that_stays(started_configs: list[dict[str, Any]]) -> None:
     own = Path("mine/experiment/own.yaml")
     own.parent.mkdir(parents=True)
     own.write_text("# @package _global_\n# Own\nalgo:\n  lr: 3e-4\n")
-    assert code("train", "algo=ppo", "algo.lr=3e-4") == 0
-    assert code("train", "--config-dir", "mine", "algo=ppo", "experiment=own") == 0
-    assert [cfg["algo"]["lr"] for cfg in asked] == [3e-4, 3e-4]
+    assert run_command("train", "algo=ppo", "algo.lr=3e-4") == 0
+    assert run_command("train", "--config-dir", "mine", "algo=ppo", "experiment=own") == 0
+    assert [cfg["algo"]["lr"] for cfg in started_configs] == [3e-4, 3e-4]
 
 
 @dataclass
@@ -110,17 +110,17 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 def test_a_resumed_run_keeps_its_schedules_and_is_refused_where_they_came_to_0(
-    refused: Callable[..., str],
+    get_refusal: Callable[..., str],
 ) -> None:
-    assert code(*SHORT) == 0
-    (folder,) = runs()
+    assert run_command(*SHORT) == 0
+    (folder,) = list_runs()
     before = contents(folder)
-    message = refused("train", f"resume={folder}", "budget=500")
+    message = get_refusal("train", f"resume={folder}", "budget=500")
     assert message.startswith("budget: the step size algo.lr of ")
     assert "falls to 0 within its 250 decisions" in message
     assert f"budget=500, or start a new run with warm_start={folder}" in message
     assert "\n" not in message
-    message = refused("train", f"resume={folder}")
+    message = get_refusal("train", f"resume={folder}")
     assert message.startswith(f"budget: {folder} has already done ")
     assert "give a larger budget to resume" not in message
     assert message.endswith(f"start a new run with warm_start={folder}")

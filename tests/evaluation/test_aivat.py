@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from evaluations import HOLDEM, KUHN_3P, LEDUC, Policies, loader, random_policies
 from random_games import play
-from tree_values import TreeValue, expected
+from tree_values import TreeValue, compute_expected_values
 
 from poker_rl.evaluation.matches.duplicate_match import compute_half_width
 from poker_rl.evaluation.variance_reduction.aivat import (
@@ -77,7 +77,7 @@ def test_with_the_exact_value_and_all_policies_nothing_is_left_to_luck(game):
     tables = Tables(game, 0, 0)
     tables.load_records(ends)
     who = np.tile(np.arange(game.seats), (len(ends), 1))
-    value = TreeValue(tree, expected(tree, policy))
+    value = TreeValue(tree, compute_expected_values(tree, policy))
     for seat in range(game.seats):
         won = tables.payoffs()[:, seat]
         luck = compute_aivat_terms(game, ends, np.full(len(ends), seat), players, who, value)

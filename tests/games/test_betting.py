@@ -6,7 +6,7 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from random_games import LIMIT, definition, drawn, game, play, variants
+from random_games import LIMIT, game, play, sample_definition, sample_definitions, variants
 from toy_games import kuhn
 
 from poker_rl.config.build import build
@@ -23,7 +23,7 @@ from poker_rl.games.tree_nodes import count_nodes
 
 @st.composite
 def definitions(draw):
-    return definition(lambda low, high: draw(st.integers(low, high)))
+    return sample_definition(lambda low, high: draw(st.integers(low, high)))
 
 
 def variant(name: str, **changes: object) -> FixedLimitPoker:
@@ -207,14 +207,18 @@ def test_observations_of_random_hands(name):
 
 def test_observations_of_small_definitions():
     """Through the whole tree, where it is small enough."""
-    games = [game for game in drawn(100, seed=7, small=True) if count_nodes(game, 10_000) <= 10_000]
+    games = [
+        game
+        for game in sample_definitions(100, seed=7, small=True)
+        if count_nodes(game, 10_000) <= 10_000
+    ]
     assert len(games) >= 25
     for each in games:
         check_observations(each, GameTree(each).infoset_records)
 
 
 def test_observations_of_drawn_definitions():
-    for seed, each in enumerate(drawn(100, seed=8)):
+    for seed, each in enumerate(sample_definitions(100, seed=8)):
         _, moves = play(each, 200, seed)
         check_observations(each, np.concatenate([move.records for move in moves]))
 

@@ -6,7 +6,18 @@ from itertools import combinations, groupby
 
 import numpy as np
 import pytest
-from big2_tables import BIG2, at, cards, do, followers, hard_hands, moves, own, placed, played
+from big2_tables import (
+    BIG2,
+    cards,
+    get_hand_to_beat,
+    get_own_cards,
+    hard_hands,
+    list_followers,
+    list_legal_moves,
+    make_record,
+    make_tables,
+    play_moves,
+)
 
 from poker_rl.games.big2.combinations import ACTION_POSITIONS
 from poker_rl.games.tables import Tables
@@ -57,8 +68,8 @@ def test_every_hand_beats_those_below_and_no_other(ladder):
             continue  # one card can't be in two hands
         for led, answer, follows in ((lower, higher, True), (higher, lower, False)):
             spare = next(card for card in ("3h", "5h", "7h", "9c") if card not in led)
-            tables = do(at(led + spare, answer), name_of(led))
-            assert (name_of(answer) in moves(tables)) == follows, f"{answer} on {led}"
+            tables = play_moves(make_tables(led + spare, answer), name_of(led))
+            assert (name_of(answer) in list_legal_moves(tables)) == follows, f"{answer} on {led}"
 
 
 def name_of(hand: str) -> str:
@@ -72,7 +83,7 @@ def named(tables: Tables) -> list[set[tuple[int, ...]]]:
     """The legal moves of each table as sets of cards."""
     return [
         {
-            tuple(own(record)[position] for position in ACTION_POSITIONS[a])
+            tuple(get_own_cards(record)[position] for position in ACTION_POSITIONS[a])
             for a in np.flatnonzero(legal)
         }
         for record, legal in zip(tables.records, tables.legal_mask(), strict=True)
@@ -88,7 +99,7 @@ def test_legal_moves_in_random_play():
         live = Tables(BIG2, 0, 0)
         live.load_records(tables.records[rows])
         for record, found in zip(live.records, named(live), strict=True):
-            assert found == followers(own(record), played(record))
+            assert found == list_followers(get_own_cards(record), get_hand_to_beat(record))
         states += len(rows)
         legal = tables.legal_mask(rows)
         tables.step((generator.random(legal.shape) * legal).argmax(1), rows)
@@ -98,16 +109,16 @@ def test_legal_moves_in_random_play():
 def test_legal_moves_with_hands_full_of_combinations():
     hard = list(hard_hands(150, seed=3))
     led = Tables(BIG2, 0, 0)
-    led.load_records(np.array([placed([held, [], [], []]) for held, _ in hard]))
+    led.load_records(np.array([make_record([held, [], [], []]) for held, _ in hard]))
     for (held, _), found in zip(hard, named(led), strict=True):
-        assert found == followers(held, ())
+        assert found == list_followers(held, ())
     followed = Tables(BIG2, 0, 0)
-    followed.load_records(np.array([placed([beat, held, [], []]) for held, beat in hard]))
+    followed.load_records(np.array([make_record([beat, held, [], []]) for held, beat in hard]))
     plays = [ACTION_POSITIONS.index(tuple(range(len(beat)))) for _, beat in hard]
     followed.step(np.array(plays))
     followed.records["over"] = 0  # the leader has no card left
     kinds = set()
     for (held, beat), found in zip(hard, named(followed), strict=True):
-        assert found == followers(held, beat)
+        assert found == list_followers(held, beat)
         kinds |= {len(hand) for hand in found}
     assert kinds == {0, 1, 2, 3, 4, 5}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from commands import anew
+from commands import replace_settings
 from starlette.types import ASGIApp
 
 from poker_rl.games.game_loader import load_game
@@ -25,7 +25,7 @@ from poker_rl.play.network_address import create_listener
 from poker_rl.players.player_loader import load_player
 
 
-def against(game: str, *names: str) -> GameTable:
+def make_game_table(game: str, *names: str) -> GameTable:
     """Return a table with these players, the first of which gives advice."""
     played = load_game(game)
     seated = [NamedPlayer(name, load_player(name, played)) for name in names]
@@ -40,7 +40,7 @@ def play_on(view: dict[str, Any], post: Callable[[str, dict[str, Any]], Any]) ->
 
 
 @dataclass
-class Started:
+class ServerProcess:
     """Server of the page in its own process."""
 
     process: subprocess.Popen[str]
@@ -57,7 +57,7 @@ class Started:
 
 
 @contextmanager
-def serving(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
+def serve(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
     """Run a server with at most so many connections in a thread; yield it and its port."""
     listener = create_listener("127.0.0.1", 0, False)
     server = PageServer(app, most)
@@ -69,7 +69,7 @@ def serving(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
     thread.join(20)
 
 
-def started(folder: Path, *arguments: str) -> Started:
+def start_server(folder: Path, *arguments: str) -> ServerProcess:
     """Start `poker-rl play` in this folder, and return it once it has printed its address."""
     process = subprocess.Popen(
         [
@@ -77,7 +77,7 @@ def started(folder: Path, *arguments: str) -> Started:
             "-c",
             "from poker_rl import cli; cli.main()",
             "play",
-            *anew(["port=0"], *arguments),
+            *replace_settings(["port=0"], *arguments),
         ],
         cwd=folder,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
@@ -88,11 +88,11 @@ def started(folder: Path, *arguments: str) -> Started:
     for line in process.stdout:
         found = re.match(r"http://.*:(\d+)(/.*)", line)
         if found:
-            return Started(process, int(found[1]), found[2])
+            return ServerProcess(process, int(found[1]), found[2])
     raise AssertionError(f"no address was printed, exit code {process.wait()}")
 
 
-def stopped(server: Started) -> int:
+def stop_server(server: ServerProcess) -> int:
     """Stop the server with Ctrl-C; return its exit code."""
     server.process.send_signal(signal.SIGINT)
     return server.process.wait()

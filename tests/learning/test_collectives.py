@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from decision_recorder import record_decisions
 from fork_server import SERVER
 from torch import distributed as dist
-from watched import watched
 
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build
@@ -210,7 +210,7 @@ def learn_from_little(rank: int) -> tuple[list[tuple[int, int]], dict[str, torch
     beside = ["algo.normalize_advantages=true", "algo.seating=shuffled"]
     half = learner("ppo", rank, 2, *small, *beside, opponent="call")
     share_state(half)
-    batches = watched(half)
+    batches = record_decisions(half)
     for _ in range(2 * TEN):
         assert all(np.isfinite(value) for value in half.learn().values())
     seen = [(len(batch), int((batch.next_row != NEXT_PENDING).sum())) for batch, _ in batches]

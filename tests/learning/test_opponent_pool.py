@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from decision_recorder import record_decisions
 from learner_contexts import cpu_context
 from ppo_settings import ppo_settings
-from watched import watched
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import build
@@ -44,7 +44,7 @@ def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self()
     learner._opponent_pool.update = lambda iterations: None  # type: ignore[method-assign]
     always(learner._actor, 2)
     always(learner._opponent_pool.opponent_network, 1)
-    learnt = watched(learner)
+    learnt = record_decisions(learner)
     learner.learn()
     ((batch, own),) = learnt
     free = batch.mask[:, 2]

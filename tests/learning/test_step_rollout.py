@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from watched import order_decisions
+from decision_recorder import order_decisions
 
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.compose import compose_plain_config

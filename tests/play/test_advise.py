@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import TRAIN, code, runs
+from commands import TRAIN, list_runs, run_command
 from random_games import game
 
 from poker_rl.algos.algorithm_loader import load_algorithm
@@ -15,14 +15,14 @@ from poker_rl.games.poker.notation import parse_position
 from poker_rl.play.position_advice import compute_advice
 from poker_rl.players.player_loader import load_player
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 FLOP = ["hand=AsKd", "board=Qs7h2c", "actions=r c / b r"]
 
 
 def told(capsys, *arguments):
     capsys.readouterr()
-    assert code("advise", *arguments) == 0
+    assert run_command("advise", *arguments) == 0
     return capsys.readouterr().out
 
 
@@ -106,26 +106,28 @@ def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     assert "with 22, the mean over its 6 combinations, first to act" in pair
 
 
-def test_a_figure_is_kept_and_not_replaced_unasked(capsys, refused):
+def test_a_figure_is_kept_and_not_replaced_unasked(capsys, get_refusal):
     arguments = ["game=limit_holdem", "player=sklansky", *FLOP, "figure=new/a.png"]
     told(capsys, *arguments)
     png = Path("new/a.png").read_bytes()
     assert png.startswith(b"\x89PNG")
-    assert "figure: new/a.png is there already" in refused("advise", *arguments)
+    assert "figure: new/a.png is there already" in get_refusal("advise", *arguments)
     told(capsys, *arguments, "overwrite=true")
 
 
-def test_a_run_is_asked_about_its_own_game(capsys, refused):
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
+def test_a_run_is_asked_about_its_own_game(capsys, get_refusal):
+    assert run_command(*TRAIN) == 0
+    (folder,) = list_runs()
     asked = ["hand=J", "actions=b", "json=true"]
     advice = json.loads(told(capsys, f"run={folder}", *asked))
     assert (advice["game"], advice["infoset"]) == ("kuhn", "1 J r")
     assert advice["player"].endswith(":average")
     by_name = told(capsys, "game=kuhn", f"player={folder}:current", *asked)
     assert told(capsys, f"run={folder}", "player=current", *asked) == by_name
-    assert refused("advise", f"run={folder}", "game=kuhn", *asked).startswith("game: is that of")
-    assert "has no player call" in refused("advise", f"run={folder}", "player=call", *asked)
+    assert get_refusal("advise", f"run={folder}", "game=kuhn", *asked).startswith(
+        "game: is that of"
+    )
+    assert "has no player call" in get_refusal("advise", f"run={folder}", "player=call", *asked)
 
 
 HAND = ["player=uniform", "hand=AsKd"]
@@ -143,6 +145,6 @@ HAND = ["player=uniform", "hand=AsKd"]
         (["game=limit_holdem", *HAND, "seat=3"], "seat: no such setting; did you mean seats?"),
     ],
 )
-def test_what_advise_refuses(arguments, words, refused):
-    assert words in refused("advise", *arguments)
+def test_what_advise_refuses(arguments, words, get_refusal):
+    assert words in get_refusal("advise", *arguments)
     assert not list(Path().iterdir())

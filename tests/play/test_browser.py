@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from servers import against, serving
+from servers import make_game_table, serve
 
 from poker_rl.play.network_address import list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
@@ -58,7 +58,7 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def playing(game: str, folder: Path) -> Iterator[str]:
     """The address of a page on which this game is played."""
-    table = against(game, *TABLES[game])
+    table = make_game_table(game, *TABLES[game])
     sittings = SessionStore(
         lambda: Session.create(table, folder, 3),
         lambda name: Session.resume(folder / f"{name}.jsonl", table),
@@ -67,7 +67,7 @@ def playing(game: str, folder: Path) -> Iterator[str]:
     app = create_application(
         PageEndpoints(game, sittings, "key", game, ""), list_host_names("127.0.0.1", [], False)
     )
-    with serving(app) as (_, port):
+    with serve(app) as (_, port):
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -278,16 +278,3 @@ def test_a_hint_has_a_grid(sit: Any) -> None:
     )
     assert not page.evaluate(sticking_out)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-
-
-def test_focus_is_seen_and_help_opens(sit: Any) -> None:
-    page = sit("kuhn", 1280)
-    page.keyboard.press("Tab")
-    width = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
-    assert width == "3px"
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_be_visible()
-    page.keyboard.press("f")  # is no move while the dialogue is open
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_be_hidden()
-    expect(page.locator("#turn")).to_have_text("Your turn")

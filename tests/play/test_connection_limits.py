@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from servers import serving
+from servers import serve
 
 from poker_rl.config import ConfigError
 from poker_rl.play import connection_limits
@@ -65,7 +65,7 @@ def test_a_request_has_to_arrive_in_time(
     app: RequestGuard, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch, part: bytes
 ) -> None:
     monkeypatch.setattr(connection_limits, "REQUEST_TIMEOUT_SECONDS", 0.5)
-    with serving(app) as (_, port):
+    with serve(app) as (_, port):
         connection = connect(port, sockets)
         connection.sendall(part)
         assert is_closed(connection)
@@ -75,7 +75,7 @@ def test_others_wait_for_a_place(
     app: RequestGuard, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(connection_limits, "REQUEST_TIMEOUT_SECONDS", LONG)
-    with serving(app, most=2) as (server, port):
+    with serve(app, most=2) as (server, port):
         first = [connect(port, sockets) for _ in range(6)]
         last = connect(port, sockets)
         for one in first:

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from servers import against, play_on, started, stopped
+from servers import make_game_table, play_on, start_server, stop_server
 from starlette.testclient import TestClient
 
 from poker_rl.play import play_launcher
@@ -30,7 +30,7 @@ OURS = {"sec-fetch-site": "same-origin", "host": "127.0.0.1:8000"}
 
 @pytest.fixture(scope="module")
 def kuhn() -> GameTable:
-    return against("kuhn", "uniform")
+    return make_game_table("kuhn", "uniform")
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def test_the_oldest_session_makes_room_and_comes_back(visit: Any) -> None:
 
 
 def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
-    server = started(tmp_path, "game=kuhn", "against=[uniform]")
+    server = start_server(tmp_path, "game=kuhn", "against=[uniform]")
     with server.client() as client:
         client.post("begin", json={})
         cookies = dict(client.cookies)
@@ -298,12 +298,12 @@ def test_a_killed_server_loses_no_finished_hand(tmp_path: Path) -> None:
     server.process.kill()
     server.process.wait()
     file = f"outputs/play/kuhn/{view['session']['id']}.jsonl"
-    again = started(tmp_path, f"session={file}", f"port={server.port}")
+    again = start_server(tmp_path, f"session={file}", f"port={server.port}")
     with again.client(cookies) as client, again.client() as other:
         now = client.get("view").json()
         others = other.post("begin", json={}).json()  # the owner has come: it is his alone
         assert others["session"]["id"] != now["session"]["id"]
-    assert stopped(again) == 0
+    assert stop_server(again) == 0
     assert now["session"] == view["session"]
     assert now["stats"]["hands"] == 3
     assert (now["hand"], now["phase"]) == (3, "over")  # the fourth was not finished
@@ -349,8 +349,8 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
         (["session=nested.jsonl"], "session: nested.jsonl is not a file of a session"),
     ],
 )
-@pytest.mark.usefixtures("here")
-def test_refused(refused: Any, arguments: list[str], told: str) -> None:
+@pytest.mark.usefixtures("working_folder")
+def test_refused(get_refusal: Any, arguments: list[str], told: str) -> None:
     table = {"game": {"name": "kuhn"}, "against": ["call"]}  # and nobody to give hints
     whole = {**table, "adviser": None}
     unnamed = {**whole, "game": {"name": ""}}
@@ -359,7 +359,7 @@ def test_refused(refused: Any, arguments: list[str], told: str) -> None:
         Path(f"{name}.jsonl").write_text(line)
     Path("nested.jsonl").write_text("[" * 100_000)
     port = [] if any("port=" in one for one in arguments) else ["port=0"]
-    said = refused("play", *arguments, *port)
+    said = get_refusal("play", *arguments, *port)
     assert said.startswith(told)
     assert len(said.splitlines()) == 1
     assert not Path("outputs").exists()
@@ -386,22 +386,22 @@ def test_the_address_comes_before_what_takes_seconds() -> None:
     assert imported == "set()"
 
 
-@pytest.mark.usefixtures("here")
-def test_a_port_in_use_is_refused(refused: Any) -> None:
+@pytest.mark.usefixtures("working_folder")
+def test_a_port_in_use_is_refused(get_refusal: Any) -> None:
     with create_listener("127.0.0.1", 0, False) as taken:
         port = taken.getsockname()[1]
-        assert refused("play", f"port={port}").startswith(f"port: {port} is in use")
+        assert get_refusal("play", f"port={port}").startswith(f"port: {port} is in use")
 
 
-@pytest.mark.usefixtures("here")
-def test_missing_packages_are_named(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("working_folder")
+def test_missing_packages_are_named(get_refusal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play_launcher, "find_spec", lambda name: None)
-    refusal = refused("play", "game=kuhn", "port=0")
+    refusal = get_refusal("play", "game=kuhn", "port=0")
     assert "ui: the page needs more packages: pip install 'poker-rl[play]'" in refusal
 
 
 def test_a_public_address_has_a_token(tmp_path: Path) -> None:
-    server = started(tmp_path, "game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true")
+    server = start_server(tmp_path, "game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true")
     token = server.path.strip("/")
     assert len(token) >= 32
     with server.client() as client:
@@ -411,14 +411,14 @@ def test_a_public_address_has_a_token(tmp_path: Path) -> None:
         assert client.get(f"{bare}/{'x' * len(token)}/").status_code == 404
         view = client.post("begin", json={}).json()
         cookies = dict(client.cookies)
-    assert stopped(server) == 0
+    assert stop_server(server) == 0
 
     arguments = ["game=kuhn", "against=[uniform]", "host=0.0.0.0", "public=true"]
-    again = started(tmp_path, *arguments, f"port={server.port}")
+    again = start_server(tmp_path, *arguments, f"port={server.port}")
     assert again.path == server.path  # a cookie is sent to the address alone that it came from
     with again.client(cookies) as client:
         assert client.get("view").json()["session"] == view["session"]
-    assert stopped(again) == 0
+    assert stop_server(again) == 0
     assert derive_url_token(tmp_path / "other") != token
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from holdem_bots import bot, cards, does, hand
+from holdem_bots import bot, cards, get_probs, hand
 from random_games import game
 
 from poker_rl.games.poker.betting import CALL, RAISE
@@ -29,22 +29,22 @@ RARELY = 0.1 / 3  # each of three choices by deviation
 
 
 def test_what_it_does():
-    chances = does("chen", f"4c4d AsQh {FLOP}")  # 9 points
+    chances = get_probs("chen", f"4c4d AsQh {FLOP}")  # 9 points
     assert chances == pytest.approx([RARELY, RARELY, 0.9 + RARELY])
-    assert does("chen", f"4c4d AsQh {FLOP}", deviation_prob=0) == [0, 0, 1]
-    assert does("chen", f"4c4d AsQh {FLOP}", RAISE, RAISE, RAISE, deviation_prob=0) == [
+    assert get_probs("chen", f"4c4d AsQh {FLOP}", deviation_prob=0) == [0, 0, 1]
+    assert get_probs("chen", f"4c4d AsQh {FLOP}", RAISE, RAISE, RAISE, deviation_prob=0) == [
         1,
         0,
         0,
     ]  # 5
     # No raise is left, and then no bet to fold to: there are two choices each.
-    capped = does("chen", f"AsQh 4c4d {FLOP}", RAISE, RAISE, RAISE)
+    capped = get_probs("chen", f"AsQh 4c4d {FLOP}", RAISE, RAISE, RAISE)
     assert capped == pytest.approx([0.05, 0.95, 0])
-    free = does("chen", f"4c4d Js7h {FLOP}", CALL, CALL, CALL)
+    free = get_probs("chen", f"4c4d Js7h {FLOP}", CALL, CALL, CALL)
     assert free == pytest.approx([0, 0.95, 0.05])
     # The same hand on every street.
     river = [CALL] * 7
-    assert does("chen", f"4c4d AsQh {FLOP}", *river, deviation_prob=0) == [0, 0, 1]
+    assert get_probs("chen", f"4c4d AsQh {FLOP}", *river, deviation_prob=0) == [0, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from big2_tables import BIG2
 from evaluations import LEDUC, Policies, loader
 from random_games import play
-from tree_values import expected
+from tree_values import compute_expected_values
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
@@ -29,7 +29,7 @@ class Valued(Policies):
     def __init__(self, game, policy):
         super().__init__(game, policy[None])
         tree = get_tree(game)
-        self.worth = expected(tree, policy)
+        self.worth = compute_expected_values(tree, policy)
         live = np.flatnonzero(tree.infoset >= 0)
         infoset = tree.infoset[live]
         own = self.worth[live, tree.infoset_seat[infoset]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from big2_tables import BIG2, at, do
+from big2_tables import BIG2, make_tables, play_moves
 from evaluations import HOLDEM, loader
 
 from poker_rl.config.validation import ConfigError
@@ -33,7 +33,7 @@ def move(tables):
     ],
 )
 def test_the_lowest_that_follows(led, own, lowest):
-    assert move(do(at(led + "Kh", own), led)) == lowest
+    assert move(play_moves(make_tables(led + "Kh", own), led)) == lowest
 
 
 def test_who_plays_what():

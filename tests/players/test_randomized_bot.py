@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from holdem_bots import bot, does
+from holdem_bots import bot, get_probs
 from random_games import game
 
 from poker_rl.evaluation.matches.duplicate_match import play_match
@@ -29,13 +29,13 @@ STRONG, WEAK = [0, 0.5, 0.5], [0.5, 0.5, 0]
     ],
 )
 def test_strong_and_weak_hands_facing_a_bet(name, own, facing, expected):
-    assert does(name, f"5s5d {own} {FLOP}", *facing) == expected
+    assert get_probs(name, f"5s5d {own} {FLOP}", *facing) == expected
 
 
 def test_it_never_folds_where_checking_is_free_nor_raises_above_the_cap():
     weak, strong = f"4c4d 6s2h {FLOP}", f"AsAh 4c4d {FLOP}"
-    assert does("sklansky_randomized", weak, CALL, CALL, CALL) == [0, 1, 0]
-    assert does("sklansky_randomized", strong, RAISE, RAISE, RAISE) == [0, 1, 0]
+    assert get_probs("sklansky_randomized", weak, CALL, CALL, CALL) == [0, 1, 0]
+    assert get_probs("sklansky_randomized", strong, RAISE, RAISE, RAISE) == [0, 1, 0]
 
 
 # Small bets a hand that a raiser wins from five of them in 4,000 deals, half the 95 % interval.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import code, files_of
-from written import row, run_folder
+from commands import limit_file_size, run_command
+from run_folders import make_row, write_run_folder
 
 from poker_rl.reports.run_data import find_run_folders, read_run
 from poker_rl.reports.run_groups import get_base_label, group_runs
@@ -20,13 +20,13 @@ from poker_rl.reports.seed_means import (
     interpolate_to_common_axis,
 )
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """What the command prints, which no line makes wider than a terminal."""
     capsys.readouterr()
-    assert code("compare", *words) == 0
+    assert run_command("compare", *words) == 0
     out: str = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 120
     return out
@@ -64,8 +64,12 @@ def test_curves_meet_only_where_all_of_them_are():
 
 def test_runs_that_differ_in_their_seed_alone_are_a_row(capsys):
     for seed, value in enumerate([0.1, 0.2, 0.3]):
-        run_folder(f"r/a{seed}", [row(0, 1), row(100, value)], seed=seed, outputs=f"r{seed}")
-    run_folder("r/b", [row(0, 1), row(100, 0.5)], algo={"_target_": "x.PPO", "gamma": 0.9})
+        write_run_folder(
+            f"r/a{seed}", [make_row(0, 1), make_row(100, value)], seed=seed, outputs=f"r{seed}"
+        )
+    write_run_folder(
+        "r/b", [make_row(0, 1), make_row(100, 0.5)], algo={"_target_": "x.PPO", "gamma": 0.9}
+    )
     out = said(capsys, "r")
     # 0.2 ± 4.303 * 0.1 / sqrt(3), after 100 decisions and 600 seconds
     assert cells(out, "gamma=1") == ["gamma=1", "3", "average", "0.20 ± 0.25", "100", "10.0"]
@@ -80,13 +84,15 @@ def test_what_sets_groups_apart(capsys):
         schedule = {"_target_": target, "start": lr, "horizon": horizon}
         return {"_target_": "poker_rl.algos.ppo.PPO", "lr": schedule}
 
-    rows = [row(0, 1)]
-    run_folder("r/a", rows, algo=settings(100.0, 0.1))
-    run_folder("r/b", rows, algo=settings(200.0, 0.1), budget=200)
+    rows = [make_row(0, 1)]
+    write_run_folder("r/a", rows, algo=settings(100.0, 0.1))
+    write_run_folder("r/b", rows, algo=settings(200.0, 0.1), budget=200)
     # A class that has moved is the same class; that of another schedule is not.
-    run_folder("r/c", rows, algo=settings(100.0, 0.1, "old.Linear"), seed=1)
-    run_folder("r/d", rows, algo=settings(100.0, 0.1, "poker_rl.config.schedules.LogLinear"))
-    run_folder("r/e", rows, algo=settings(100.0, 0.1), names={"experiment": "mine"}, threads=2)
+    write_run_folder("r/c", rows, algo=settings(100.0, 0.1, "old.Linear"), seed=1)
+    write_run_folder("r/d", rows, algo=settings(100.0, 0.1, "poker_rl.config.schedules.LogLinear"))
+    write_run_folder(
+        "r/e", rows, algo=settings(100.0, 0.1), names={"experiment": "mine"}, threads=2
+    )
     groups = group_runs([read_run(Path(f"r/{name}")) for name in "abcd"])
     assert [[run.folder.name for run in group.runs] for group in groups] == [
         ["a", "c"],
@@ -106,15 +112,15 @@ def test_what_sets_groups_apart(capsys):
 
 
 def test_what_is_not_finished_is_left_out_of_the_means(capsys):
-    run_folder("r/a", [row(0, 1), row(100, 0.2)], seed=0)
+    write_run_folder("r/a", [make_row(0, 1), make_row(100, 0.2)], seed=0)
     stopped = {"status": "interrupted"}
-    run_folder("r/b", [row(0, 1), row(50, 0.4)], seed=1, manifest=stopped)
+    write_run_folder("r/b", [make_row(0, 1), make_row(50, 0.4)], seed=1, manifest=stopped)
     error = {"status": "failed", "error": "DivergedError: loss is nan"}
-    run_folder("r/c", [row(0, 1)], seed=2, manifest=error)
-    run_folder("r/d", [], seed=3, manifest={"status": "running"})
-    run_folder("r/e", [row(0, 1), row(100, 9)], seed=0, manifest={"start": "2025"})
+    write_run_folder("r/c", [make_row(0, 1)], seed=2, manifest=error)
+    write_run_folder("r/d", [], seed=3, manifest={"status": "running"})
+    write_run_folder("r/e", [make_row(0, 1), make_row(100, 9)], seed=0, manifest={"start": "2025"})
     again = {"status": "interrupted", "start": "2031"}  # does not hide what had finished
-    run_folder("r/f", [row(0, 1)], seed=0, manifest=again)
+    write_run_folder("r/f", [make_row(0, 1)], seed=0, manifest=again)
     out = said(capsys, "r")
     assert cells(out, "ppo")[1:4] == ["1 of 4", "average", "0.2 (1 seed)"]
     for told in (
@@ -138,7 +144,7 @@ def test_what_is_not_finished_is_left_out_of_the_means(capsys):
 
 
 def test_folders_patterns_and_sweeps_that_have_moved():
-    a, b = (run_folder(f"all/kuhn/ppo/{name}", [row(0, 1)]) for name in "ab")
+    a, b = (write_run_folder(f"all/kuhn/ppo/{name}", [make_row(0, 1)]) for name in "ab")
     summary = Path("all/sweeps/x.csv")
     summary.parent.mkdir()
     summary.write_text("seed,folder\n0,outputs/kuhn/ppo/b\n1,\n")
@@ -149,8 +155,10 @@ def test_folders_patterns_and_sweeps_that_have_moved():
 
 def test_files_have_what_the_screen_has(capsys):
     for seed, value in enumerate([0.1, 0.3]):
-        run_folder(f"r/a{seed}", [row(0, 1), row(100, value)], seed=seed, name="a|b")
-    run_folder("r/b", [row(0, 1), row(100, 0.5)], names={"algo": "x|y"})
+        write_run_folder(
+            f"r/a{seed}", [make_row(0, 1), make_row(100, value)], seed=seed, name="a|b"
+        )
+    write_run_folder("r/b", [make_row(0, 1), make_row(100, 0.5)], names={"algo": "x|y"})
     half = SeedMean((0.1, 0.3)).half_width
     said(capsys, "r", "out=new/a.csv")
     with Path("new/a.csv").open() as file:
@@ -170,10 +178,10 @@ def test_files_have_what_the_screen_has(capsys):
     assert "| x\\|y | 1 | average | 0.5 (1 seed) | 100 | 10.0 |" in text
 
 
-def test_a_file_is_not_replaced_unasked(capsys, refused):
-    run_folder("r/a", [row(0, 1)])
+def test_a_file_is_not_replaced_unasked(capsys, get_refusal):
+    write_run_folder("r/a", [make_row(0, 1)])
     Path("a.md").write_text("mine")
-    assert refused("compare", "r", "out=a.md") == (
+    assert get_refusal("compare", "r", "out=a.md") == (
         "out: a.md is there already; give another name, or overwrite=true"
     )
     assert Path("a.md").read_text() == "mine"
@@ -198,21 +206,21 @@ def test_a_file_is_not_replaced_unasked(capsys, refused):
         (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .png, .svg"),
     ],
 )
-def test_bad_input_is_a_line(words, told, refused):
-    run_folder("r/a", [row(0, 1), row(100, 1)])
-    (run_folder("damaged/a", []) / "metrics.jsonl").write_text("{]\n")
-    (run_folder("halved", []) / "config.yaml").unlink()
+def test_bad_input_is_a_line(words, told, get_refusal):
+    write_run_folder("r/a", [make_row(0, 1), make_row(100, 1)])
+    (write_run_folder("damaged/a", []) / "metrics.jsonl").write_text("{]\n")
+    (write_run_folder("halved", []) / "config.yaml").unlink()
     Path("empty").mkdir()
     Path("empty/x.csv").write_text("a,b\n")
     before = sorted(Path().rglob("*"))
-    message = refused("compare", *words)
+    message = get_refusal("compare", *words)
     assert told in message
     assert len(message.splitlines()) == 1
     assert sorted(Path().rglob("*")) == before
 
 
 def test_what_can_not_be_written_is_a_failure_of_the_machine(capsys):
-    run_folder("r/a", [row(0, 1)])
-    with files_of(0):
-        assert code("compare", "r", "out=a.md") == 1
+    write_run_folder("r/a", [make_row(0, 1)])
+    with limit_file_size(0):
+        assert run_command("compare", "r", "out=a.md") == 1
     assert capsys.readouterr().err.startswith("poker-rl: a.md: ")

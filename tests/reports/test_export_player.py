@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
-from commands import TRAIN, code, runs
+from commands import TRAIN, list_runs, run_command
 from evaluations import random_policies
 from open_spiel.python.algorithms.exploitability import nash_conv as nash_conv_there
 from open_spiel.python.policy import TabularPolicy
@@ -23,7 +23,7 @@ from poker_rl.players.player_loader import load_player
 from poker_rl.reports.export_player import format_policy_csv, format_policy_json, play_hands
 from poker_rl.reports.openspiel_names import find_open_spiel_name
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 TWINS = [kuhn(2), kuhn(3), leduc(2)]
 
@@ -79,16 +79,16 @@ def test_each_hand_has_a_deal_of_its_own_and_the_player_every_seat_in_turn():
 
 
 def test_hands_and_policies_of_a_run(capsys):
-    code(*TRAIN, "game=kuhn", "name=first")
-    run = runs()[0]
-    assert code("export", f"run={run}", "policy=a/kuhn.csv") == 0
+    run_command(*TRAIN, "game=kuhn", "name=first")
+    run = list_runs()[0]
+    assert run_command("export", f"run={run}", "policy=a/kuhn.csv") == 0
     assert "12 information sets" in capsys.readouterr().out
     assert len(read_csv(Path("a/kuhn.csv").read_text())) == 12
-    assert code("export", "game=nolimit_leduc", "player=uniform", "policy=own.json") == 0
+    assert run_command("export", "game=nolimit_leduc", "player=uniform", "policy=own.json") == 0
     assert "OpenSpiel has no such game" in capsys.readouterr().out
     assert json.loads(Path("own.json").read_text())["open_spiel"] is None
     hold = ["export", "game=limit_holdem", "player=sklansky", "against=call"]
-    assert code(*hold, "hands=7", "out=h.phhs") == 0
+    assert run_command(*hold, "hands=7", "out=h.phhs") == 0
     with Path("h.phhs").open("rb") as file:
         read = list(HandHistory.load_all(file))
     assert [one.players for one in read[:2]] == [["sklansky", "call"], ["call", "sklansky"]]
@@ -112,9 +112,9 @@ def test_hands_and_policies_of_a_run(capsys):
         (["game=kuhn", "player=call", "policy=there.csv"], "policy: there.csv is there already"),
     ],
 )
-def test_what_export_refuses(arguments, words, refused):
+def test_what_export_refuses(arguments, words, get_refusal):
     Path("there.csv").write_text("mine")
-    assert words in refused("export", *arguments)
+    assert words in get_refusal("export", *arguments)
     assert Path("there.csv").read_text() == "mine"
     assert sorted(path.name for path in Path().iterdir()) == ["there.csv"]
 
@@ -122,5 +122,5 @@ def test_what_export_refuses(arguments, words, refused):
 def test_a_file_is_replaced_if_that_is_asked_for():
     Path("there.csv").write_text("mine")
     arguments = ["export", "game=kuhn", "player=uniform", "policy=there.csv", "overwrite=true"]
-    assert code(*arguments) == 0
+    assert run_command(*arguments) == 0
     assert len(read_csv(Path("there.csv").read_text())) == 12

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import release
 import torch
-from commands import code, runs
+from commands import list_runs, run_command
 from toy_games import kuhn
 
 from poker_rl.config.validation import ConfigError
@@ -16,14 +16,14 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.players.player_loader import load_player
 from poker_rl.storage.checkpoint import load_snapshot
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 SHORT = ["train", "algo=ppo", "budget=2000", "evaluate_every=2000", "algo.tables=32"]
 
 
 def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert code(*SHORT, "seed=3") == 0
-    (run,) = runs()
+    assert run_command(*SHORT, "seed=3") == 0
+    (run,) = list_runs()
     Path("player").mkdir()
     for place in ("PRETRAINED_FOLDER", "SHIPPED_OPTION_DIR"):
         monkeypatch.setattr(release, place, Path())
@@ -52,7 +52,7 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
 
 
 def test_a_run_that_met_another_player_is_refused() -> None:
-    assert code(*SHORT, "opponent=uniform") == 0
-    (run,) = runs()
+    assert run_command(*SHORT, "opponent=uniform") == 0
+    (run,) = list_runs()
     with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
         release.collect_released_parts(run)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from commands import anew, code
+from commands import replace_settings, run_command
 from device_simulator import NAME, DeviceSimulator, simulate_device
 from tiny import rows
 
@@ -83,7 +83,7 @@ def train(on: str, *settings: str) -> int:
     prepare = train_module.prepare_device
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(train_module, "prepare_device", on_it)
-        return code("train", *settings)
+        return run_command("train", *settings)
 
 
 def broken_off(on: str, name: str, *settings: str) -> Path:
@@ -100,11 +100,11 @@ def broken_off(on: str, name: str, *settings: str) -> Path:
 
 
 @pytest.mark.parametrize("asked", RUNS)
-@pytest.mark.usefixtures("here", "device")
+@pytest.mark.usefixtures("working_folder", "device")
 def test_a_run_learns_what_it_does_on_the_cpu(asked: str) -> None:
     """Where nothing is lost on the way to the device and back, only rounding may differ."""
     (algo,) = [word.removeprefix("algo=") for word in asked.split() if word.startswith("algo=")]
-    settings = anew([*LEARNERS[algo], *TRAIN], *asked.split())
+    settings = replace_settings([*LEARNERS[algo], *TRAIN], *asked.split())
     folder = broken_off(NAME, "device", *settings)
     assert train(NAME, f"resume={folder}") == 0
     found = rows(folder)
@@ -120,7 +120,7 @@ def test_a_run_learns_what_it_does_on_the_cpu(asked: str) -> None:
     ("algo", "one", "other"),
     [("nfsp_ppo", "cpu", NAME), ("nfsp", NAME, "cpu"), ("vine", "cpu", NAME)],
 )
-@pytest.mark.usefixtures("here", "device")
+@pytest.mark.usefixtures("working_folder", "device")
 def test_a_run_goes_on_on_another_device(
     algo: str, one: str, other: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import tiny
-from commands import TRAIN, code, files_of, runs
+from commands import TRAIN, limit_file_size, list_runs, run_command
 
 import poker_rl
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
@@ -22,7 +22,7 @@ from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import train as train_module
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 FULL = "No space left on device"
 
@@ -45,24 +45,24 @@ def read_error(capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_full_disk_while_training(
     name: str, spare_bytes: int, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
+    assert run_command(*TRAIN) == 0
+    (folder,) = list_runs()
     capsys.readouterr()
-    with files_of((folder / "state.pt").stat().st_size + spare_bytes):
-        assert code("train", f"resume={folder}", "budget=200", *options) == 1
+    with limit_file_size((folder / "state.pt").stat().st_size + spare_bytes):
+        assert run_command("train", f"resume={folder}", "budget=200", *options) == 1
     assert read_error(capsys).startswith(f"{folder}/{name}")
     assert not list(folder.rglob("*.part"))
     assert read_run_folder(folder)[1]["status"] == "failed"
     assert checkpoint.load_run_state(folder / "state.pt")["progress"]["iterations"] == 10
-    assert code("train", f"resume={folder}", "budget=20") == 0
+    assert run_command("train", f"resume={folder}", "budget=20") == 0
     assert read_run_folder(folder)[1]["status"] == "finished"
 
 
 def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    with files_of(100):
-        assert code(*TRAIN, "name=first") == 1
+    with limit_file_size(100):
+        assert run_command(*TRAIN, "name=first") == 1
     assert read_error(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
-    assert not runs()
+    assert not list_runs()
 
 
 def test_a_failure_is_printed_in_a_line(
@@ -73,9 +73,9 @@ def test_a_failure_is_printed_in_a_line(
             raise OSError(errno.ENOSPC, FULL)
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert code(*TRAIN) == 1
+    assert run_command(*TRAIN) == 1
     assert read_error(capsys) == f"outputs/x: {FULL}"
-    assert code(*TRAIN, "-m", "seed=1,2") == 1
+    assert run_command(*TRAIN, "-m", "seed=1,2") == 1
     assert f"seed=2: failed: outputs/x: {FULL}" in capsys.readouterr().err
 
 
@@ -119,7 +119,7 @@ def test_a_file_that_is_removed_at_the_end_is_a_failure(
     Path("mine.yaml").write_text(
         "_target_: poker_rl.players.bots.basic_bots.PreferenceBot\nprefer: [call]\n"
     )
-    assert code(*TRAIN, "evaluation.other_seats_player=mine.yaml") == 1
+    assert run_command(*TRAIN, "evaluation.other_seats_player=mine.yaml") == 1
     (path,) = removed
     assert read_error(capsys) == f"{path}: No such file or directory"
 
@@ -143,8 +143,8 @@ def test_a_file_that_can_not_be_replaced_stays(
 
 
 def test_a_result_that_can_not_be_written_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    with files_of(0):
-        assert code("evaluate", "game=kuhn", "player=call", "out=there") == 1
+    with limit_file_size(0):
+        assert run_command("evaluate", "game=kuhn", "player=call", "out=there") == 1
     out, err = capsys.readouterr()
     assert "exploitability" in out
     assert re.fullmatch(r"poker-rl: there/[\d_.-]+\.json: File too large\n", err)
@@ -164,5 +164,5 @@ def test_output_that_can_not_be_written(arguments: list[str], output: str) -> No
     )
     reason = f": {FULL}" if output == ">/dev/full" else " is closed; for none use >/dev/null"
     assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output{reason}\n")
-    for folder in runs():
+    for folder in list_runs():
         assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"

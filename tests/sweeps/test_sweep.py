@@ -14,19 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from commands import TRAIN, anew, code, last_row, runs
+from commands import TRAIN, list_runs, read_last_row, replace_settings, run_command
 
 import poker_rl
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.config import sweep_launcher
-from poker_rl.config.compose import ComposedConfig
 from poker_rl.sweeps import sweep as sweep_module
-from poker_rl.sweeps.sweep_job import choose_gpu, run_job
+from poker_rl.sweeps.sweep_job import run_job
 from poker_rl.training import train as train_module
 from poker_rl.training.signals import RunInterruptedError
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def summary() -> list[dict[str, str]]:
@@ -36,10 +34,10 @@ def summary() -> list[dict[str, str]]:
 
 
 def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*anew(TRAIN, "-m", "algo=cfr,nope", "seed=1,x,2")) == 2
+    assert run_command(*replace_settings(TRAIN, "-m", "algo=cfr,nope", "seed=1,x,2")) == 2
     out, err = capsys.readouterr()
-    folders = runs("kuhn/cfr")
-    assert len(folders) == len(runs()) == 2
+    folders = list_runs("kuhn/cfr")
+    assert len(folders) == len(list_runs()) == 2
     rows = summary()
     assert [(row["algo"], row["seed"], row["status"]) for row in rows] == [
         ("cfr", "1", "finished"),
@@ -50,7 +48,7 @@ def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[st
         ("nope", "2", "refused"),
     ]
     assert [rows[0]["folder"], rows[2]["folder"]] == [str(folder) for folder in folders]
-    shown = last_row(folders[0])["eval/average/exploitability"]
+    shown = read_last_row(folders[0])["eval/average/exploitability"]
     assert float(rows[0]["eval/average/exploitability"]) == shown
     assert f"{shown:.4g}" in out
     assert "headline  average/exploitability  current/exploitability" in out
@@ -80,8 +78,8 @@ def test_a_sweep_that_was_killed_has_a_summary() -> None:
         time.sleep(0.05)
     process.kill()
     process.communicate()
-    (folder,) = runs("kuhn/cfr_plus")
-    assert code("sweep", str(sweep_folder())) == 0
+    (folder,) = list_runs("kuhn/cfr_plus")
+    assert run_command("sweep", str(sweep_folder())) == 0
     rows = summary()
     assert len(rows) == 3000
     assert [row["status"] for row in rows[:2]] == ["running or killed", "not run"]
@@ -95,7 +93,7 @@ def test_a_bug_in_one_job(
         assert 1 / config["seed"]
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert code(*TRAIN, "-m", "seed=-1,0,1") == 1
+    assert run_command(*TRAIN, "-m", "seed=-1,0,1") == 1
     assert [row["status"] for row in summary()] == ["refused", "failed", "finished"]
     assert capsys.readouterr().err.count("ZeroDivisionError") == 2  # traceback and summary
 
@@ -116,7 +114,7 @@ def test_an_interrupted_sweep(
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
     monkeypatch.setattr(sweep_module, "run_job", one)
-    assert code(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
+    assert run_command(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
     assert [row["status"] for row in summary()] == ["finished", "interrupted", *["not run"] * 3]
     assert [row["folder"] for row in summary()] == ["", "outputs/x", "", "", ""]
     assert asked == [0, 1]  # the launcher composes no others, which takes minutes for thousands
@@ -151,7 +149,7 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side(number: signal.Signals, at_
     assert ("seed=2 budget=1e9 evaluate_every" in err) == (at_once == 2)
     assert "leaked" not in err
     assert "Traceback" not in err
-    for folder in runs():
+    for folder in list_runs():
         manifest = json.loads((folder / "manifest.json").read_text())
         assert manifest["status"] == "interrupted"
         assert manifest["checkpoint"] is not None
@@ -160,9 +158,9 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side(number: signal.Signals, at_
 def test_jobs_side_by_side() -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     joblib = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    assert code(*TRAIN, "-m", "seed=1,x", *joblib) == 2
+    assert run_command(*TRAIN, "-m", "seed=1,x", *joblib) == 2
     assert [row["status"] for row in summary()] == ["finished", "refused"]
-    assert len(runs("kuhn/cfr_plus")) == 1
+    assert len(list_runs("kuhn/cfr_plus")) == 1
 
 
 def sweep_folder() -> Path:
@@ -184,32 +182,37 @@ def test_the_same_command_goes_on_with_what_is_not_finished(
         return learn(self)
 
     monkeypatch.setattr(CFR, "learn", stopped)
-    assert code(*sweep) == 128 + signal.SIGUSR1
+    assert run_command(*sweep) == 128 + signal.SIGUSR1
     assert [row["status"] for row in summary()] == ["finished", "interrupted", "not run"]
-    first, second = runs("kuhn/cfr_plus")
+    first, second = list_runs("kuhn/cfr_plus")
     assert (first.name[:7], second.name[:7]) == ("seed-1_", "seed-2_")
     before = (first / "manifest.json").read_text()
     capsys.readouterr()
 
-    assert code("sweep", str(sweep_folder())) == 0
+    assert run_command("sweep", str(sweep_folder())) == 0
     table = capsys.readouterr().out
     assert "3 jobs: 1 finished, 1 interrupted, 1 not run" in table
-    assert f"interrupted  average   {last_row(second)['eval/average/exploitability']:.4g} " in table
+    assert (
+        f"interrupted  average   {read_last_row(second)['eval/average/exploitability']:.4g} "
+        in table
+    )
 
     calls = 10_000
-    assert code(*sweep) == 0
+    assert run_command(*sweep) == 0
     assert "3 jobs, of which 1 finished already" in capsys.readouterr().out
     assert [row["status"] for row in summary()] == ["finished"] * 3
-    assert len(runs("kuhn/cfr_plus")) == 3
+    assert len(list_runs("kuhn/cfr_plus")) == 3
     assert (first / "manifest.json").read_text() == before
     manifest = json.loads((second / "manifest.json").read_text())
     assert 0 < manifest["resumed"][0]["from"]["iterations"] < 600
-    assert [last_row(folder)["iterations"] for folder in runs("kuhn/cfr_plus")] == [600] * 3
+    assert [read_last_row(folder)["iterations"] for folder in list_runs("kuhn/cfr_plus")] == [
+        600
+    ] * 3
 
-    assert code(*sweep, "hydra/launcher=basic") == 0  # and whatever launches it
-    assert code(*TRAIN[:2], "-m", "seed=3,4", "budget=600", "evaluate_every=100") == 0
+    assert run_command(*sweep, "hydra/launcher=basic") == 0  # and whatever launches it
+    assert run_command(*TRAIN[:2], "-m", "seed=3,4", "budget=600", "evaluate_every=100") == 0
     assert "finished already" in capsys.readouterr().out  # job 1, by another sweep
-    assert len(runs("kuhn/cfr_plus")) == 4
+    assert len(list_runs("kuhn/cfr_plus")) == 4
     assert "ray" not in sys.modules  # whose import takes seconds
 
 
@@ -218,51 +221,44 @@ def test_other_settings_are_another_run() -> None:
     own.parent.mkdir(parents=True)
     for deals in (30, 40):
         own.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
-        assert code("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
-    assert len(runs("kuhn/cfr_plus")) == 2
+        assert run_command("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
+    assert len(list_runs("kuhn/cfr_plus")) == 2
     yaml_of_ones_own = ["experiment=mine", "--config-dir=mine", "name=mine"]
     for deals, status in ((50, 0), (50, 0), (60, 0)):  # how it is measured may change
         own.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
-        assert code("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == status
+        assert run_command("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == status
     own.write_text("# @package _global_\nseed: 9\n")
-    assert code("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == 2  # what is learnt may not
+    assert run_command("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == 2  # what is learnt may not
     named = [*TRAIN, "-m", "seed=1,2", "name=n${seed}"]
-    assert code(*named) == code(*named) == 0  # its own runs, which are finished
-    assert code(*named, "evaluate_every=5") == 2  # those of another command
-    assert len(runs("kuhn/cfr_plus")) == 5
+    assert run_command(*named) == run_command(*named) == 0  # its own runs, which are finished
+    assert run_command(*named, "evaluate_every=5") == 2  # those of another command
+    assert len(list_runs("kuhn/cfr_plus")) == 5
 
 
 def test_a_job_whose_run_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*TRAIN, "-m", "seed=1") == 0
-    (folder,) = runs("kuhn/cfr_plus")
+    assert run_command(*TRAIN, "-m", "seed=1") == 0
+    (folder,) = list_runs("kuhn/cfr_plus")
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"status": "running"}))
     with (folder / "metrics.jsonl").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert code(*TRAIN, "-m", "seed=1,2") == 2
+        assert run_command(*TRAIN, "-m", "seed=1,2") == 2
     out, err = capsys.readouterr()
     assert f"seed=1: running or killed: {folder} is in use: another process is training it" in err
     assert "running or killed" in out
-    assert [len(runs("kuhn/cfr_plus")), err.count("poker-rl: ")] == [2, 1]  # seed 2 is finished
+    assert [len(list_runs("kuhn/cfr_plus")), err.count("poker-rl: ")] == [
+        2,
+        1,
+    ]  # seed 2 is finished
 
 
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_slurm"])
 def test_a_launcher_that_is_not_installed(
-    launcher: str, refused: Any, monkeypatch: pytest.MonkeyPatch
+    launcher: str, get_refusal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep_launcher, "find_spec", lambda name: None)
     extra = {"submitit_local": "slurm", "submitit_slurm": "slurm"}.get(launcher, launcher)
-    said = refused("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
+    said = get_refusal("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
     assert said.startswith(f"hydra/launcher={launcher}: is not installed. ")
     assert f"pip install 'poker-rl[{extra}]'" in said
     assert not Path("outputs").exists()
-
-
-def test_jobs_side_by_side_take_one_gpu_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[int] = []
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
-    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
-    for number in (0, 2, 4):
-        choose_gpu(ComposedConfig({"device": "auto"}, [], {}), number)
-    choose_gpu(ComposedConfig({"device": "cpu"}, [], {}), 1)
-    assert taken == [0, 2, 1]

@@ -16,7 +16,7 @@ from typing import Any
 
 import optuna
 import pytest
-from commands import anew, code, last_row, runs
+from commands import list_runs, read_last_row, replace_settings, run_command
 from optuna.trial import FrozenTrial
 
 import poker_rl
@@ -28,7 +28,7 @@ from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.search_space import parse_search_space
 from poker_rl.sweeps.tune import check_trainable
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 ALPHA, GAMMA = "{low: 0.5, high: 2.0, log: true}", "{low: 1, high: 4, log: false}"
 SPACE = f"search_space={{algo.alpha: {ALPHA}, algo.gamma: {GAMMA}}}"
@@ -73,13 +73,14 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     beside = RUN.replace("]", ",algo.alpha=1.5]")  # which is searched too
-    asked = anew(TUNE, beside, "seeds=[3,4]", "pruner=none")
-    assert code(*asked, "trials=1") == 0
-    assert code(*asked, "trials=3") == 0
+    asked = replace_settings(TUNE, beside, "seeds=[3,4]", "pruner=none")
+    assert run_command(*asked, "trials=1") == 0
+    assert run_command(*asked, "trials=3") == 0
     assert states() == ["COMPLETE"] * 3
     for trial in study():
         rows = [
-            last_row(Path(f"study/kuhn/dcfr/trial-{trial.number}_seed-{seed}")) for seed in (3, 4)
+            read_last_row(Path(f"study/kuhn/dcfr/trial-{trial.number}_seed-{seed}"))
+            for seed in (3, 4)
         ]
         assert trial.value == fmean(row["eval/average/exploitability"] for row in rows)
     *_, told, command = capsys.readouterr().out.splitlines()
@@ -87,17 +88,19 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
     begins = f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4: "
     folders = [f"kuhn/dcfr/trial-{best.number}_seed-{seed}" for seed in (3, 4)]
     assert told == begins + ", ".join(folders)
-    assert code(*shlex.split(command)[1:]) == 0
-    again = [last_row(folder)["eval/average/exploitability"] for folder in runs("kuhn/dcfr")]
+    assert run_command(*shlex.split(command)[1:]) == 0
+    again = [
+        read_last_row(folder)["eval/average/exploitability"] for folder in list_runs("kuhn/dcfr")
+    ]
     assert len(again) == 2
     assert fmean(again) == best.value
-    assert code(*asked, "trials=3") == 0  # nothing is left to do
+    assert run_command(*asked, "trials=3") == 0  # nothing is left to do
     assert len(study()) == 3
 
 
 @pytest.mark.parametrize("space", [SPACE, f"search_space={{algo.alpha: {ALPHA}}}"])
 def test_pictures(space: str) -> None:
-    assert code(*anew(TUNE, space), "trials=3", "pruner=none") == 0
+    assert run_command(*replace_settings(TUNE, space), "trials=3", "pruner=none") == 0
     pictures = {path.stem: path.read_bytes() for path in Path("study").glob("*.png")}
     assert pictures.keys() == {"history", "importances", "slices"}
     # Some 900 dots wide at least, and not empty.
@@ -134,7 +137,7 @@ def test_is_shared_by_two_processes_and_takes_up_what_a_killed_one_was_at() -> N
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        assert code(*TUNE, "trials=2") == 0
+        assert run_command(*TUNE, "trials=2") == 0
     finally:
         ended.set()
         killer.join()
@@ -158,9 +161,9 @@ def test_is_stopped_with_everything_saved_and_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(trial_module.Trials, "get_metric", stopped)
-        assert code(*TUNE, "trials=1") == 143
+        assert run_command(*TUNE, "trials=1") == 143
     assert "poker-rl: stopped; to resume, give the same command\n" in capsys.readouterr().err
-    assert code(*TUNE, "trials=1") == 0
+    assert run_command(*TUNE, "trials=1") == 0
     first, again = study()
     assert [first.state.name, again.state.name] == ["FAIL", "COMPLETE"]
     assert again.params == first.params
@@ -173,14 +176,14 @@ def test_ends_trials_early_that_look_bad(
 ) -> None:
     given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}]  # which forgets all positive regret
     monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    assert code(*TUNE, "trials=2", "startup_trials=1", "warmup_share=0.5") == 0
+    assert run_command(*TUNE, "trials=2", "startup_trials=1", "warmup_share=0.5") == 0
     assert states() == ["COMPLETE", "PRUNED"]
     assert "trial 1: ended early, within the run of seed 0\n" in capsys.readouterr().out
     bad = Path("study/kuhn/dcfr/trial-1_seed-0")
-    assert last_row(bad)["iterations"] == 20  # before half of the budget none is ended
+    assert read_last_row(bad)["iterations"] == 20  # before half of the budget none is ended
     assert manifest(bad.name)["status"] == "interrupted"
-    assert code("compare", "study") == 0
-    assert code("train", f"resume={bad}") == 0  # a run like any other
+    assert run_command("compare", "study") == 0
+    assert run_command("train", f"resume={bad}") == 0  # a run like any other
 
 
 def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
@@ -188,7 +191,7 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
 ) -> None:
     given = [{"algo.alpha": 1.5}, {"algo.alpha": "much"}, {"algo.alpha": 1.0}]
     monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    assert code(*TUNE, "trials=3", "pruner=none") == 0
+    assert run_command(*TUNE, "trials=3", "pruner=none") == 0
     assert states() == ["COMPLETE", "PRUNED", "COMPLETE"]
     out = capsys.readouterr().out
     assert 'trial 1: ended early, refused: algo.alpha: "much" is not a number\n' in out
@@ -226,9 +229,9 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
         (["out=what?"], "out: what? can't hold a study; "),
     ],
 )
-def test_what_is_wrong_costs_nothing(arguments: list[str], message: str, refused: Any) -> None:
+def test_what_is_wrong_costs_nothing(arguments: list[str], message: str, get_refusal: Any) -> None:
     named = [] if not arguments or "tune=nope" in arguments else ["tune=vpg_kuhn"]
-    assert refused("tune", *named, *arguments).startswith(message)
+    assert get_refusal("tune", *named, *arguments).startswith(message)
     assert not list(Path().iterdir())
 
 
@@ -244,33 +247,33 @@ def test_a_metric_that_no_run_records_is_told_at_the_first_row(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trial_module.Trials, "get_metric", counted)
-        assert code(*anew(TUNE, "metric=exploitable", "out=a/b")) == 2
+        assert run_command(*replace_settings(TUNE, "metric=exploitable", "out=a/b")) == 2
     assert rows == [10]
     assert "metric: a run records no exploitable; it records " in capsys.readouterr().err
     assert not list(Path().iterdir())
 
 
-def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
-    assert code(*TUNE, "trials=1") == 0
+def test_the_folder_of_another_study_is_refused(get_refusal: Any) -> None:
+    assert run_command(*TUNE, "trials=1") == 0
     kept = Path("study/tune.yaml").read_bytes()
     other = SPACE.replace("0.5", "0.6")
-    assert "out: study holds a study with another search_space.algo.alpha.low " in refused(
-        *anew(TUNE, other)
+    assert "out: study holds a study with another search_space.algo.alpha.low " in get_refusal(
+        *replace_settings(TUNE, other)
     )
-    assert "with another metric " in refused(*TUNE, "metric=value")
+    assert "with another metric " in get_refusal(*TUNE, "metric=value")
     assert Path("study/tune.yaml").read_bytes() == kept
     Path("mine").mkdir()
     Path("mine/thesis.txt").touch()
-    assert "out: mine is no study's folder" in refused(*anew(TUNE, "out=mine"))
+    assert "out: mine is no study's folder" in get_refusal(*replace_settings(TUNE, "out=mine"))
     Path("mine/thesis.txt").rename("mine/tune.yaml.part")  # of a process killed as it began
-    assert code(*anew(TUNE, "out=mine", "trials=1")) == 0
+    assert run_command(*replace_settings(TUNE, "out=mine", "trials=1")) == 0
 
 
 def test_without_optuna_it_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, refused: Any
+    monkeypatch: pytest.MonkeyPatch, get_refusal: Any
 ) -> None:
     monkeypatch.setattr(commands, "find_spec", lambda name: None)
-    told = refused("tune", "tune=vpg_kuhn")
+    told = get_refusal("tune", "tune=vpg_kuhn")
     assert told == "tune needs more packages: pip install 'poker-rl[tune]'"
 
 

@@ -21,7 +21,6 @@ from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
-from poker_rl.algos.algorithm import Progress
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots import plotting
 from poker_rl.evaluation.result import Result, first_of_each, flatten
@@ -36,7 +35,7 @@ SAMPLED = Result("current", "against/call", -0.5, 0.0312, "big blind", "against 
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -202,19 +201,6 @@ def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None
     tiny.train(folder, budget=60, figures=True)
     assert signed == [f"run {folder}, tiny, seed 5"]
     assert (folder / "figures" / "exploitability.png").exists()
-
-
-def test_rates_are_those_since_the_last_row() -> None:
-    tiny.train(budget=100)
-    record = RunRecord(tiny.only_folder(), tiny.settings(budget=100), {}, [])
-    record.start(0)
-    rates = []
-    for decisions in (100, 300):
-        record.add({}, 2.0, decisions)
-        record.write_row(Progress(decisions=decisions), [], 0.0)
-        rates.append(record.last_row["time/decisions_per_second"])
-    assert rates == [50, 100]
-    record.close("finished")
 
 
 def test_rows_from_before_the_first_checkpoint_are_dropped(tmp_path: Path) -> None:

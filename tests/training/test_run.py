@@ -30,7 +30,6 @@ from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import signals
 from poker_rl.training.run_checkpoints import DivergedError
 from poker_rl.training.signals import RunInterruptedError
-from poker_rl.training.trainer import is_due
 
 FORK = multiprocessing.get_context("fork")  # has all that a first run imports
 TRACED = (
@@ -44,7 +43,7 @@ TRACED = (
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in `kill_and_resume`
     monkeypatch.chdir(tmp_path)
@@ -358,14 +357,3 @@ def test_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", intrude)
     tiny.train()
     assert seen == [True]
-
-
-def test_is_due() -> None:
-    assert [is_due(10, before, before + 4) for before in (0, 5, 6, 9, 10, 16)] == [
-        False,
-        False,
-        True,
-        True,
-        False,
-        True,
-    ]

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from commands import code
+from commands import run_command
 from test_workers import is_running, until
 from tiny import same
 
@@ -29,7 +29,7 @@ from poker_rl.training.device import prepare_device
 from poker_rl.training.launch_workers import Worker
 from poker_rl.training.run_checkpoints import remove_other_parts
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 PPO = ["algo=ppo", "algo.tables=64", "algo.rollout_steps=8", "algo.lr=1e-3"]
 NFSP = ["algo=nfsp", "algo.tables=8", "algo.learning_starts=50", "algo.replay_capacity=500"]
@@ -74,7 +74,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
 ) -> None:
     others = set(multiprocessing.active_children())
     command, undisturbed = train("whole", *NFSP, "budget=7000")
-    assert code(*command) == 0
+    assert run_command(*command) == 0
     rows, state = left(undisturbed)
     assert len(rows) >= 7
     tables = [part["agents"]["rollout"] for part in (state["algorithm"], state["other"])]
@@ -84,27 +84,29 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
 
     command, folder = train("broken", *NFSP, "budget=7000")
     with signal_at_checkpoint(3, signal.SIGTERM):  # which reaches only one of them
-        assert code(*command) == 143
+        assert run_command(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
     monkeypatch.setattr(launch_workers, "GRACE_S", 1e6)  # the first process is to notice for itself
     with signal_at_checkpoint(2, signal.SIGKILL):
-        assert code("train", f"resume={folder}") == 1
+        assert run_command("train", f"resume={folder}") == 1
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("poker-rl: ")]
     assert said == ["poker-rl: a worker process was ended by SIGKILL, as by lack of memory"]
     assert set(multiprocessing.active_children()) <= others
-    assert code("train", f"resume={folder}") == 0
+    assert run_command("train", f"resume={folder}") == 0
     assert same(left(folder), (rows, state))
 
 
-def test_what_a_resumed_run_lacks_is_refused(refused: Any) -> None:
+def test_what_a_resumed_run_lacks_is_refused(get_refusal: Any) -> None:
     command, folder = train("one", *PPO, "budget=2000")
-    assert code(*command) == 0
+    assert run_command(*command) == 0
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    assert refused("train", f"resume={folder}", "workers=3").startswith("workers: a resumed run")
+    assert get_refusal("train", f"resume={folder}", "workers=3").startswith(
+        "workers: a resumed run"
+    )
     (other,) = (folder / "workers").iterdir()
     other.rename("aside")
-    assert refused("train", f"resume={folder}", "budget=4000").endswith(
+    assert get_refusal("train", f"resume={folder}", "budget=4000").endswith(
         f"{other.name}: no such file"
     )
     shutil.move("aside", other)
@@ -115,7 +117,7 @@ def test_what_a_resumed_run_lacks_is_refused(refused: Any) -> None:
 
 def test_torchrun_starts_the_same_run() -> None:
     command, folder = train("ours", *PPO, "budget=3000")
-    assert code(*command) == 0
+    assert run_command(*command) == 0
     command, other = train("theirs", *PPO, "budget=3000")
     programs = Path(sys.executable).parent
     torchrun = [str(programs / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
@@ -138,22 +140,26 @@ def test_all_end_with_the_first_process() -> None:
     until(lambda: not any(map(is_running, children)))
 
 
-def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert refused("train", "algo=cfr", "workers=2") == (
+def test_what_can_not_be_is_refused(get_refusal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert get_refusal("train", "algo=cfr", "workers=2") == (
         "workers: CFR learns in one process; allowed: 1"
     )
-    assert refused("train", "algo=reinforce", "workers=2").startswith("workers: Reinforce learns")
-    assert refused("train", "workers=0").startswith("workers: 0 is not in [1, ")
+    assert get_refusal("train", "algo=reinforce", "workers=2").startswith(
+        "workers: Reinforce learns"
+    )
+    assert get_refusal("train", "workers=0").startswith("workers: 0 is not in [1, ")
     for name, value in {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost"}.items():
         monkeypatch.setenv(name, value)
-    assert refused("train", "workers=3") == "workers: 3, but torchrun has started 2 processes"
-    assert refused("train", "-m", "seed=1,2").startswith("-m: torchrun starts the processes of one")
+    assert get_refusal("train", "workers=3") == "workers: 3, but torchrun has started 2 processes"
+    assert get_refusal("train", "-m", "seed=1,2").startswith(
+        "-m: torchrun starts the processes of one"
+    )
     with socket.create_server(("", 0)) as taken:
         port = str(taken.getsockname()[1])
         monkeypatch.setenv("MASTER_PORT", port)
-        assert refused("train", "algo=ppo").endswith(f"localhost:{port}: it is in use")
+        assert get_refusal("train", "algo=ppo").endswith(f"localhost:{port}: it is in use")
     monkeypatch.setenv("RANK", "one")
-    assert refused("train", "algo=ppo").startswith("RANK: one is no whole number")
+    assert get_refusal("train", "algo=ppo").startswith("RANK: one is no whole number")
     assert not Path("outputs").exists()
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import anew, code, runs
+from commands import list_runs, replace_settings, run_command
 from tiny import same
 
 from poker_rl.storage import checkpoint
 from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 QUICK = [
     "evaluation.deals=30",
@@ -58,9 +58,9 @@ def state(folder: Path) -> dict[str, Any]:
 
 def run(*arguments: str) -> Path:
     """Train, and return the folder of the new run."""
-    before = runs()
-    assert code(*arguments) == 0
-    (folder,) = [folder for folder in runs() if folder not in before]
+    before = list_runs()
+    assert run_command(*arguments) == 0
+    (folder,) = [folder for folder in list_runs() if folder not in before]
     return folder
 
 
@@ -68,11 +68,11 @@ def killed_before_its_first_checkpoint(*arguments: str) -> Path:
     def killed(self: Trainer) -> None:
         raise KeyboardInterrupt
 
-    before = runs()
+    before = list_runs()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "run", killed)
-        assert code(*arguments) == 130
-    (folder,) = [folder for folder in runs() if folder not in before]
+        assert run_command(*arguments) == 130
+    (folder,) = [folder for folder in list_runs() if folder not in before]
     return folder
 
 
@@ -88,7 +88,7 @@ def at_the_start(*arguments: str) -> dict[str, Any]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Checkpoints, "save", first)
-        assert code(*arguments) == 130
+        assert run_command(*arguments) == 130
     (start,) = states
     return start
 
@@ -130,16 +130,16 @@ def test_play_after_a_warm_start_weighs_as_later_play() -> None:
 def test_a_warm_run_is_killed_and_resumed_like_any_other() -> None:
     first = run(*PPO, "seed=1")
     stays = ["algo.lr=1e-3", "algo.entropy_coef=0.1", "seed=2"]
-    longer = anew([*PPO, *stays], "budget=500", f"warm_start={first}")
+    longer = replace_settings([*PPO, *stays], "budget=500", f"warm_start={first}")
     whole = run(*longer)
     place = yaml.safe_load((whole / "config.yaml").read_text())["warm_start"]
     assert place == f"{first}@{state(first)['progress']['decisions']}"
 
     half = run(*PPO, *stays, f"warm_start={place}")
     young = killed_before_its_first_checkpoint(*longer)
-    assert code("train", f"resume={young}") == 0
+    assert run_command("train", f"resume={young}") == 0
     shutil.rmtree(first)  # by now it is not needed
-    assert code("train", f"resume={half}", "budget=500") == 0
+    assert run_command("train", f"resume={half}", "budget=500") == 0
     for folder in (half, young):
         assert same(state(folder)["algorithm"], state(whole)["algorithm"])
         assert yaml.safe_load((folder / "config.yaml").read_text())["warm_start"] == place
@@ -162,19 +162,19 @@ def test_a_warm_run_is_killed_and_resumed_like_any_other() -> None:
     ],
 )
 def test_what_does_not_fit_is_told_before_there_is_a_folder(
-    change: str, message: str, refused: Callable[..., str]
+    change: str, message: str, get_refusal: Callable[..., str]
 ) -> None:
     first = run(*PPO)
     options = [option for option in PPO if not (change.startswith("algo=") and "algo." in option)]
-    asked = anew(options, *change.split(), f"warm_start={first}")
+    asked = replace_settings(options, *change.split(), f"warm_start={first}")
     if not message:
         run(*asked)
         return
-    assert refused(*asked).startswith(f"warm_start: {first} {message}")
-    assert runs() == [first]
+    assert get_refusal(*asked).startswith(f"warm_start: {first} {message}")
+    assert list_runs() == [first]
 
 
-def test_means_are_of_iterations_weighed_by_one_power(refused: Callable[..., str]) -> None:
+def test_means_are_of_iterations_weighed_by_one_power(get_refusal: Callable[..., str]) -> None:
     learner = [
         "train",
         "algo=sd_cfr",
@@ -184,28 +184,28 @@ def test_means_are_of_iterations_weighed_by_one_power(refused: Callable[..., str
         *QUICK,
     ]
     first = run(*learner)
-    told = refused(*learner, "algo.iteration_weight_power=2", f"warm_start={first}")
+    told = get_refusal(*learner, "algo.iteration_weight_power=2", f"warm_start={first}")
     assert told.startswith(
         f"warm_start: {first} has algo.iteration_weight_power 1.0, and this run 2"
     )
 
 
-def test_a_folder_that_was_tampered_with(refused: Callable[..., str]) -> None:
+def test_a_folder_that_was_tampered_with(get_refusal: Callable[..., str]) -> None:
     first = run(*PPO)
     path = first / "config.yaml"
     cfg = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(cfg | {"net": [8]}))
     message = f"warm_start: {first} does not contain a complete run: "
-    assert refused(*PPO, f"warm_start={first}").startswith(message)
+    assert get_refusal(*PPO, f"warm_start={first}").startswith(message)
     path.write_text(yaml.safe_dump(cfg))
     other = {name: part for name, part in state(first).items() if name != "progress"}
     checkpoint.save_atomically(first / checkpoint.STATE_FILE, other)
-    assert refused(*PPO, f"warm_start={first}").startswith(message)
-    assert runs() == [first]
+    assert get_refusal(*PPO, f"warm_start={first}").startswith(message)
+    assert list_runs() == [first]
 
 
-def test_a_resumed_run_keeps_what_it_began_with(refused: Callable[..., str]) -> None:
+def test_a_resumed_run_keeps_what_it_began_with(get_refusal: Callable[..., str]) -> None:
     first = run(*PPO, "algo.lr=1e-3")
-    assert refused("train", f"resume={first}", f"warm_start={first}", "budget=500").startswith(
+    assert get_refusal("train", f"resume={first}", f"warm_start={first}", "budget=500").startswith(
         "warm_start: a resumed run keeps its settings"
     )
