@@ -13,7 +13,6 @@ from evaluations import HOLDEM, LEDUC, loader
 
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.option_listing import read_first_comment
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
@@ -51,14 +50,6 @@ def test_the_list_says_how_good_each_is_and_how_that_was_measured(file: Path) ->
     said = read_first_comment(SHIPPED_OPTION_DIR / "player" / f"{file.stem}.yaml")
     assert load_snapshot(file)["origin"]["experiment"] in said
     assert re.search(r"exact|[+-][\d,.]+ ± [\d,.]+ .*from .* [\d,]+ deals", said), said
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_plays_its_own_game_and_no_other(file: Path) -> None:
-    name = load_snapshot(file)["game"]["name"]
-    other = HOLDEM if name == "leduc" else LEDUC
-    with pytest.raises(ConfigError, match=f"is of {name}, not of this {other.name}"):
-        loader(other)(file.stem)
 
 
 def test_the_one_of_leduc_is_as_close_to_equilibrium_as_it_says() -> None:
