@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import code
+from commands import run_command
 from hypothesis import HealthCheck, settings
 
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
@@ -19,7 +19,7 @@ from poker_rl.training import train as train_module
 
 @pytest.fixture(autouse=True, scope="session")
 def _strict_where() -> Iterator[None]:
-    """Let `np.where` refuse integers outside an array's type, as NumPy 2.5 does; 2.4 wraps them."""
+    """Let `np.where` raise an error for integers outside an array's type, as NumPy 2.5 does."""
     where = np.where
 
     def strict(condition: Any, *values: Any) -> Any:
@@ -40,22 +40,21 @@ settings.load_profile("any")
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty folder to work in."""
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make an empty folder the working folder, and leave out the figures of runs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["poker-rl"])
-    monkeypatch.setattr(
-        PlayerEvaluator, "build_figures", lambda *_: {}
-    )  # they take most of a short run
+    # Figures take most of the time of a short run.
+    monkeypatch.setattr(PlayerEvaluator, "build_figures", lambda *_: {})
 
 
 @pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Calls a command that is to be refused; what it says."""
+def get_refusal(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return a function that runs a command with a mistake, and returns the printed line."""
 
     def call(*arguments: str) -> str:
         capsys.readouterr()
-        assert code(*arguments) == 2
+        assert run_command(*arguments) == 2
         out, err = capsys.readouterr()
         assert out in ("", f"{COMPILING_MESSAGE}\n")
         assert err.startswith("poker-rl: ")
@@ -67,8 +66,8 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The configs of the runs, none of which takes place."""
+def started_configs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Return a list that gets the config of each run, which is not trained."""
     configs: list[dict[str, Any]] = []
 
     def train(config: dict[str, Any], *_: Any, **__: Any) -> None:

@@ -1,10 +1,11 @@
-"""What all algorithms have in common: what they are given, and the parts that they save."""
+"""Constructor parameters, saved parts and opponents of all algorithms."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from average_settings import average_settings
@@ -19,6 +20,7 @@ from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
+from poker_rl.games.game_loader import load_game
 from poker_rl.nets.dense import MLPConfig
 
 OPTIONS = sorted(path.stem for path in (SHIPPED_OPTION_DIR / "algo").glob("*.yaml"))
@@ -42,7 +44,7 @@ def test_a_part_that_a_learner_lacks_is_not_saved(settings: Any) -> None:
     learner.load_state_dict(state)
 
 
-@pytest.mark.parametrize("algo", ["ppo", "nfsp_ppo", "vpg", "actor_critic", "reinforce", "dqn"])
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
 @pytest.mark.parametrize(
     ("network_sharing", "seating", "learns"),
     [
@@ -68,3 +70,30 @@ def test_no_network_is_left_to_an_opponent(
             build_algorithm(settings, game, torch.device("cpu"), 0, caller)
         return
     build_algorithm(settings, game, torch.device("cpu"), 0, caller)
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings"),
+    [
+        ("actor_critic", ["hands_per_iteration=1", "minibatches=1", "enumerate_deals=false"]),
+        ("apu", ["variant=dual_apu_ctrl", "episodes_per_iteration=1"]),
+        ("reinforce", ["hands_per_iteration=1"]),
+        ("vpg", ["hands_per_iteration=1"]),
+    ],
+)
+def test_iterations_without_a_decision_do_no_harm(algo: str, settings: list[str]) -> None:
+    """In the big blind the learner decides nothing if its opponent folds."""
+    game = load_game("limit_holdem")
+    folds = build(load_option("player", "fold"), "opponent", game=game)
+    own = [f"algo.{setting}" for setting in settings]
+    own += [] if algo == "apu" else ["algo.seating=shuffled"]
+    config = resolve_horizons(compose_plain_config([f"algo={algo}", "net=mlp_small", *own]))
+    learner = build_algorithm(config, game, torch.device("cpu"), 0, folds)
+    decided = []
+    for _ in range(20):
+        before = learner.progress.decisions
+        assert all(np.isfinite(value) for value in learner.learn().values())
+        decided.append(learner.progress.decisions - before)
+    assert 0 in decided
+    assert max(decided) > 0
+    assert learner.progress.hands == (40 if algo == "apu" else 20)

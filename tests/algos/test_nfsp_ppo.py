@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from itertools import pairwise
 from typing import Any
 
@@ -10,23 +9,19 @@ import numpy as np
 import pytest
 import torch
 from average_settings import average_settings
+from decision_recorder import record_decisions
 from learner_contexts import cpu_context
 from ppo_settings import ppo_settings
-from watched import watched
+from random_games import game as game_of
+from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.learning.rollout import NEXT_PENDING
 from poker_rl.nets.dense import MLPConfig
-
-
-def game_of(name: str) -> Any:
-    return build(load_option("game", name), "game")
 
 
 def nfsp(game: Game, seed: int = 0, **changed: Any) -> NFSPWithPPO:
@@ -37,7 +32,7 @@ def nfsp(game: Game, seed: int = 0, **changed: Any) -> NFSPWithPPO:
 
 def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt() -> None:
     learner = nfsp(game_of("leduc"), tables=512, average_policy=average_settings(capacity=100_000))
-    batches = watched(learner)
+    batches = record_decisions(learner)
     for _ in range(6):
         learner.learn()
     total = own = 0
@@ -72,7 +67,7 @@ def test_average_play_is_the_average_networks() -> None:
             last.weight.zero_()
             last.bias.zero_()
             last.bias[..., action] = 50.0
-    batches = watched(learner)
+    batches = record_decisions(learner)
     learner.learn()
     batch, responds = batches[0]
     may_raise = batch.mask[:, 2]
@@ -82,18 +77,7 @@ def test_average_play_is_the_average_networks() -> None:
 
 def test_resumed_equals_uninterrupted_to_the_bit() -> None:
     game = game_of("leduc")
-    whole = nfsp(game)
-    for _ in range(4):
-        whole.learn()
-    file = io.BytesIO()
-    torch.save(whole.state_dict(), file)
-    file.seek(0)
-    resumed = nfsp(game, seed=1)
-    resumed.load_state_dict(torch.load(file, weights_only=True))
-    for _ in range(4):
-        first, second = whole.learn(), resumed.learn()
-        del first["time/outside_networks"], second["time/outside_networks"]
-        assert first == second
+    check_resumes_to_the_bit(game, lambda seed: nfsp(game, seed))
 
 
 def test_the_average_comes_near_equilibrium() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,10 @@ import torch
 from average_settings import average_settings
 from learner_contexts import cpu_context
 from ppo_settings import ppo_settings
-from toy_games import kuhn
-from watched import watched
+from random_games import game as game_of
+from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.ppo import PPO
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
@@ -26,19 +23,12 @@ from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
-from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, PendingDecisions, Rollout
+from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING
 from poker_rl.nets import legal_logits
 from poker_rl.nets.dense import MLPConfig, NetDimensions
-from poker_rl.nets.history_net import HistoryNetConfig
-from poker_rl.players.action_sampling import sample_from_logits
 from poker_rl.players.tabular_player import TabularPlayer
 
 CPU = torch.device("cpu")
-
-
-def game_of(name: str) -> FixedLimitPoker:
-    game: FixedLimitPoker = build(load_option("game", name), "game")
-    return game
 
 
 def ppo(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **changed: Any) -> PPO:
@@ -73,13 +63,6 @@ def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions() -
     np.testing.assert_allclose(
         compute_gae(reward, value, next_, gamma, lambda_), expected, rtol=1e-6
     )
-
-
-def test_with_lambda_1_the_target_is_the_return() -> None:
-    reward = np.array([1, 2, 3], np.float32)
-    value = np.array([5, 6, 7], np.float32)
-    advantage = compute_gae(reward, value, np.array([1, 2, HAND_ENDED]), 1.0, 1.0)
-    np.testing.assert_allclose(advantage + value, [6, 5, 3])
 
 
 @pytest.mark.parametrize("copies", [1, 3])
@@ -152,103 +135,21 @@ def test_random_orders_are_those_of_splitmix64() -> None:
         assert abs(np.corrcoef(uniform[1:], uniform[:-1])[0, 1]) < 5 / np.sqrt(100_000)
 
 
-def test_the_order_of_a_pass_is_by_the_random_numbers() -> None:
-    uniform = torch.tensor([0.3, 0.9, 0.1, 0.6, 0.2, 0.8]).double()
-    replica = torch.zeros(6, dtype=torch.int64)
-    ((index, weight),) = iterate_minibatches(replica, uniform < 0.7, uniform, 1, 1, 4)
-    assert index.tolist() == [[2, 4, 0, 3]]
-    assert weight.tolist() == [[0.25] * 4]
-
-
-def test_the_first_step_of_a_batch_is_on_the_policy_that_played_it() -> None:
-    learner = ppo(game_of("leduc"), epochs=1, minibatches=1)
-    metrics = learner.learn()
-    assert metrics["policy/approx_kl"] == pytest.approx(0, abs=1e-7)
-    assert metrics["policy/clip_fraction"] == 0
-
-
 @pytest.mark.parametrize("changed", [{}, everything_on()])
 def test_resumed_equals_uninterrupted_to_the_bit(changed: dict[str, Any]) -> None:
     game = game_of("kuhn")
-    whole = ppo(game, **changed)
-    for _ in range(4):
-        whole.learn()
-    file = io.BytesIO()
-    torch.save(whole.state_dict(), file)
-    file.seek(0)
-    resumed = ppo(game, seed=1, **changed)
-    resumed.load_state_dict(torch.load(file, weights_only=True))
-    for _ in range(4):
-        first, second = whole.learn(), resumed.learn()
-        del first["time/outside_networks"], second["time/outside_networks"]
-        assert first == second
-    assert whole.progress == resumed.progress
-    records = get_tree(game).infoset_records.repeat(whole.instances)
-    for name, player in whole.players().items():
-        other = resumed.players()[name]
-        np.testing.assert_array_equal(player.action_probs(records), other.action_probs(records))
+    check_resumes_to_the_bit(game, lambda seed: ppo(game, seed, **changed), steps=4)
 
 
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ("log_prob", "unfinished log_prob: .* of another shape"),
-        ("observation", "unfinished observation: .* of another shape"),  # of other features
-        ("is_learner", "unfinished is_learner: .* of another shape or kind"),
-        ("is_pending", "is_pending: not one value for each seat"),
-        ("action", r"unfinished action: 3 is not in \[0, 3\)"),
-        ("replica", r"unfinished replica: -1 is not in \[0, 1\)"),
-        ("over", "tables: a hand is over, and there are unfinished decisions"),
-        ("agent_of_seat", "agent_of_seat: not every agent has one seat"),
-    ],
-)
-def test_unfinished_decisions_that_do_not_fit_are_not_loaded(part: str, message: str) -> None:
-    game = game_of("kuhn")
-    learner = ppo(game)
-    learner.learn()
-    state = learner.state_dict()
-    rollout, unfinished = state["agents"]["rollout"], state["step_rollout"]
-    assert unfinished["is_pending"].any()
-    if part == "log_prob":
-        unfinished[part] = unfinished[part][:1]
-    elif part == "observation":
-        unfinished[part] = unfinished[part][..., 1:]
-    elif part == "is_learner":
-        unfinished[part] = unfinished[part].long()
-    elif part == "is_pending":
-        unfinished[part] = unfinished[part][:, 1:]
-    elif part == "action":
-        unfinished[part][0, 0] = 3
-    elif part == "replica":
-        unfinished[part][0, 0] = -1
-    elif part == "over":
-        rollout["tables"] = ppo(game).state_dict()["agents"]["rollout"]["tables"]
-    else:
-        rollout[part] = rollout[part][:, :1]
-    with pytest.raises(ValueError, match=message):
-        ppo(game).load_state_dict(state)
-
-
-def test_players_and_state_dict_only_look() -> None:
-    looked, left = (ppo(game_of("kuhn"), **everything_on()) for _ in range(2))
-    for _ in range(3):
-        looked.state_dict()
-        looked.players()
-        first, second = looked.learn(), left.learn()
-        del first["time/outside_networks"], second["time/outside_networks"]
-        assert first == second
-
-
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("network_sharing", ["shared", "per_seat"])
-def test_instances_do_not_touch_each_other(network_sharing: str, seed: int) -> None:
-    """What one copy is, its optimiser's memory included, changes nothing for the other.
+def test_instances_do_not_touch_each_other(network_sharing: str) -> None:
+    """One replica and its optimizer have no effect on the other replica.
 
     But for where its rows are cut into minibatches, which depends on the copy with most rows.
     """
     game = game_of("kuhn")
     first, second = (
-        ppo(game, seed, network_sharing=network_sharing, instances=2, minibatches=1) for _ in "ab"
+        ppo(game, network_sharing=network_sharing, instances=2, minibatches=1) for _ in "ab"
     )
     half = len(next(first._actor.parameters())) // 2
     with torch.no_grad():
@@ -338,22 +239,6 @@ def test_the_update_against_plain_sums() -> None:
     np.testing.assert_allclose(said.grad[0], slopes, atol=1e-6)
 
 
-def test_kl_to_the_policy_before_the_iteration_holds_the_policy() -> None:
-    tree = get_tree(game_of("kuhn"))
-    moved = {}
-    for name, changed in {
-        "free": {},
-        "held": {"kl_old_coef": Constant(start=100.0)},
-    }.items():
-        learner = ppo(game_of("kuhn"), entropy_coef=Constant(start=0.0), epochs=4, **changed)
-        before = learner.players()["current"].action_probs(tree.infoset_records)
-        for _ in range(8):
-            learner.learn()
-        after = learner.players()["current"].action_probs(tree.infoset_records)
-        moved[name] = np.abs(after - before).max()
-    assert moved["held"] < moved["free"] / 2
-
-
 def test_learns_to_beat_a_player_who_always_folds() -> None:
     """Whoever bets against a player who passes and folds wins the ante each hand."""
     game = game_of("kuhn")
@@ -390,55 +275,9 @@ def test_self_play_approaches_equilibrium(changed: dict[str, Any], bound: float)
     assert metrics["value/explained_variance"] > 0.3
 
 
-def test_a_hundred_instances_count_all_their_hands() -> None:
-    learner = ppo(game_of("kuhn"), instances=100, tables=4, rollout_steps=4)
-    learner.learn()
-    learner.learn()
-    pending = int(learner.state_dict()["step_rollout"]["is_pending"].sum())
-    assert learner.progress.decisions + pending == 2 * 100 * 4 * 4
-    assert learner.players()["current"].instances == 100
-
-
-@pytest.mark.parametrize("game", [kuhn(3), game_of("limit_holdem")], ids=lambda game: game.name)
-def test_plays_any_poker(game: FixedLimitPoker) -> None:
-    learner = ppo(
-        game, critic_view="perfect_information", seating="shuffled", network_sharing="per_agent"
-    )
-    for _ in range(2):
-        metrics = learner.learn()
-    assert all(np.isfinite(value) for value in metrics.values())
-    assert set(learner.players()) == {"current", "weight_average"}
-
-
 def test_a_critic_that_sees_more_shares_no_layer() -> None:
     with pytest.raises(ConfigError, match="shared_layers: a critic that sees more"):
         ppo(game_of("kuhn"), critic_view="perfect_information", shared_layers=1)
-
-
-@pytest.mark.parametrize("ask_forced", [True, False])
-def test_a_forced_move_is_a_decision_only_if_asked_for(ask_forced: bool) -> None:
-    rollout = Rollout(
-        build(load_option("game", "big2"), "game"), 64, 0, include_forced_moves=ask_forced
-    )
-    generator = np.random.default_rng(0)
-
-    def act(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        uniform = generator.random(len(rows.mask), np.float32)
-        return sample_from_logits(torch.zeros(rows.mask.shape), rows.mask, uniform)
-
-    moves, won, ended = [], 0.0, 0
-    while rollout.hands_played < 200:
-        batch = rollout.play_steps(act, 20)
-        moves.append(batch.mask.sum(1))
-        goes_on = np.flatnonzero(batch.next_row >= 0)
-        for part in (batch.table, batch.seat):
-            np.testing.assert_array_equal(part[goes_on], part[batch.next_row[goes_on]])
-        over = batch.next_row == HAND_ENDED
-        won += float(batch.reward[over].sum())
-        ended += int(over.sum())
-    assert (np.concatenate(moves) == 1).any() == ask_forced
-    assert ended > 0.98 * 4 * rollout.hands_played  # nearly every seat decides something in a game
-    assert won == 0 or not ask_forced
 
 
 @pytest.mark.parametrize(("entropy_over", "raises"), [("actions", 5 / 6), ("action_types", 1 / 2)])
@@ -461,21 +300,6 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
     np.testing.assert_allclose(policy[2:], raises / 5, atol=0.05)
 
 
-@pytest.mark.parametrize("entropy_over", ["actions", "action_types"])
-def test_it_tells_the_entropy_of_the_policy_whatever_the_bonus_is_for(entropy_over: str) -> None:
-    learner = ppo(
-        game_of("nolimit_leduc"),
-        lr=Constant(start=0.0),
-        output_init_scale=0.0,
-        entropy_over=entropy_over,
-    )
-    batches = watched(learner)
-    told = learner.learn()  # of uniform play
-    ((batch, _),) = batches
-    legal = batch.mask[batch.next_row != NEXT_PENDING].sum(1)
-    assert told["policy/entropy"] == pytest.approx(np.log(legal).mean(), rel=1e-5)
-
-
 def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.MonkeyPatch) -> None:
     told = {}
     for many in (legal_logits.MIN_ACTIONS, 10**6):
@@ -492,80 +316,3 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.Monk
     for one, other in zip(few, all_of_them, strict=True):
         del one["time/outside_networks"], other["time/outside_networks"]
         assert one == pytest.approx(other, rel=1e-4, abs=1e-5)
-
-
-@pytest.mark.parametrize("name", ["leduc", "big2"])
-def test_no_weight_of_a_bonus_makes_gradients_of_illegal_actions_infinite(name: str) -> None:
-    heavy = Constant(start=1e3)
-    learner = ppo(
-        game_of(name),
-        tables=8,
-        rollout_steps=8,
-        entropy_coef=heavy,
-        kl_old_coef=heavy,
-    )
-    for _ in range(3):
-        assert all(np.isfinite(value) for value in learner.learn().values())
-
-
-def test_an_average_network_learns_though_some_nodes_are_the_opponents() -> None:
-    calls = build(load_option("player", "call"), "opponent", game=kuhn())
-    settings = {
-        "network_sharing": "per_betting_node",
-        "average_policy": average_settings(capacity=1000),
-    }
-    learner = ppo(kuhn(), opponent=calls, **settings)
-    play = learner._averages.average_policy
-    assert play is not None
-    before = [weight.detach().clone() for weight in play.module.parameters()]
-    told = [learner.learn() for _ in range(2)]
-    moved = [
-        (now != then).flatten(1).any(1)
-        for now, then in zip(play.module.parameters(), before, strict=True)
-    ]
-    assert told[-1]["loss/average"] > 0
-    items = torch.from_numpy(play.buffer.items_added > 0)
-    assert 0 < items.sum() < len(items)
-    assert all(torch.equal(one, items) for one in moved)
-
-
-@pytest.mark.parametrize("tables", [1, 2])
-def test_a_batch_of_hardly_any_decisions_diverges_in_nothing(tables: int) -> None:
-    algorithm = ppo(kuhn(), tables=tables, rollout_steps=1, minibatches=1)
-    for _ in range(10):
-        assert all(np.isfinite(value) for value in algorithm.learn().values())
-
-
-@pytest.mark.parametrize(
-    ("name", "opponent", "instances"),
-    [("limit_holdem", "fold", 1), ("limit_holdem", "fold", 2), ("big2", "uniform", 1)],
-)
-def test_an_iteration_without_a_decision_of_its_own_does_no_harm(
-    name: str, opponent: str, instances: int
-) -> None:
-    game = game_of(name)
-    bot = build(load_option("player", opponent), "opponent", game=game)
-    small = {"tables": 1, "rollout_steps": 1, "minibatches": 1, "instances": instances}
-    algorithm = ppo(game, opponent=bot, seating="shuffled", **small)
-    batches = watched(algorithm)
-    for _ in range(30):
-        assert all(np.isfinite(value) for value in algorithm.learn().values())
-    sizes = [len(batch) for batch, _ in batches]
-    assert 0 in sizes
-    assert max(sizes) > 0
-
-
-def test_a_network_of_histories_survives_a_batch_that_is_open_throughout() -> None:
-    game = game_of("limit_holdem_6p")
-    settings = ppo_settings(tables=4, rollout_steps=2, minibatches=1)
-    net = HistoryNetConfig(
-        history_reader="lstm",
-        reader_units=4,
-        hidden_sizes=[8],
-        merged_size=8,
-        activation="relu",
-        init="orthogonal",
-    )
-    algorithm = PPO(**settings, context=cpu_context(game, net))
-    assert algorithm.learn()["loss/policy"] == 0
-    assert algorithm.progress.decisions == 0

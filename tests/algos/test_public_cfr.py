@@ -18,18 +18,9 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import exploitability
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.sequence_form import compute_mean_regret
 from poker_rl.players.public_tabular_player import PublicTabularPlayer, get_infoset_index
 
 TWELVE = replace(game("flop_holdem"), name="twelve", ranks="QKA", max_raises=[0, 1])
-TWO_BOARDS = replace(
-    leduc(),
-    name="two_boards",
-    board_cards=[0, 1, 1],
-    openers=[0, 0, 1],
-    raise_sizes=[2, 4, 4],
-    max_raises=[1, 1, 1],
-)
 DCFR = {"alpha": 1.5, "beta": 0.0, "gamma": 2.0}
 
 
@@ -52,17 +43,6 @@ def test_regret_is_told_as_cfr_tells_it():
     )
 
 
-@pytest.mark.parametrize("board", [[0, 1], [1, 1]])
-def test_regret_of_a_first_street_with_a_board(board):
-    definition = replace(leduc(), name="with_a_board", suits="s", ranks="9TJQK", board_cards=board)
-    settings = {**DCFR, "iterations_per_step": 20, "game": definition}
-    over_deals = CFR(**settings, predictive=False)
-    over_deals.learn()
-    first = get_tree(definition).infoset_records["street"] == 0
-    told = PublicCFR(**settings).learn()["regret/first_street"]
-    assert told == pytest.approx(compute_mean_regret(over_deals._regrets[first]) / 20, rel=1e-2)
-
-
 @pytest.mark.parametrize(
     "variant",
     [
@@ -83,17 +63,6 @@ def test_plays_as_cfr_over_all_deals(definition, variant):
         over_boards.action_probs(tree.infoset_records),
         over_deals.players()["average"].policy,
         atol=1e-3,
-    )
-
-
-def test_comes_close_to_equilibrium_with_two_boards():
-    """As CFR over all deals; the policies part early, where regrets are 0 but for rounding."""
-    over_deals = CFR(**DCFR, predictive=False, iterations_per_step=100, game=TWO_BOARDS)
-    over_deals.learn()
-    tree = get_tree(TWO_BOARDS)
-    policy = solved(TWO_BOARDS, 100).players()["average"].action_probs(tree.infoset_records)
-    assert exploitability(tree, policy) < 2 * exploitability(
-        tree, over_deals.players()["average"].policy
     )
 
 
@@ -160,13 +129,6 @@ def test_resumes_to_the_bit(tmp_path):
     left, right = after.state_dict(), straight.state_dict()
     assert all(torch.equal(left[key], right[key]) for key in ("regrets", "sums"))
     assert left["progress"] == right["progress"]
-
-
-def test_a_player_is_kept_and_read_back():
-    player = solved(leduc(), 3).players()["average"]
-    again = PublicTabularPlayer.from_dict(player.to_dict(), leduc(), torch.device("cpu"))
-    records = get_tree(leduc()).infoset_records
-    np.testing.assert_array_equal(player.action_probs(records), again.action_probs(records))
 
 
 @pytest.mark.parametrize(

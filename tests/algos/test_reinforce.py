@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from empty_iterations import check_iterations_without_decisions
 from learner_contexts import cpu_context
-from toy_games import kuhn, leduc
+from resuming import check_resumes_to_the_bit
+from toy_games import kuhn
 
 from poker_rl.algos.reinforce import MovingAverageBaseline, Reinforce
 from poker_rl.config.build import build
@@ -20,10 +18,9 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import FOLD
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning.rollout import HAND_ENDED
-from poker_rl.nets.dense import MLPConfig, NetConfig, SigmoidPolicyConfig
+from poker_rl.nets.dense import NetConfig, SigmoidPolicyConfig
 
 TABLE = SigmoidPolicyConfig(init_range=0.5)
-HIDDEN = MLPConfig(hidden_sizes=[8], activation="tanh", init="torch", features="observation")
 RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)
 
 
@@ -110,47 +107,17 @@ def test_against_a_fixed_player_only_the_first_seat_learns() -> None:
     assert learner.progress.hands == 640
 
 
-@pytest.mark.parametrize("network_sharing", ["shared", "per_seat", "per_agent", "per_betting_node"])
-@pytest.mark.parametrize("game", [kuhn(3), leduc()])
-def test_any_number_of_seats_and_every_sharing(game: FixedLimitPoker, network_sharing: str) -> None:
-    learner = reinforce(
-        game, HIDDEN, network_sharing=network_sharing, instances=2, seating="shuffled"
-    )
-    for _ in range(3):
-        metrics = learner.learn()
-    assert all(np.isfinite(value) for value in metrics.values())
-    policy = learner.players()["current"].action_probs(np.tile(get_tree(game).infoset_records, 2))
-    np.testing.assert_allclose(policy.sum(1), 1)
-
-
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
 def test_a_resumed_run_goes_on_to_the_bit(optimiser: str) -> None:
     changed = {"optimizer": optimiser, "instances": 3, "seating": "shuffled"}
-    one = reinforce(kuhn(), **changed)
-    for _ in range(3):
-        one.learn()
-    file = io.BytesIO()
-    torch.save(one.state_dict(), file)
-    file.seek(0)
-    other = reinforce(kuhn(), seed=9, **changed)
-    other.load_state_dict(torch.load(file, weights_only=True))
-    for _ in range(3):
-        a, b = one.learn(), other.learn()
-        a.pop("time/outside_networks"), b.pop("time/outside_networks")
-        assert a == b
-    assert torch.equal(one._policy_network.weight, other._policy_network.weight)  # type: ignore[arg-type]
-    assert one.progress == other.progress
+    check_resumes_to_the_bit(kuhn(), lambda seed: reinforce(kuhn(), seed=seed, **changed))
 
 
 def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal() -> None:
     # 30 models re-run: .861 -> .396 in 100 updates
     game = kuhn()
     learner = reinforce(
-        game,
-        baseline=None,
-        optimizer="adam",
-        instances=100,
-        opponent=equilibrium(game),
+        game, baseline=None, optimizer="adam", instances=100, opponent=equilibrium(game)
     )
     for _ in range(100):
         learner.learn()
@@ -162,11 +129,3 @@ def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal() -> N
     ]
     # here over 8 seeds: mean .393, standard deviation .020, of which four; SGD stays at .835
     assert abs(np.median(first) - 0.396) < 0.08
-
-
-def test_hands_in_which_it_decides_nothing_do_no_harm() -> None:
-    """In the big blind, of an opponent who folds."""
-    game = build(load_option("game", "limit_holdem"), "game")
-    folds = build(load_option("player", "fold"), "opponent", game=game)
-    algorithm = reinforce(game, HIDDEN, opponent=folds, hands_per_iteration=1, seating="shuffled")
-    check_iterations_without_decisions(algorithm, hands=20)

@@ -43,7 +43,7 @@ def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
         ("home", NO_HOME, "Could not determine home directory; "),
     ],
 )
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("working_folder")
 def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> None:
     Path("home").mkdir()
     out, err = hash_bytes(Path(home).resolve(), before)
@@ -55,12 +55,12 @@ def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> N
     assert list(Path("temporary").rglob("hashing.hash_bytes-*.nbc"))
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("working_folder")
 def test_a_damaged_file_is_compiled_again() -> None:
     expected = hash_bytes(Path.cwd())
     (index,) = Path(".cache").rglob("hashing.hash_bytes-*.nbi")
     (code,) = Path(".cache").rglob("hashing.hash_bytes-*.nbc")
-    for path, damage in [(index, b"?"), (index, b""), (code, code.read_bytes()[:1000])]:
+    for path, damage in [(index, b"?"), (code, code.read_bytes()[:1000])]:
         path.write_bytes(damage)
         assert hash_bytes(Path.cwd()) == expected
         assert path.read_bytes() != damage

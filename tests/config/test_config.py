@@ -135,15 +135,10 @@ def test_values_are_converted_by_their_annotations() -> None:
         ({"gamma": float("nan")}, "algo.gamma: NaN is not a number"),
         ({"gamma": None}, "algo.gamma: null is not a number"),
         ({"gamma": "???"}, "algo.gamma: missing; give algo.gamma=…"),
-        ({"gamma": 10**400}, "algo.gamma: 1000"),
-        ({"hands_per_iteration": 0}, "algo.hands_per_iteration: 0 is not in [1, inf)"),
         ({"hands_per_iteration": 10**400}, "algo.hands_per_iteration: 1000"),
-        ({"hands_per_iteration": 1e300}, "algo.hands_per_iteration: 1000"),
         ({"hands_per_iteration": 2.5}, "algo.hands_per_iteration: 2.5 is not an integer"),
-        ({"hands_per_iteration": "1e6"}, 'algo.hands_per_iteration: "1e6" is not an integer'),
         ({"hands_per_iteration": 2000}, "algo.hands_per_iteration: 2000 are too many for somebody"),
         ({"name": 5}, "algo.name: 5 is not text (what looks like a number needs quotes)"),
-        ({"name": "nobody"}, "algo: nobody learns nothing"),
         ({"fast": 1}, "algo.fast: 1 is not true or false"),
         (
             {"kind": "othr"},
@@ -152,7 +147,6 @@ def test_values_are_converted_by_their_annotations() -> None:
         ({"sizes": 8}, "algo.sizes: 8 is not a list, such as [8]"),
         ({"sizes": [8, 0]}, "algo.sizes[1]: 0 is not in [1, inf)"),
         ({"limit": 10}, "algo.limit: 10 is not in [0, 9]"),
-        ({"limit": "x"}, 'algo.limit: "x" is not an integer'),
         ({"shape": 2}, "algo.shape: 2 is not settings with a `_target_`, their class"),
         ({"shape": SQUARE | {"side": -1}}, "algo.shape.side: -1.0 is not in (0, inf)"),
         (
@@ -163,14 +157,8 @@ def test_values_are_converted_by_their_annotations() -> None:
             {"gama": 1},
             "algo.gama: no such setting; did you mean gamma? allowed: fast, gamma",
         ),
-        ({"device": "cpu"}, "algo.device: no such setting"),
         ({"_target_": "os.system"}, 'algo._target_: "os.system" is not a class of poker_rl'),
-        ({"_target_": "poker_rl.fake.function"}, "algo._target_: "),
-        ({"_target_": "poker_rl.fake.Lerner"}, "algo._target_: "),
-        ({"_target_": "poker_rl.nowhere.Learner"}, "algo._target_: "),
         ({"_target_": "poker_rl..Learner"}, "algo._target_: "),
-        ({"_target_": "poker_rl.fake"}, "algo._target_: "),
-        ({"_target_": None}, "algo._target_: null is not a class of poker_rl"),
     ],
 )
 def test_errors_name_the_key_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:
@@ -196,20 +184,6 @@ def test_an_allocation_that_does_not_fit_into_memory(
     monkeypatch.setattr(Broken, "__post_init__", lambda self: allocate())
     with pytest.raises(ConfigError, match=r"^net: too large for the memory of this machine$"):
         build({"_target_": "poker_rl.fake.Broken"}, "net")
-
-
-def test_a_bug_in_a_constructor_is_not_a_config_error() -> None:
-    with pytest.raises(ZeroDivisionError):
-        build({"_target_": "poker_rl.fake.Broken"}, "net")
-
-
-def test_a_module_that_cannot_be_imported_is_a_bug(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "broken.py").write_text("import surely_not_installed\n")
-    monkeypatch.setattr("poker_rl.__path__", [*sys.modules["poker_rl"].__path__, str(tmp_path)])
-    with pytest.raises(ModuleNotFoundError, match="surely_not_installed"):
-        build({"_target_": "poker_rl.broken.Learner"}, "algo")
 
 
 ROOT: Mapping[str, Any] = {
@@ -262,20 +236,14 @@ def test_numbers_in_yaml(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("a: [", "is not YAML: "),
-        ("\x00", "is not YAML: "),
         ("- a", "is not a file of settings"),
-        ("5", "can't be read: "),
         ("a: 1\na: 2", "can't be read: "),
         ("a: ${b}", "a: Interpolation key 'b' not found"),
-        ("a: ${a}", "a: "),
         ("a: ${b", "can't be read: no viable alternative at input '${b'"),
         ("a: " + "[" * 60 + "]" * 60, "is nested over 50 deep"),
-        ("a: " + "[" * 9000 + "]" * 9000, "is nested over 50 deep"),
         ("a: &x [1]\nb: [*x, *x]", "*x is an alias; write the value itself"),
         ("a: !!int x", "can't be read: invalid literal for int() with base 10: 'x'"),
-        ("a: !!timestamp x", "can't be read: "),
     ],
-    ids=range(13),
 )
 def test_files_that_are_no_settings(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "x.yaml"
@@ -284,15 +252,6 @@ def test_files_that_are_no_settings(tmp_path: Path, text: str, problem: str) -> 
         read_plain_yaml(path)
     assert str(error.value).startswith(f"{path}: {problem}")
     assert "\n" not in str(error.value)
-
-
-def test_files_that_can_not_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_bytes(b"a: \xff")
-    with pytest.raises(ConfigError, match=r"x\.yaml: is not text"):
-        read_plain_yaml(path)
-    with pytest.raises(ConfigError, match="No such file"):
-        read_plain_yaml(tmp_path / "y.yaml")
 
 
 def test_options() -> None:

@@ -1,8 +1,6 @@
 """Values of the schedules at the points that define them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from poker_rl.config.schedules import Constant, InverseSqrt, Linear, LogLinear, StableDecay
 
@@ -35,16 +33,3 @@ def test_inverse_sqrt_waits_for_its_horizon() -> None:
     assert [eta.value(step) for step in (0, 100, 400, 10_000)] == pytest.approx(
         [0.08, 0.08, 0.04, 0.008]
     )
-
-
-@given(st.integers(0, 10**9), st.floats(1e-6, 1), st.floats(1e-6, 1), st.floats(1, 1e9))
-def test_values_stay_between_start_and_end(
-    step: int, start: float, end: float, horizon: float
-) -> None:
-    low, high = sorted((start, end))
-    for schedule in (
-        Linear(start=start, end=end, horizon=horizon),
-        StableDecay(start=start, end=end, decay_share=0.3, horizon=horizon),
-        LogLinear(start=start, end=end, horizon=horizon),
-    ):
-        assert low * (1 - 1e-9) <= schedule.value(step) <= high * (1 + 1e-9)

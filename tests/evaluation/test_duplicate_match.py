@@ -7,7 +7,6 @@ import pytest
 from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
 
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches import duplicate_match
 from poker_rl.evaluation.matches.duplicate_match import (
     compute_exact_values,
@@ -72,21 +71,6 @@ def test_95_in_100_intervals_hold_the_exact_value():
     assert held / runs == pytest.approx(0.95, abs=4 * 0.0109)
 
 
-@pytest.mark.parametrize("game", [LEDUC, KUHN_3P, HOLDEM], ids=lambda game: game.name)
-def test_a_block_sums_to_zero(game):
-    load = loader(game)
-    players = [load("uniform"), load("raise"), load("call")][: game.seats]
-    blocks = play_deals(game, players, 200, seed=3)
-    assert blocks.shape == (200, game.seats)
-    np.testing.assert_allclose(blocks.sum(1), 0, atol=1e-12)
-
-
-@pytest.mark.parametrize("game", [KUHN, KUHN_3P, HOLDEM], ids=lambda game: game.name)
-def test_equal_players_win_nothing_from_each_other(game):
-    player = loader(game)("raise")
-    np.testing.assert_allclose(play_deals(game, [player] * game.seats, 100, seed=0), 0, atol=1e-12)
-
-
 def test_everybody_has_every_seat():
     # Whichever seat the one who always bets has, the other two lose their antes.
     load = loader(KUHN_3P)
@@ -121,25 +105,6 @@ def test_units():
     assert get_result_unit(HOLDEM) == (500, "mbb/hand")  # two chips are a big blind
 
 
-def test_cards_do_not_depend_on_the_players():
-    load = loader(LEDUC)
-    seen = []
-    for opponent in ("call", "uniform"):
-        spy = Spy(load("call"))
-        play_deals(LEDUC, [spy, load(opponent)], 100, seed=5)
-        seen.append(spy.decks[0])  # its first decisions, in the seat that opens
-    np.testing.assert_array_equal(*seen)
-    assert len(np.unique(seen[0][:, :3], axis=0)) > 50
-
-
-def test_the_seed_decides_everything():
-    load = loader(LEDUC)
-    players = [load("uniform"), load("call")]
-    first, again, other = (play_deals(LEDUC, players, 300, seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-
-
 def test_more_deals_than_tables(monkeypatch):
     monkeypatch.setattr(duplicate_match, "MAX_TABLES", 64)
     one, two = (Policies(LEDUC, random_policies(LEDUC, seed=seed)) for seed in (1, 2))
@@ -154,16 +119,3 @@ def test_half_width_is_students():
     # t(29) = 2.04523, ours 2.0418; the blocks' standard deviation is 1.
     blocks = np.resize([1.0, -1.0], 30) * np.sqrt(29 / 30)
     assert compute_half_width(blocks) == pytest.approx(2.04523 / np.sqrt(30), rel=2e-3)
-
-
-def test_an_illegal_action_is_no_result():
-    class Folder:
-        instances = 1
-
-        def action_probs(self, records):
-            return np.tile([1.0, 0.0, 0.0], (len(records), 1))
-
-    with pytest.raises(
-        ConfigError, match="Folder gives fold the probability 1 where it is illegal"
-    ):
-        play_deals(KUHN, [Folder(), loader(KUHN)("call")], 50, seed=0)

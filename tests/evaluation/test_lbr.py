@@ -28,7 +28,6 @@ from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
-from poker_rl.games.public.boards import Boards
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.tables import Tables
 from poker_rl.players.bots.basic_bots import UniformBot
@@ -190,20 +189,6 @@ def test_the_estimate_is_that_of_going_through_every_deal(definition):
     scale = 1 / definition.unit_chips
     assert won.value == pytest.approx(exact * scale, abs=won.half_width)
     assert won.half_width < 0.25 * exact * scale
-
-
-def test_suits_are_merged_where_renaming_leaves_each_street_as_it_is():
-    """The cards of each street count as a set; c, d, h and s are 0 to 3, a deuce is 0 to 3."""
-    boards = Boards(HOLDEM, Ranges(HOLDEM), merge_suits=True)
-    for cards, left in {
-        (0, 4, 8, 12, 16): [24, 6, 6, 6],  # clubs alone: the other three suits are alike
-        (0, 4, 9, 12, 16): [24, 2, 2, 2],
-        (0, 5, 10, 15, 16): [24, 1, 1, 1],
-        (0, 1, 10, 12, 13): [24, 2, 1, 1],  # a pair on the flop, told apart by the turn
-    }.items():
-        found = boards.trace_boards(np.array(cards))
-        assert [len(board.suit_permutations) for board in found] == left
-        assert [len(board.cards) for board in found] == [0, 3, 4, 5]
 
 
 def test_edges_are_counted_over_all_boards_that_may_come():

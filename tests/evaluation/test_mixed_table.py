@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from evaluations import KUHN_3P, LEDUC, Policies, random_policies
 
-from poker_rl.evaluation.exact.exploitability import compute_seat_values
 from poker_rl.evaluation.matches.duplicate_match import play_mixed_table
 from poker_rl.games.game_tree import get_tree
 
@@ -28,27 +27,3 @@ def test_the_intervals_of_a_table_hold_the_exact_values(game, order):
     for column in (winnings, exact):
         total = sum(n.value * one.value for n, one in zip(seats, column, strict=True))
         assert total == pytest.approx(0, abs=1e-9)
-
-
-def test_the_order_around_the_table_counts():
-    # With three seats the two orders of three players are different tables: the exact values of
-    # both are the means over the rotations of each, and these differ.
-    tree = get_tree(KUHN_3P)
-    policies = {name: random_policies(KUHN_3P, seed=seed)[0] for seed, name in enumerate("abc")}
-    players = {name: Policies(KUHN_3P, policy[None]) for name, policy in policies.items()}
-
-    def mean_of_a(order):
-        won = 0.0
-        for turn in range(3):
-            around = order[turn:] + order[:turn]
-            policy = tree.build_uniform_policy()
-            for seat, name in enumerate(around):
-                policy[tree.infoset_seat == seat] = policies[name][tree.infoset_seat == seat]
-            won += compute_seat_values(tree, policy)[around.index("a")] / 3
-        return won
-
-    for order in ("abc", "acb"):
-        _, _, exact, *_ = play_mixed_table(KUHN_3P, tree, list(order), players, 30, seed=0)
-        assert (exact.player, exact.kind) == ("a", "exact")
-        assert exact.value == pytest.approx(mean_of_a(order))
-    assert mean_of_a("abc") != pytest.approx(mean_of_a("acb"), abs=1e-3)

@@ -26,7 +26,6 @@ from poker_rl.players.network_player import (
     RegretMatchingPlayer,
     count_networks,
 )
-from poker_rl.players.player import NonFiniteProbsError
 
 FLOP = game("flop_holdem")
 NINE = replace(FLOP, name="nine", ranks="QKA", suits="cdh", max_raises=[1, 1], raise_sizes=[2, 4])
@@ -159,11 +158,3 @@ def test_threads_change_nothing():
     numba.set_num_threads(1)
     assert found[0][1] == found[1][1]
     assert found[0][0].tolist() == found[1][0].tolist()
-
-
-def test_a_network_that_diverged_is_named():
-    player = network(NINE, mlp("sorted_suits", [16]))
-    with torch.no_grad():
-        player.module.layers[-1].bias.fill_(torch.nan)
-    with pytest.raises(NonFiniteProbsError, match=r"network_player\.NetworkPlayer gives"):
-        EvaluatedPublicTree(NINE, merge_suits=True).evaluate_player(player)

@@ -5,22 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from big2_tables import BIG2
-from evaluations import (
-    HOLDEM,
-    KUHN,
-    KUHN_3P,
-    LEDUC,
-    Policies,
-    evaluation,
-    loader,
-    random_policies,
-)
+from evaluations import HOLDEM, KUHN, LEDUC, Policies, evaluation, loader, random_policies
 from toy_games import forgetful
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import nash_conv
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
-from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
 from poker_rl.players.bots.kuhn_equilibrium_bot import compute_equilibrium_bet_probs
 from poker_rl.storage.checkpoint import save_snapshot
@@ -56,14 +46,6 @@ def test_uniform_play():
     )
 
 
-def test_three_seats_have_three_values():
-    results = measured(KUHN_3P, loader(KUHN_3P)("uniform"))
-    assert results["exploitability"] == pytest.approx(2.0625 / 3)
-    values = [results[f"value/seat_{seat}"] for seat in range(3)]
-    assert values == pytest.approx([0.234375, -0.046875, -0.1875])
-    assert results["value"] == values[0]
-
-
 def test_every_number_says_what_it_is():
     results = evaluation(LEDUC).evaluate({"current": loader(LEDUC)("uniform")})
     told = {one.tag: (one.unit, one.kind, one.half_width, one.n) for one in results}
@@ -82,19 +64,6 @@ def test_instances_are_told_by_percentiles():
         assert results[f"nash_conv/p{percent}"] == pytest.approx(np.percentile(each, percent))
 
 
-def test_matches_of_instances_have_intervals():
-    """Instances that play the same have the interval of one of them."""
-    one = evaluation(KUHN, max_tree_nodes=1, opponents=["uniform"], deals=100)
-    call = np.where(get_tree(KUHN).legal_mask[:, 1:2], [0.0, 1.0, 0.0], 0.0)
-    alone, several = (
-        one.evaluate({"current": Policies(KUHN, np.array([call] * count))}) for count in (1, 3)
-    )
-    half_width = alone[0].half_width
-    assert half_width > 0
-    assert len(several) > 1
-    assert {round(one.half_width, 9) for one in several} == {round(half_width, 9)}
-
-
 def test_a_large_game_has_no_invented_distance():
     results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
     names = ("uniform", "call", "raise")
@@ -104,21 +73,10 @@ def test_a_large_game_has_no_invented_distance():
     assert {one.n for one in results} == {100}
 
 
-def test_the_tree_is_as_large_as_the_setting_allows():
-    assert "nash_conv" in measured(KUHN, loader(KUHN)("call"), max_tree_nodes=54)
-    assert "nash_conv" not in measured(KUHN, loader(KUHN)("call"), max_tree_nodes=53)
-
-
 def test_a_small_game_that_can_not_be_enumerated_is_measured_by_matches(monkeypatch):
     game = forgetful(monkeypatch)
     found = measured(game, loader(game)("call"), opponents=["uniform"], deals=30)
     assert list(found) == ["against/uniform"]
-
-
-def test_evaluating_twice_gives_the_same():
-    one = evaluation(KUHN, max_tree_nodes=1, deals=100)
-    players = {"current": loader(KUHN)("uniform")}
-    assert one.evaluate(players) == one.evaluate(players)
 
 
 def test_others_have_every_seat_but_the_first():
@@ -165,13 +123,6 @@ def test_a_fixed_second_player_is_not_measured():
     assert "distance_second" not in results
 
 
-def test_kuhn_alone():
-    with pytest.raises(ConfigError, match="for Kuhn poker, not for leduc"):
-        evaluation(LEDUC, "k2")
-    with pytest.raises(ConfigError, match="for Kuhn poker, not for limit_holdem"):
-        evaluation(HOLDEM, "k2")
-
-
 def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path):
     raises, calls = loader(HOLDEM)("raise"), loader(HOLDEM)("call")
     half = save_snapshot(
@@ -183,14 +134,6 @@ def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path)
     assert found[tag].kind == "against itself at 400"
     assert found[tag].value == found["current/against/call"].value
     assert tag not in by_tag(one.evaluate({"current": raises}))
-
-
-def test_policies_that_are_not_numbers_are_refused():
-    broken = Policies(KUHN, random_policies(KUHN) * np.nan)
-    with pytest.raises(ConfigError, match="probabilities that are not numbers"):
-        evaluation().evaluate({"current": broken})
-    with pytest.raises(ConfigError, match="probabilities that are not numbers"):
-        play_match(KUHN, broken, broken, "itself", 100, 0)
 
 
 def test_an_opponent_named_twice_is_refused():

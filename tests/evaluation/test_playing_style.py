@@ -64,39 +64,6 @@ def test_one_hand(hand, button, big_blind):
     assert styles["them"] == pytest.approx(big_blind)
 
 
-def test_three_players():
-    styles = count(
-        RING,
-        "0 rcc" + "ccc" * 3,  # the button raises, both blinds call, all show down
-        "0 fcc" + "rf",
-        "1 ff",
-        "2 rff",
-    )
-    assert styles["us"] == (4, 0.75, 0.25, 1, 0.25)
-    assert styles["them"][0] == 8  # the others hold the other two seats of each hand
-
-
-def test_any_number_of_seats():
-    two, four = 0, 2  # records of the game with two seats and with four
-    styles = count(DRAWN, "1 rf", "1 ffrf", variants=np.array([two, four]))
-    assert styles["us"] == (2, 0.5, 0.5, None, 0)
-
-
-def test_bots_show_what_they_do():
-    load = loader(DRAWN)
-    calls, folds = (
-        measure_match(DRAWN, None, "raise", load("raise"), name, load(name), 200, 0, None).styles
-        for name in ("call", "fold")
-    )
-    both = by_player(calls)
-    assert both["raise"][1:] == (1, 1, None, 1)
-    assert both["call"][1:] == (1, 0, 0, 1)
-    assert by_player(folds)["raise"][-1] == 0
-    values = {(row.player, row.kind, row.measure): row.value for row in (*calls, *folds)}
-    assert values["call", "against raise", "hands"] == both["call"][0]
-    assert ("fold", "against raise", "aggression") not in values
-
-
 def test_only_holdem_has_a_flop():
     assert [is_holdem(each) for each in (HOLDEM, RING, DRAWN, KUHN, LEDUC)] == [True] * 3 + [
         False

@@ -13,8 +13,6 @@ from evaluations import Policies, loader, random_policies
 from random_games import game
 from toy_games import kuhn, leduc
 
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import (
     compute_best_response_values,
@@ -83,9 +81,9 @@ def test_merging_suits_changes_nothing(definition):
     assert player.is_suit_invariant
     merged, whole = (EvaluatedPublicTree(definition, merge) for merge in (True, False))
     assert merged.count_queries() < whole.count_queries()
-    asked = []
-    less, all_ = merged.evaluate_player(player, asked.append), whole.evaluate_player(player)
-    assert sum(asked) == merged.count_queries()
+    query_counts = []
+    less, all_ = merged.evaluate_player(player, query_counts.append), whole.evaluate_player(player)
+    assert sum(query_counts) == merged.count_queries()
     assert less[1] == pytest.approx(all_[1], abs=1e-6)
     np.testing.assert_allclose(less[0], all_[0], atol=1e-6)
     tree = get_tree(definition)
@@ -96,13 +94,6 @@ def test_merging_suits_changes_nothing(definition):
 def test_a_network_that_sees_the_names_of_suits_is_not_blind_to_them():
     assert not network(FLOP, "observation").is_suit_invariant
     assert not network(BOARD_AT_ONCE, "sorted_suits").is_suit_invariant
-
-
-def test_a_board_on_the_first_street_may_be_of_a_drawn_number_of_seats():
-    drawn = load_option("game", "limit_holdem_2to9")
-    for board, blind in (([0, 3, 1, 1], True), ([3, 0, 1, 1], False)):
-        definition = build(drawn | {"board_cards": board}, "game")
-        assert network(definition, "sorted_suits").is_suit_invariant is blind
 
 
 @pytest.mark.parametrize(
@@ -133,14 +124,6 @@ class Renamed:
         rank, suit = np.divmod(records["deck"], len(self.names))
         records["deck"] = rank * len(self.names) + self.names[suit]
         return self.player.action_probs(records)
-
-
-def test_renaming_suits_changes_nothing():
-    player, tree = network(NINE, "observation"), EvaluatedPublicTree(NINE, merge_suits=False)
-    one, other = tree.evaluate_player(player), tree.evaluate_player(Renamed(player, [2, 0, 1]))
-    assert one[1] == pytest.approx(other[1], abs=1e-6)
-    np.testing.assert_allclose(one[0], other[0], atol=1e-6)
-    assert one[0].sum() > 0.5
 
 
 def test_who_always_folds_loses_750_thousandths_of_a_big_blind():
@@ -216,28 +199,11 @@ def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, n
     assert found[0].sum() / RHODE_ISLAND.ante == pytest.approx(nash_conv, abs=1e-6)
 
 
-def test_every_row_is_a_table_that_its_player_may_see():
-    """The cards of each are different, its own hand and the board those that it stands for."""
-    tree = EvaluatedPublicTree(FLOP, merge_suits=True)
-    board = tree.boards.root
-    for street in range(len(tree.streets)):
-        board = tree.boards.list_next_boards(board, street)[-1]
-    holdings = tree.range_policy.build_queried_hands(board)
-    tables = tree.range_policy.build_tables(tree.streets[-1].decision_records, holdings)
-    cards = tables["deck"][:, :7]
-    assert (np.diff(np.sort(cards, 1), axis=1) > 0).all()
-    assert (tables["street"] == 1).all()
-    assert len(np.unique(cards[:, 4:], axis=0)) == 1
-    assert tree.count_queries() == 8 * 169 + 7 * 8 * 1_286_792
-
-
 @pytest.mark.parametrize(
     ("name", "why"),
     [
         ("limit_holdem", "about 1.3e.13 .*flop_holdem"),
         ("limit_holdem_3p", "for two players"),
-        ("limit_holdem_2to9", "for two players"),
-        ("big2", "for two players"),
         ("nolimit_holdem", "more than 200,000 betting lines"),
     ],
 )

@@ -8,7 +8,6 @@ from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN_3P, loader
 
 from poker_rl.evaluation.matches.match_results import ReturnDistribution, measure_match
-from poker_rl.evaluation.plots import run_figures
 from poker_rl.evaluation.result import Result
 
 
@@ -50,13 +49,3 @@ def test_percentiles():
     results = distribution.list_results()
     assert [result.value for result in results] == [-2, -2, -2, -2, 3, 3, 3]
     assert results[1] == Result("us", "won_p5/x", -2, None, "point", "against x")
-
-
-def test_figure():
-    distribution = ReturnDistribution("us", "runs/a/x@9", "point", [-2, 3], [75, 25])
-    figure = run_figures.draw_return_distributions([distribution])
-    (ax,) = figure.axes
-    assert [bar.get_height() for bar in ax.patches] == [75, 25]
-    assert [bar.get_x() + bar.get_width() / 2 for bar in ax.patches] == pytest.approx([-2, 3])
-    assert ax.get_title(loc="left") == "us against x@9"
-    assert ax.get_legend().get_texts()[0].get_text() == "mean -0.75"

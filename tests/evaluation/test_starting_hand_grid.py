@@ -12,10 +12,7 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.plots.hand_grid_figures import build_hand_grid_figures
 from poker_rl.evaluation.starting_hand_grid import (
-    EXAMPLE_FLOPS,
     compute_hand_grid,
-    format_grid,
-    list_flop_situations,
     list_preflop_situations,
 )
 from poker_rl.games.cards import MAX_RANKS, parse_cards
@@ -74,17 +71,6 @@ def test_a_cell_is_the_mean_over_the_hands_that_the_board_leaves():
     assert gone[0, 1].tolist() == [0, 0, 1]
 
 
-def test_in_a_terminal_letters_tell_it_without_colors():
-    one = grid(lambda a, b: a % 4 == b % 4 == 0 or min(a, b) // 4 == 12, "AsAhAc", "r c / b")
-    lines = format_grid(one, DECK, use_color=False).splitlines()
-    assert lines[0].split() == list("AKQJT98765432")
-    assert lines[1].split()[:3] == ["A", ".", "f"]
-    assert lines[2].split()[1:4] == ["f", "f", "f75"]  # KQs: one of four, that of clubs
-    painted = format_grid(one, DECK, use_color=True)
-    assert "\x1b[" in painted
-    assert "\x1b[" not in format_grid(one, DECK, use_color=False)
-
-
 @pytest.mark.parametrize("name", ["limit_holdem", "limit_holdem_6p", "nolimit_holdem_6p"])
 def test_situations_before_the_flop(name):
     definition = game(name)
@@ -97,34 +83,6 @@ def test_situations_before_the_flop(name):
         assert definition.betting_line_name(record).count("r") == 1
     if name == "nolimit_holdem_6p":  # a pot over the blinds: 2 and the 5 that are then there
         assert definition.betting_line_name(facing[0][2]) == "r7"
-
-
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [("limit_holdem", "cc"), ("limit_holdem_6p", "ffffcc"), ("nolimit_holdem_6p", "ffffcc")],
-)
-def test_situations_on_the_flop(name, line):
-    """In no-limit half of the pot, two big blinds, is as much as the least bet: one."""
-    definition = game(name)
-    found = list_flop_situations(definition, 0)
-    first, facing = found[:3], found[3:]
-    assert len(first) == len(facing) == len(EXAMPLE_FLOPS)
-    for _, board, record in first:
-        assert (definition.betting_line_name(record), len(board), record["live"]) == (line, 3, 2)
-    for _, _, record in facing:
-        assert definition.betting_line_name(record).startswith(f"{line}r")
-        price = record["price"] - first[0][2]["price"]
-        assert price == definition.unit_chips
-        assert record["to_act"] != first[0][2]["to_act"]
-
-
-def test_nobody_bets_on_the_flop_where_the_blinds_are_all_in():
-    assert (
-        list_flop_situations(
-            build(load_option("game", "nolimit_holdem") | {"stacks": 2}, "game"), 0
-        )
-        == []
-    )
 
 
 def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
@@ -140,31 +98,3 @@ def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
     assert file.getvalue().startswith(b"\x89PNG")
     kuhn = game("kuhn")
     assert build_hand_grid_figures(kuhn, {"current": load_player("uniform", kuhn)}) == {}
-
-
-def test_the_legend_stands_beside_the_title_and_takes_no_width_from_the_grids():
-    from poker_rl.evaluation.plots.hand_grid_figures import draw_hand_grids
-
-    one = grid(lambda a, b: 51 in (a, b))
-    figure = draw_hand_grids([one, one], "Starting hands: weight average, 9 seats", DECK)
-    figure.draw_without_rendering()
-    (legend,) = figure.legends
-    box, title = legend.get_window_extent(), figure._suptitle.get_window_extent()
-    right = figure.axes[-1].get_window_extent()
-    assert not box.overlaps(title)
-    assert box.y0 > right.y1
-    assert right.x1 > 0.95 * figure.bbox.width
-
-
-def test_a_cell_is_painted_by_its_chances():
-    """Raises are on the left, folds on the right."""
-    from poker_rl.evaluation.plots.hand_grid_figures import draw_hand_grids
-    from poker_rl.evaluation.plots.policy_figures import SHADES_PER_CELL
-
-    one = grid(lambda a, b: 51 in (a, b))  # half of the pairs of aces
-    (ax,) = draw_hand_grids([one], "title", DECK).axes
-    image = ax.images[0].get_array()
-    row = image[0, :SHADES_PER_CELL]
-    assert len({tuple(color) for color in row[: SHADES_PER_CELL // 2]}) == 1
-    assert tuple(row[0]) != tuple(row[-1])
-    assert tuple(row[-1]) == tuple(image[12, -1 - 12 * SHADES_PER_CELL])

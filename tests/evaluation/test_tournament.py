@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
+from evaluations import KUHN, KUHN_3P, LEDUC, Policies, loader, random_policies
 
 from poker_rl.evaluation.matches.duplicate_match import compute_exact_values, play_deals
 from poker_rl.evaluation.matches.tournament import (
@@ -14,7 +14,6 @@ from poker_rl.evaluation.matches.tournament import (
     create_line_ups,
     list_scored_players,
 )
-from poker_rl.evaluation.plots.cross_table_figure import draw_cross_table
 from poker_rl.games.game_loader import load_game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.reports.play_tournament import format_tournament
@@ -123,42 +122,3 @@ def test_a_mixed_table_of_known_results():
     assert not column(found, "elo")
     assert "at the tables where the column's sat too" in format_tournament(found)
     assert not found.cycle
-
-
-def test_what_sitting_alone_is_worth_is_no_variance_that_ratings_leave():
-    """Each wins 1 alone against the rest, and `a` one more than the others: ratings say it all."""
-    orders = create_line_ups(KUHN_3P, 3, "one_against_rest", rounds=1, seed=0)
-    strength = {0: 1.0, 1: 0.0, 2: 0.0}
-    blocks = [
-        np.full((len(list_scored_players(order)), 30), 1 + strength[order[0]] - strength[order[1]])
-        for order in orders
-    ]
-    found = compute_results(KUHN_3P, ["a", "b", "c"], orders, blocks, "one_against_rest", 1)
-    assert found.explained_variance == pytest.approx(1)
-
-
-def test_nothing_printed_is_wider_than_120_columns():
-    load = loader(HOLDEM)
-    long = "outputs/limit_holdem/ppo/entropy.start-0.5_seed-1_2026-11-21_04-45-20@300000:average"
-    names = ["uniform", "call", "raise", "tight", "chen", "sklansky", "rules", "fold"]
-    players = {name: load(name) for name in names} | {long: load("all_in")}
-    found = tournament(HOLDEM, players, deals=60)
-    lines = format_tournament(found).splitlines()
-    assert max(map(len, lines)) <= 120
-    assert lines[-1] == f"[1] {long}"
-    for name in names:
-        assert any(line.split()[1:2] == [name] for line in lines)
-
-
-def test_the_figure_says_in_words_what_its_colors_say():
-    found = tournament(LEDUC, {name: loader(LEDUC)(name) for name in ("raise", "call", "fold")})
-    figure = draw_cross_table(found)
-    (ax,) = figure.axes
-    cells = {text.get_text() for text in ax.texts}
-    assert {"+1", "\N{MINUS SIGN}1", "0"} <= cells  # whoever folds to every bet loses the ante
-    assert len(ax.texts) == 6
-    assert [label.get_text() for label in ax.get_yticklabels()] == [
-        "1. raise",
-        "2. call",
-        "3. fold",
-    ]

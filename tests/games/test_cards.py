@@ -21,7 +21,7 @@ from poker_rl.games.tables import Tables
 
 @njit
 def strengths(hands, suits, short_deck=False):
-    """Strengths [N] of hands [N, count]."""
+    """Return the strengths [N] of hands [N, count]."""
     found = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
         found[i] = evaluate_hand(hands[i], hands.shape[1], suits, short_deck)
@@ -30,7 +30,7 @@ def strengths(hands, suits, short_deck=False):
 
 @njit
 def best_fives(hands, suits):
-    """The same where hands may go on."""
+    """Return the strengths [N] of hands that may get more cards, [N, count]."""
     found = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
         found[i] = evaluate_best_five(hands[i], hands.shape[1], suits)
@@ -39,7 +39,7 @@ def best_fives(hands, suits):
 
 @njit
 def classes(count, deck, suits):
-    """How many of the hands of `count` cards have each strength, [2^16]."""
+    """Count the hands of `count` cards by their strength, [2^16]."""
     found = np.zeros(1 << 16, np.int64)
     hand = np.arange(count)
     while True:
@@ -60,10 +60,7 @@ FREQUENCIES = {
     3: ([16440, 3744, 1096, 720, 52, 48, 0, 0, 0], 741),
     5: ([1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 40], 7462),
     6: ([6612900, 9730740, 2532816, 732160, 361620, 205792, 165984, 14664, 1844], 6075),
-    7: (
-        [23294460, 58627800, 31433400, 6461620, 6180020, 4047644, 3473184, 224848, 41584],
-        4824,
-    ),
+    7: ([23294460, 58627800, 31433400, 6461620, 6180020, 4047644, 3473184, 224848, 41584], 4824),
 }
 
 
@@ -144,24 +141,6 @@ def test_order_of_a_short_deck_is_that_of_pokerkit():
     assert (strengths(seven, 4, True) == np.max(best, axis=0)).all()
 
 
-@pytest.mark.parametrize(
-    ("better", "worse"),
-    [
-        ("KsQs9s8s6s", "AhAdAcKhKd"),  # a flush beats a full house
-        ("9s8h7d6cAs", "AhAdAcKhQd"),  # A6789 is a straight and beats three of a kind
-        ("Ts9h8d7c6s", "9s8h7d6cAs"),  # the lowest one
-        ("9s8s7s6sAs", "AhAdAcAsKd"),  # and a straight flush
-        ("9s8s7s6sAsThJd", "AhKhQhJh9h8c7d"),
-    ],
-)
-def test_known_comparisons_of_a_short_deck(better, worse):
-    order = [
-        evaluate_hand(np.array(parse_cards(text, "6789TJQKA", "cdhs")), len(text) // 2, 4, True)
-        for text in (better, worse)
-    ]
-    assert order[0] > order[1]
-
-
 def rank_five(hand, ranks, suits, whole=5):
     """Up to five cards as the rules order them: category, then ranks by number and height.
 
@@ -230,32 +209,6 @@ def test_three_cards_follow_the_rules_in_any_deck(ranks, suits):
 
 
 @pytest.mark.parametrize(
-    ("better", "worse"),
-    [
-        ("6s5h4d3c2s", "5h4d3c2sAs"),  # the wheel is the lowest straight
-        ("5s4s3s2sAs", "AsAhAdAcKs"),
-        ("AsAhKdKcQsQhJd", "AsAhKdKcJsJhTd"),  # third pair as a kicker
-        ("AsAhAdKcKsKh2d", "AsAhAdQcQsKh2d"),  # two trips make a full house
-        ("As9s7s5s3s9h9d", "KsQdJhTc9s2h2d"),  # flush over straight
-        ("AsAh3d", "KsKh9d"),
-        ("4s3h2d", "3h2dAs"),  # of three cards too
-        ("2s2h", "AsKh"),
-    ],
-)
-def test_known_comparisons(better, worse):
-    order = [
-        evaluate_hand(np.array(parse_cards(text, "23456789TJQKA", "cdhs")), len(text) // 2, 4)
-        for text in (better, worse)
-    ]
-    assert order[0] > order[1]
-
-
-def test_fewer_cards_than_the_array_holds():
-    hand = np.array([12, 0, 0, 0])
-    assert evaluate_hand(hand, 1, 1) == evaluate_hand(hand[:1], 1, 1)
-
-
-@pytest.mark.parametrize(
     ("ranks", "suits"), [("JQK", "s"), ("JQK", "sh"), ("23456789TJQKA", "cdhs")]
 )
 def test_names_and_cards_are_inverse(ranks, suits):
@@ -263,11 +216,6 @@ def test_names_and_cards_are_inverse(ranks, suits):
     names = [card_name(card, ranks, suits) for card in deck]
     assert parse_cards("".join(names), ranks, suits) == deck
     assert parse_cards(" ".join(names), ranks, suits) == deck
-
-
-def test_names_are_rank_then_suit():
-    assert card_name(51, "23456789TJQKA", "cdhs") == "As"
-    assert card_name(2, "JQK", "s") == "K"
 
 
 @pytest.mark.parametrize("text", ["Ax", "A", "AsK", "sA"])

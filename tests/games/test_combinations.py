@@ -6,7 +6,18 @@ from itertools import combinations, groupby
 
 import numpy as np
 import pytest
-from big2_tables import BIG2, at, cards, do, followers, hard_hands, moves, own, placed, played
+from big2_tables import (
+    BIG2,
+    cards,
+    get_hand_to_beat,
+    get_own_cards,
+    hard_hands,
+    list_followers,
+    list_legal_moves,
+    make_record,
+    make_tables,
+    play_moves,
+)
 
 from poker_rl.games.big2.combinations import ACTION_POSITIONS
 from poker_rl.games.tables import Tables
@@ -19,21 +30,6 @@ def test_actions_come_in_blocks():
     sizes = [(size, len(list(block))) for size, block in groupby(map(len, ACTION_POSITIONS))]
     assert sizes == [(1, 13), (2, 33), (3, 31), (4, 330), (5, 1287), (0, 1)]
     assert BIG2.action_count == 1695
-
-
-@pytest.mark.parametrize(
-    ("action", "positions"),
-    [
-        *((0, (0,)), (12, (12,))),
-        *((13, (0, 1)), (14, (0, 2)), (15, (0, 3)), (16, (1, 2)), (42, (9, 12)), (45, (11, 12))),
-        *((46, (0, 1, 2)), (47, (0, 1, 3)), (48, (0, 2, 3)), (49, (1, 2, 3)), (76, (10, 11, 12))),
-        *((77, (0, 1, 2, 3)), (78, (0, 1, 2, 4)), (79, (0, 1, 2, 5)), (80, (0, 1, 3, 4))),
-        *((406, (9, 10, 11, 12)), (407, (0, 1, 2, 3, 4)), (408, (0, 1, 2, 3, 5))),
-        *((1693, (8, 9, 10, 11, 12)), (1694, ())),
-    ],
-)
-def test_numbers_of_actions(action, positions):
-    assert ACTION_POSITIONS[action] == positions
 
 
 def test_each_block_is_every_choice_near_enough_in_lexicographic_order():
@@ -72,50 +68,12 @@ def test_every_hand_beats_those_below_and_no_other(ladder):
             continue  # one card can't be in two hands
         for led, answer, follows in ((lower, higher, True), (higher, lower, False)):
             spare = next(card for card in ("3h", "5h", "7h", "9c") if card not in led)
-            tables = do(at(led + spare, answer), name_of(led))
-            assert (name_of(answer) in moves(tables)) == follows, f"{answer} on {led}"
+            tables = play_moves(make_tables(led + spare, answer), name_of(led))
+            assert (name_of(answer) in list_legal_moves(tables)) == follows, f"{answer} on {led}"
 
 
 def name_of(hand: str) -> str:
     return "".join(f"{'3456789TJQKA2'[card // 4]}{'dchs'[card % 4]}" for card in cards(hand))
-
-
-@pytest.mark.parametrize(
-    "hand",
-    [
-        *("3d4d", "3d3c4d", "3d3c3h4d", "3d3c4d5d", "3d4d5d6d"),
-        "3d3c3h3s4d",  # four of a kind goes alone
-        *("3d4c5d6d8d", "3d3c4d4c5d", "3d3c3h4d5d"),
-        *("3c4d5d6dAd", "3c4d5d6d2d", "3c4dKdAd2d", "3cQdKdAd2d", "3c4d5dAd2d"),  # no wrap
-    ],
-)
-def test_what_is_no_hand(hand):
-    assert name_of(hand) not in moves(at(hand + "9c"))
-
-
-@pytest.mark.parametrize("low", range(9))
-def test_every_straight(low):
-    """Nine runs of five ranks, from 34567 to JQKA2, with each suit on top."""
-    for top in range(4):
-        hand = [4 * (low + i) + (i + top) % 4 for i in range(5)]
-        tables = Tables(BIG2, 0, 0)
-        tables.load_records(np.array([placed([hand, [0], [1], [2]])]))
-        assert sum(len(move) == 10 for move in moves(tables)) == 1
-
-
-def test_four_of_a_rank_hold_four_triples_and_six_pairs():
-    legal = moves(at("9d9c9h9s2s"))
-    assert {move for move in legal if len(move) == 6} == {
-        *("9d9c9h", "9d9c9s", "9d9h9s", "9c9h9s"),
-    }
-    assert len([move for move in legal if len(move) == 4]) == 6
-
-
-def test_one_more_straight_flush_beats_the_last():
-    tables = do(at("3h4h5h6h7h2s", "3d4d5d6d7d8d", "8h9hThJhQh3s"), "3h4h5h6h7h")
-    assert list(moves(tables)) == ["4d5d6d7d8d", "pass"]
-    do(tables, "4d5d6d7d8d")
-    assert list(moves(tables)) == ["8h9hThJhQh", "pass"]
 
 
 # Legal moves against the plain rules over all sets of up to five cards
@@ -125,7 +83,7 @@ def named(tables: Tables) -> list[set[tuple[int, ...]]]:
     """The legal moves of each table as sets of cards."""
     return [
         {
-            tuple(own(record)[position] for position in ACTION_POSITIONS[a])
+            tuple(get_own_cards(record)[position] for position in ACTION_POSITIONS[a])
             for a in np.flatnonzero(legal)
         }
         for record, legal in zip(tables.records, tables.legal_mask(), strict=True)
@@ -141,7 +99,7 @@ def test_legal_moves_in_random_play():
         live = Tables(BIG2, 0, 0)
         live.load_records(tables.records[rows])
         for record, found in zip(live.records, named(live), strict=True):
-            assert found == followers(own(record), played(record))
+            assert found == list_followers(get_own_cards(record), get_hand_to_beat(record))
         states += len(rows)
         legal = tables.legal_mask(rows)
         tables.step((generator.random(legal.shape) * legal).argmax(1), rows)
@@ -151,33 +109,16 @@ def test_legal_moves_in_random_play():
 def test_legal_moves_with_hands_full_of_combinations():
     hard = list(hard_hands(150, seed=3))
     led = Tables(BIG2, 0, 0)
-    led.load_records(np.array([placed([held, [], [], []]) for held, _ in hard]))
+    led.load_records(np.array([make_record([held, [], [], []]) for held, _ in hard]))
     for (held, _), found in zip(hard, named(led), strict=True):
-        assert found == followers(held, ())
+        assert found == list_followers(held, ())
     followed = Tables(BIG2, 0, 0)
-    followed.load_records(np.array([placed([beat, held, [], []]) for held, beat in hard]))
+    followed.load_records(np.array([make_record([beat, held, [], []]) for held, beat in hard]))
     plays = [ACTION_POSITIONS.index(tuple(range(len(beat)))) for _, beat in hard]
     followed.step(np.array(plays))
     followed.records["over"] = 0  # the leader has no card left
     kinds = set()
     for (held, beat), found in zip(hard, named(followed), strict=True):
-        assert found == followers(held, beat)
+        assert found == list_followers(held, beat)
         kinds |= {len(hand) for hand in found}
     assert kinds == {0, 1, 2, 3, 4, 5}
-
-
-def test_a_step_is_legal_where_the_mask_says_so():
-    hard = list(hard_hands(25, seed=4))
-    tables = Tables(BIG2, 0, 0)
-    tables.load_records(np.array([placed([[*beat], held, [], []]) for held, beat in hard]))
-    tables.step(np.array([ACTION_POSITIONS.index(tuple(range(len(beat)))) for _, beat in hard]))
-    tables.records["over"] = 0
-    leads = [placed([held, [], [], []]) for held, _ in hard]
-    for record in [*tables.records, *leads]:
-        every = Tables(BIG2, 0, 0)
-        every.load_records(np.array([record] * BIG2.action_count))
-        legal = every.legal_mask()[0]
-        with pytest.raises(ValueError, match="illegal action"):
-            every.step(np.arange(BIG2.action_count))
-        changed = every.records != record
-        assert (changed == legal).all()

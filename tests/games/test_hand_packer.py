@@ -45,15 +45,6 @@ def test_every_moment_of_a_hand_comes_back_as_it_was(name: str) -> None:
     assert moments > 100
 
 
-def test_what_comes_later_in_a_hand_is_not_kept() -> None:
-    played = game("limit_holdem")
-    hands, tables = HandPacker(played), Tables(played, 1, 0)
-    tables.deal()
-    before = hands.pack(tables.records)
-    tables.records["line"] = 7  # of the hand before
-    np.testing.assert_array_equal(hands.pack(tables.records), before)
-
-
 def test_a_game_that_keeps_no_actions_is_refused() -> None:
     with pytest.raises(ConfigError, match="tables of big2 do not keep their actions"):
         HandPacker(game("big2"))

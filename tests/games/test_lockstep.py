@@ -24,10 +24,10 @@ from lockstep import (
     pokerkit,
     universal_poker,
 )
-from random_games import drawn, game
+from random_games import game, sample_definitions
 from toy_games import kuhn, label, leduc
 
-DEFINITIONS = [one for one in drawn(count=120, seed=2) if not in_three_cards(one)]
+DEFINITIONS = [one for one in sample_definitions(count=120, seed=2) if not in_three_cards(one)]
 HANDS = 40  # of each
 
 

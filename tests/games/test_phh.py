@@ -66,12 +66,9 @@ def test_pokerkit_replays_hands_to_the_same_chips(definition):
     ("definition", "why"),
     [
         (game("leduc"), "is not hold'em"),
-        (game("big2"), "is not hold'em"),
         (replace(game("limit_holdem"), raise_sizes=[2, 2, 2, 2]), "do not double"),
         (replace(game("nolimit_holdem"), blinds=[], ante=1), "no small and big blind"),
         (replace(game("nolimit_holdem"), openers=[0, 0, 0, 0]), "in other seats"),
-        (replace(game("nolimit_holdem"), blinds=[1, 2], openers=[0, 1, 1, 1]), "in other seats"),
-        (replace(game("limit_holdem_3p"), openers=[0, 0, 0, 0]), "in other seats"),
     ],
 )
 def test_games_that_phh_has_not_are_refused(definition, why):

@@ -18,7 +18,7 @@ LEDUC = game("leduc_13")
 
 
 def double_loop(ranges, board, reach, suits):
-    """What each hand wins from a range, pair by pair: at a showdown and by a fold."""
+    """Return what each hand wins from a range at a showdown and by a fold, pair by pair."""
     hands = [set(hand.tolist()) for hand in ranges.hands]
     cards = [[*hand.tolist(), *board.tolist()] for hand in ranges.hands]
     ranks = [evaluate_hand(np.array([*each, 0, 0, 0], np.int8), len(each), suits) for each in cards]
@@ -67,14 +67,3 @@ def test_flops_and_hands_up_to_the_names_of_suits_are_as_many_as_is_known():
     every = Boards(HOLDEM, ranges, merge_suits=False)
     (first,) = every.list_next_boards(every.root, 0)
     assert len(every.list_next_boards(first, 1)) == 22_100
-
-
-def test_boards_of_later_streets_stand_for_all():
-    """Each turn after a flop, weighed, is one of 49."""
-    boards = Boards(HOLDEM, Ranges(HOLDEM), merge_suits=True)
-    (first,) = boards.list_next_boards(boards.root, 0)
-    for flop in boards.list_next_boards(first, 1)[::100]:
-        turns = boards.list_next_boards(flop, 2)
-        assert sum(turn.multiplicity for turn in turns) == 49
-        for turn in turns:
-            assert len(flop.suit_permutations) == turn.multiplicity * len(turn.suit_permutations)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numba
 import numpy as np
 import pytest
@@ -30,19 +28,6 @@ def excess(observed: np.ndarray, expected: float) -> float:
 
 
 # Deals
-
-
-def test_every_deal_of_kuhn_is_equally_likely():
-    decks = deals("kuhn", 120_000, seed=1)
-    counts = np.array([(decks == deal).all(1).sum() for deal in permutations(range(3), 2)])
-    assert counts.sum() == 120_000
-    assert abs(excess(counts, 20_000)) < 4
-
-
-def test_every_card_is_equally_likely_in_every_place():
-    decks = deals("limit_holdem", 52_000, seed=2)
-    for place in decks.T:
-        assert abs(excess(np.bincount(place, minlength=52), 1_000)) < 4
 
 
 def test_every_pair_of_cards_is_equally_likely():
@@ -78,20 +63,12 @@ def test_a_written_deck_is_what_is_dealt():
     ("name", "decks", "variants", "words"),
     [
         ("limit_holdem", [[51] * 9], 0, "is not 9 different cards of 0 to 51"),
-        ("limit_holdem", [[*range(60, 69)]], 0, "is not 9 different cards of 0 to 51"),
         ("limit_holdem", [[-1, *range(8)]], 0, "is not 9 different cards of 0 to 51"),
-        ("limit_holdem", [[300, *range(8)]], 0, "is not 9 different cards of 0 to 51"),
         ("limit_holdem", [[0, 1, 2]], 0, r"the shape \(1, 3\) is not \(1, 9\)"),
-        ("limit_holdem", [[*range(10)]], 0, r"the shape \(1, 10\) is not \(1, 9\)"),
         ("limit_holdem", [[*range(9)]] * 2, 0, r"the shape \(2, 9\) is not \(1, 9\)"),
-        ("limit_holdem", [*range(9)], 0, r"the shape \(9,\) is not \(1, 9\)"),
         ("limit_holdem", [[0.5, *range(1, 9)]], 0, "cards are integers, not float64"),
         ("limit_holdem", [[*range(9)]], 1, "variants: 1 is not in 0 to 0"),
         ("limit_holdem_2to9", [[*range(9)]], 1, r"the shape \(1, 9\) is not \(1, 11\)"),
-        ("limit_holdem_2to9", [[*range(11)]], -1, "variants: -1 is not in 0 to 7"),
-        ("leduc", [[0, 0, 1]], 0, r"\[0, 0, 1\] is not 3 different cards of 0 to 5"),
-        ("leduc", [[0, 6, 1]], 0, r"\[0, 6, 1\] is not 3 different cards of 0 to 5"),
-        ("big2", [[0, *range(51)]], 0, "is not 52 different cards of 0 to 51"),
     ],
 )
 def test_a_written_deck_is_one_of_the_game(name, decks, variants, words):
@@ -176,13 +153,7 @@ class Stream:
 
     def advance(self, actions: np.ndarray) -> None:
         self.tables.step_autoreset(
-            actions,
-            self.seats,
-            self.observations,
-            self.masks,
-            self.counts,
-            self.won,
-            self.over,
+            actions, self.seats, self.observations, self.masks, self.counts, self.won, self.over
         )
 
 
@@ -210,76 +181,13 @@ def test_advance_is_step_payoffs_and_deal(name):
     assert hands > 100
 
 
-def test_advance_refuses_an_illegal_action_and_goes_on():
-    stream = Stream("kuhn", 3, seed=14)
-    before = stream.tables.records.copy()
-    with pytest.raises(ValueError, match="illegal action 0 at table 1"):
-        stream.advance(np.array([1, 0, 2]))
-    assert stream.tables.records[1] == before[1]
-    assert stream.tables.records["moves"].tolist() == [1, 0, 1]
-    stream.advance(np.array([1, 2, 1]))  # the first and the last hand end and are dealt again
-    assert stream.over.tolist() == [1, 0, 1]
-    stream.advance(np.array([1, 0, 1]))
-    assert stream.over.tolist() == [0, 1, 0]
-    assert stream.tables.records["moves"].tolist() == [1, 0, 1]
-
-
-@pytest.mark.parametrize("name", ["kuhn", "nolimit_leduc", "big2"])
-def test_after_a_refusal_a_table_takes_the_next_legal_action(name):
-    tables, other = Tables(game(name), 3, seed=17), Tables(game(name), 3, seed=17)
-    tables.deal()
-    other.deal()
-    legal = tables.legal_mask()
-    for action in (-1, legal.shape[1], int((~legal[0]).argmax())):
-        with pytest.raises(ValueError, match=f"illegal action {action} at table 0"):
-            tables.step(np.array([action]), np.array([0]))
-    for batch in (tables, other):
-        batch.step(legal.argmax(1))
-    assert tables.records.tobytes() == other.records.tobytes()
-
-
-def test_replay_ends_at_an_illegal_action():
-    tables = Tables(game("leduc"), 2, seed=18)
-    tables.deal()
-    lines = np.array([[1, 0, 1, 2], [1, 2, 1, 1]])  # after a check nobody has to fold
-    with pytest.raises(ValueError, match="illegal action of a line at table 0"):
-        tables.replay(lines, np.array([4, 4]))
-    assert tables.records["moves"].tolist() == [1, 4]
-    tables.step(np.array([2, 1]))
-    assert tables.records["moves"].tolist() == [2, 5]
-
-
-def test_rows_choose_tables():
-    tables = Tables(game("kuhn"), 4, seed=15)
-    tables.deal()
-    before = tables.records.copy()
-    tables.step(np.array([2, 1]), np.array([3, 1]))
-    assert (tables.records[[0, 2]] == before[[0, 2]]).all()
-    assert tables.records["line"][[3, 1], 0].tolist() == [2, 1]
-    assert (tables.observe(np.array([3, 1])) == tables.observe()[[3, 1]]).all()
-    assert (tables.legal_mask(np.array([3, 1])) == tables.legal_mask()[[3, 1]]).all()
-    assert (tables.infoset_keys(np.array([3, 1])) == tables.infoset_keys()[[3, 1]]).all()
-
-
-def test_what_a_method_returns_may_be_kept():
-    tables = Tables(game("kuhn"), 4, seed=16)
-    tables.deal()
-    seen, legal = tables.observe(), tables.legal_mask()
-    kept = seen.copy(), legal.copy()
-    tables.step(np.full(4, 2))
-    tables.observe()
-    tables.legal_mask()
-    assert (seen == kept[0]).all()
-    assert (legal == kept[1]).all()
-
-
 # Redeals of hidden cards
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_redealt_is_what_the_seat_to_act_cannot_see(name):
     played = game(name)
-    _, moves = play(played, 60, seed=8)
+    _, moves = play(played, 20, seed=8)
     records = np.concatenate([move.records for move in moves])
     before, after = (
         tables_from_records(played, records),
@@ -314,23 +222,3 @@ def test_hidden_cards_of_hold_em_are_redealt_uniformly():
         counts = np.bincount(place, minlength=52)
         assert not counts[known].any()
         assert abs(excess(np.delete(counts, known), count / 47)) < 4
-
-
-def test_hidden_cards_of_big_2_are_redealt_uniformly():
-    count = 39_000
-    tables = Tables(game("big2"), 1, seed=10)
-    tables.deal()
-    many = tables_from_records(tables.game, tables.records.repeat(count))
-    many.records["draws"] += np.arange(count, dtype=np.uint64) << np.uint64(8)
-    many.redeal()
-    seat = int(tables.records["to_act"][0])
-    left = tables.records["left"][0]
-    gone = np.append(tables.records["hand"][0, seat], 0)  # the three of diamonds was played
-    for other in set(range(4)) - {seat}:
-        hands = many.records["hand"][:, other, : left[other]]
-        assert (np.diff(hands, axis=1) > 0).all()
-        counts = np.bincount(hands.ravel(), minlength=52)
-        assert not counts[gone].any()
-        share = len(hands[0]) / 38  # a card's chance to be in this hand
-        deviation = np.delete(counts, gone) - count * share
-        assert 0.5 < deviation.std() / np.sqrt(count * share * (1 - share)) < 1.5

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from random_games import game, play
 
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_deals as match
-from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.games.tree_nodes import count_nodes
@@ -96,10 +93,6 @@ def check_view(definition, own, drawn):
         assert (chips[:, -3:] == own_chips[:, -3:]).all()
 
 
-def test_observation_size():
-    assert DRAWN.observation_size == game("limit_holdem_9p").observation_size == 748
-
-
 def test_it_is_measured_by_matches_and_never_enumerated():
     assert count_nodes(DRAWN, 10) > 10
     with pytest.raises(
@@ -120,12 +113,6 @@ def test_a_match_rotates_over_the_seats_of_the_deal():
     assert set(np.round(seats)) == set(SEATS)
     # Players without a seat win nothing.
     assert not blocks[np.arange(9) >= np.round(seats)[:, None]].any()
-
-
-def test_equal_players_win_nothing_from_each_other():
-    np.testing.assert_allclose(match(DRAWN, [bot("raise")] * 9, 200, seed=2), 0, atol=1e-12)
-    measured = play_match(DRAWN, bot("uniform"), bot("uniform"), "uniform", 2000, seed=3)
-    assert abs(measured.value) < 2 * measured.half_width  # four standard errors
 
 
 def even(counts: np.ndarray) -> bool:
@@ -150,25 +137,3 @@ def test_the_only_learner_is_always_dealt_in():
     assert (np.sort(rollout.agent_of_seat, axis=1) == np.arange(9)).all()
     for n in SEATS:
         assert even(np.bincount(seat[seats == n], minlength=n))
-
-
-def test_learners_share_the_seats_of_a_deal():
-    rollout = Rollout(DRAWN, 20_000, 0, seating="shuffled")
-    batch = rollout.play_full_hands(uniformly)
-    seats = rollout.tables.gather_definitions()["seats"].astype(int)
-    assert (batch.seat < seats[batch.table]).all()
-    assert even(np.bincount(rollout.agent_of_seat[np.arange(9) < seats[:, None]]))
-
-
-@pytest.mark.parametrize("stacks", [4, 6, 20])
-def test_an_observation_has_one_layout_whatever_the_stacks(stacks):
-    """With few raises in a hand there is less to see, with any number of seats equally less."""
-    settings = load_option("game", "nolimit_holdem_2to9") | {"stacks": stacks}
-    drawn = build(settings, "game")
-    assert len(set(drawn.definitions["own_plane"])) == 1
-    tables = Tables(drawn, 64, seed=0)
-    tables.deal()
-    (plane,) = set(drawn.definitions["own_plane"])
-    own = tables.observe(np.arange(64))[:, plane : plane + 52]
-    assert (own.sum(1) == 2).all()
-    assert (own.max(1) == 1).all()

@@ -22,7 +22,7 @@ def cards(text: str) -> list[int]:
     return sorted(parse_cards(text, ORDER, "dchs"))
 
 
-def placed(hands: Sequence[Sequence[int]]) -> np.void:
+def make_record(hands: Sequence[Sequence[int]]) -> np.void:
     """Return a table where seat 0 leads, with hands of any size and no cards played before."""
     tables = Tables(BIG2, 1, 0)
     tables.deal()
@@ -36,28 +36,28 @@ def placed(hands: Sequence[Sequence[int]]) -> np.void:
     return record
 
 
-def at(*hands: str) -> Tables:
+def make_tables(*hands: str) -> Tables:
     """Return such a table by the names of the cards; missing seats have the three of spades."""
     tables = Tables(BIG2, 0, 0)
     rest = ["3s"] * (4 - len(hands))
-    tables.load_records(np.array([placed([cards(hand) for hand in (*hands, *rest)])]))
+    tables.load_records(np.array([make_record([cards(hand) for hand in (*hands, *rest)])]))
     return tables
 
 
-def moves(tables: Tables) -> dict[str, int]:
+def list_legal_moves(tables: Tables) -> dict[str, int]:
     """Return the legal moves at the only table, by name."""
     record = tables.records[0]
     return {BIG2.move_name(record, int(a)): int(a) for a in np.flatnonzero(tables.legal_mask()[0])}
 
 
-def do(tables: Tables, *names: str) -> Tables:
+def play_moves(tables: Tables, *names: str) -> Tables:
     """Play moves at the only table, each a hand or `pass`."""
     for name in names:
-        tables.step(np.array([moves(tables)[name]]))
+        tables.step(np.array([list_legal_moves(tables)[name]]))
     return tables
 
 
-def strength(hand: Sequence[int]) -> Strength | None:
+def compute_strength(hand: Sequence[int]) -> Strength | None:
     """Return the strength of a hand among those of as many cards; None for an invalid hand."""
     hand = sorted(hand)
     ranks, suits = [card // 4 for card in hand], {card % 4 for card in hand}
@@ -79,20 +79,20 @@ def strength(hand: Sequence[int]) -> Strength | None:
     return None
 
 
-def followers(own: Sequence[int], previous: Sequence[int]) -> set[tuple[int, ...]]:
+def list_followers(own: Sequence[int], previous: Sequence[int]) -> set[tuple[int, ...]]:
     """Return all sets of own cards that may be played on the previous hand; () is a pass."""
-    beat = strength(previous) if len(previous) else None
+    beat = compute_strength(previous) if len(previous) else None
     sizes = [len(previous)] if len(previous) else range(1, 6)
     found: set[tuple[int, ...]] = {()} if len(previous) else set()
     for size in sizes:
         for hand in combinations(sorted(own), size):
-            what = strength(hand)
+            what = compute_strength(hand)
             if what is not None and (beat is None or what > beat):
                 found.add(hand)
     return found
 
 
-def played(record: np.void) -> list[int]:
+def get_hand_to_beat(record: np.void) -> list[int]:
     """Return the hand to beat, ascending; empty if the seat to act leads."""
     if record["size"] == 0:
         return []
@@ -100,7 +100,7 @@ def played(record: np.void) -> list[int]:
     return [card for card in range(52) if record["turn"][card] == at_turn]
 
 
-def own(record: np.void) -> list[int]:
+def get_own_cards(record: np.void) -> list[int]:
     """Return the cards of the seat to act."""
     return [int(card) for card in record["hand"][record["to_act"]] if card >= 0]
 
@@ -121,5 +121,5 @@ def hard_hands(count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
         size = int(generator.integers(1, 6))
         while not possible:
             some = generator.choice(rest, 13, replace=False).tolist()
-            possible = [hand for hand in followers(some, ()) if len(hand) == size]
+            possible = [hand for hand in list_followers(some, ()) if len(hand) == size]
         yield held, list(possible[generator.integers(len(possible))])

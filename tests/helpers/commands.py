@@ -17,7 +17,7 @@ from poker_rl import cli
 TRAIN = ["train", "algo=cfr_plus", "budget=10", "evaluation.deals=30"]  # the fastest run there is
 
 
-def code(*arguments: str) -> int:
+def run_command(*arguments: str) -> int:
     """Run a command; return its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["poker-rl", *arguments])
@@ -27,24 +27,24 @@ def code(*arguments: str) -> int:
     return exit_error.value.code
 
 
-def anew(command: Sequence[str], *words: str) -> list[str]:
+def replace_settings(command: Sequence[str], *words: str) -> list[str]:
     """Return a command with more settings, which replace those with the same key."""
     return list({word.partition("=")[0]: word for word in (*command, *words)}.values())
 
 
-def runs(name: str = "*/*") -> list[Path]:
+def list_runs(name: str = "*/*") -> list[Path]:
     """Return the run folders in outputs."""
     return [path for path in sorted(Path("outputs").glob(f"{name}/*")) if path.is_dir()]
 
 
-def last_row(folder: Path) -> dict[str, float]:
+def read_last_row(folder: Path) -> dict[str, float]:
     """Return the last row of a run's metrics."""
     row: dict[str, float] = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     return row
 
 
 @contextmanager
-def files_of(size: int) -> Iterator[None]:
+def limit_file_size(size: int) -> Iterator[None]:
     """Limit the size of files in this context, as if the disk were full."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

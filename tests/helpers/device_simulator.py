@@ -127,7 +127,7 @@ class SimulatedTensor(torch.Tensor):
 
     @property
     def data(self) -> torch.Tensor:
-        """The same memory without gradient; torch's property would lose `inner`."""
+        """Return the tensor without gradient; torch's property would lose `inner`."""
         return self.detach()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:

@@ -24,7 +24,7 @@ class HighCard(Game):
 
 @dataclass(kw_only=True, frozen=True)
 class HighCardWithInfosets(HighCard):
-    """The same game, which can also be enumerated."""
+    """High card with information sets, so that it can be enumerated."""
 
     rules = rules_of_high_card_with_infosets
     infoset_key_size = 3

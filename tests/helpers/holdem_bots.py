@@ -35,6 +35,6 @@ def hand(deck: str | np.ndarray, *actions: int, game: Any = HEADS_UP) -> np.ndar
     return tables.records
 
 
-def does(name: str, deck: str, *actions: int, **settings: Any) -> list[float]:
+def get_probs(name: str, deck: str, *actions: int, **settings: Any) -> list[float]:
     """Return a bot's probabilities of fold, call and raise heads-up."""
     return bot(name, **settings).action_probs(hand(deck, *actions))[0].tolist()

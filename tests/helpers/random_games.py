@@ -38,7 +38,7 @@ def variants(game: PokerGame | VariableSeatsPoker) -> list[PokerGame]:
     return list(game.variant_games)
 
 
-def definition(between: Callable[[int, int], int], small: bool = False) -> FixedLimitPoker:
+def sample_definition(between: Callable[[int, int], int], small: bool = False) -> FixedLimitPoker:
     """Return a limit game of 2-4 seats and 1-4 streets, with choices by `between(low, high)`.
 
     A small one has 2-3 seats, 1-2 streets and a short deck.
@@ -74,10 +74,13 @@ def definition(between: Callable[[int, int], int], small: bool = False) -> Fixed
     )
 
 
-def drawn(count: int, seed: int, small: bool = False) -> list[FixedLimitPoker]:
+def sample_definitions(count: int, seed: int, small: bool = False) -> list[FixedLimitPoker]:
     """Return random definitions."""
     generator = np.random.default_rng(seed)
-    return [definition(lambda a, b: int(generator.integers(a, b + 1)), small) for _ in range(count)]
+    return [
+        sample_definition(lambda a, b: int(generator.integers(a, b + 1)), small)
+        for _ in range(count)
+    ]
 
 
 @dataclass
@@ -105,3 +108,9 @@ def play(
         moves.append(Move(rows, tables.records[rows].copy(), legal, actions))
         tables.step(actions, rows)
     return tables, moves
+
+
+def sample_decisions(game: Game, count: int, seed: int = 0) -> np.ndarray:
+    """Return the tables [count] of random decisions in random hands."""
+    records = np.concatenate([move.records for move in play(game, count, seed)[1]])
+    return records[np.random.default_rng(seed).choice(len(records), count, replace=False)]

@@ -12,22 +12,23 @@ import torch
 from poker_rl.games.game_tree import get_tree
 
 
-def check_resumes_to_the_bit(game: Any, begin: Callable[[], Any]) -> None:
-    """Check that six steps equal three steps, saving, loading and three more steps.
+def check_resumes_to_the_bit(game: Any, build: Callable[[int], Any], steps: int = 3) -> None:
+    """Check that `steps` steps, saving, loading and three more steps equal all steps at once.
 
     Args:
         game: a game small enough to enumerate.
-        begin: creates equal learners.
+        build: creates a learner with a seed.
     """
-    whole, half, resumed = (begin() for _ in range(3))
-    metrics = [whole.learn() for _ in range(6)]
-    for _ in range(3):
+    whole, half, resumed = build(3), build(3), build(4)
+    metrics = [whole.learn() for _ in range(steps + 3)]
+    for _ in range(steps):
         half.learn()
     file = io.BytesIO()
     torch.save(half.state_dict(), file)
     file.seek(0)
     resumed.load_state_dict(torch.load(file, weights_only=True))
-    for expected in metrics[3:]:
+    for expected in metrics[steps:]:
+        resumed.players(), resumed.state_dict()  # these change nothing
         got = resumed.learn()
         for tag in expected:
             assert tag.startswith("time/") or got[tag] == expected[tag], tag

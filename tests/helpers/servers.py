@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from commands import anew
+from commands import replace_settings
 from starlette.types import ASGIApp
 
 from poker_rl.games.game_loader import load_game
@@ -25,30 +25,30 @@ from poker_rl.play.network_address import create_listener
 from poker_rl.players.player_loader import load_player
 
 
-def against(game: str, *names: str) -> GameTable:
-    """A table with these players, the first of them the adviser."""
+def make_game_table(game: str, *names: str) -> GameTable:
+    """Return a table with these players, the first of which gives advice."""
     played = load_game(game)
     seated = [NamedPlayer(name, load_player(name, played)) for name in names]
     return GameTable(played, seated, seated[0])
 
 
 def play_on(view: dict[str, Any], post: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
-    """Take the last of the legal moves until the hand is over; the view then."""
+    """Take the last of the legal moves until the hand is over; return the view."""
     while view["phase"] == "act":
         view = post("act", {"turn": view["turn"], "action": view["moves"][-1]["action"]})
     return view
 
 
 @dataclass
-class Started:
-    """A server in a process of its own."""
+class ServerProcess:
+    """Server of the page in its own process."""
 
     process: subprocess.Popen[str]
     port: int
     path: str
 
     def client(self, cookies: Mapping[str, str] | None = None) -> httpx.Client:
-        """A visitor on the same machine."""
+        """Return a client on the same machine."""
         base = f"http://127.0.0.1:{self.port}{self.path}"
         headers = {"sec-fetch-site": "same-origin"}
         return httpx.Client(
@@ -57,8 +57,8 @@ class Started:
 
 
 @contextmanager
-def serving(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
-    """A server with at most so many connections in a thread of its own, and its port."""
+def serve(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
+    """Run a server with at most so many connections in a thread; yield it and its port."""
     listener = create_listener("127.0.0.1", 0, False)
     server = PageServer(app, most)
     thread = threading.Thread(target=server.run, args=[[listener]], daemon=True)
@@ -69,19 +69,15 @@ def serving(app: ASGIApp, most: int = 100) -> Iterator[tuple[PageServer, int]]:
     thread.join(20)
 
 
-def started(folder: Path, *arguments: str, first: str = "") -> Started:
-    """`poker-rl play` in this folder, once it has printed its address.
-
-    Args:
-        first: Python that its process runs before.
-    """
+def start_server(folder: Path, *arguments: str) -> ServerProcess:
+    """Start `poker-rl play` in this folder, and return it once it has printed its address."""
     process = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            f"{first}\nfrom poker_rl import cli; cli.main()",
+            "from poker_rl import cli; cli.main()",
             "play",
-            *anew(["port=0"], *arguments),
+            *replace_settings(["port=0"], *arguments),
         ],
         cwd=folder,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
@@ -92,11 +88,11 @@ def started(folder: Path, *arguments: str, first: str = "") -> Started:
     for line in process.stdout:
         found = re.match(r"http://.*:(\d+)(/.*)", line)
         if found:
-            return Started(process, int(found[1]), found[2])
+            return ServerProcess(process, int(found[1]), found[2])
     raise AssertionError(f"no address was printed, exit code {process.wait()}")
 
 
-def stopped(server: Started) -> int:
-    """Its exit code after Ctrl-C."""
+def stop_server(server: ServerProcess) -> int:
+    """Stop the server with Ctrl-C; return its exit code."""
     server.process.send_signal(signal.SIGINT)
     return server.process.wait()

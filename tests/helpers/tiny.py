@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -176,11 +175,6 @@ def only_folder() -> Path:
     """Return the only run folder in the current folder."""
     (folder,) = Path("outputs").glob("*/*/*")
     return folder
-
-
-if __name__ == "__main__":
-    folder = os.environ.get("RESUME")
-    train(Path(folder) if folder else None, budget=int(os.environ.get("BUDGET", "400")))
 
 
 def same(one: Any, other: Any) -> bool:

@@ -58,7 +58,7 @@ class TreeValue:
         return key.view(np.dtype((np.void, key.shape[1] * key.itemsize)))[:, 0]
 
 
-def expected(tree: GameTree, policy: np.ndarray) -> np.ndarray:
+def compute_expected_values(tree: GameTree, policy: np.ndarray) -> np.ndarray:
     """Return the value of every node to each seat if all play `policy` [I, A], [N, seats].
 
     All cards of the deal count as known.
@@ -71,7 +71,7 @@ def expected(tree: GameTree, policy: np.ndarray) -> np.ndarray:
     return worth
 
 
-def counterfactual(
+def compute_counterfactual_values(
     tree: GameTree, policy: np.ndarray, traverser: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return counterfactual quantities of a traverser if all play `policy` [I, A], in chips.

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from decision_recorder import record_decisions
 from fork_server import SERVER
 from torch import distributed as dist
-from watched import watched
 
 from poker_rl.algos.algorithm_loader import build_algorithm
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedule_horizons import resolve_horizons
-from poker_rl.learning.buffers.hand_replay_buffer import TransitionBatch
 from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
 from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
-from poker_rl.learning.rollout import NEXT_PENDING, concatenate_batches
+from poker_rl.learning.rollout import NEXT_PENDING
 from poker_rl.learning.step_rollout import StepBatch
 from poker_rl.training.run_checkpoints import Checkpoints, split_state
 
 CPU = torch.device("cpu")
 TEN = 10  # iterations, each of one step of an optimiser or more
 
-ONE_STEP = ["algo.gradient_steps=1", "algo.training_period=8"]
-
-
-def batches(replay: int, average: int) -> list[str]:
-    return [f"algo.batch_size={replay}", f"algo.average_policy.batch_size={average}"]
-
 
 def in_two(work: Callable[[int], Any], folder: Path) -> list[Any]:
-    """What the work returns in each of two processes that reach each other."""
+    """Return the results of the work in two processes that reach each other."""
     run_all([partial(work_with_other, work, folder, rank) for rank in range(2)])
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 
 def run_all(works: list[Callable[[], None]]) -> None:
-    """Do each work in a process of its own, all at once."""
+    """Run each work in its own process, all at once."""
     processes = [SERVER.Process(target=work, daemon=True) for work in works]
     for process in processes:
         process.start()
@@ -96,67 +88,10 @@ def weights(learner: Any) -> dict[str, torch.Tensor]:
     return found
 
 
-class BothMemories:
-    """The memories of two processes as one, whose batches are half of each."""
-
-    def __init__(self, *memories: Any) -> None:
-        self.memories, self.replicas = memories, memories[0].replicas
-
-    @property
-    def min_size(self) -> int:
-        return min(memory.min_size for memory in self.memories)
-
-    @property
-    def has_items(self) -> bool:
-        return any(memory.has_items for memory in self.memories)
-
-    @property
-    def fill_fraction(self) -> float:
-        return float(np.mean([memory.fill_fraction for memory in self.memories]))
-
-    def state_dict(self) -> dict[str, Any]:
-        return {}
-
-    def sample(self, count: int) -> dict[str, torch.Tensor]:
-        one, other = (memory.sample(count // 2) for memory in self.memories)
-        return {name: torch.cat([one[name], other[name]], 1) for name in one}
-
-    def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, torch.Tensor]]:
-        return (self.sample(batch_size) for _ in range(count))
-
-    def sample_transitions(self, count: int) -> TransitionBatch:
-        one, other = (memory.sample_transitions(count // 2) for memory in self.memories)
-        parts = {f.name: [getattr(part, f.name) for part in (one, other)] for f in fields(one)}
-        return TransitionBatch(**{name: torch.cat(part, 1) for name, part in parts.items()})
-
-
-def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
-    """A learner in one process whose play is that of two, and whose batches are both of theirs."""
-    one = learner(algo, 0, 1, *overrides, *doubled)
-    halves = [learner(algo, rank, 2, *overrides) for rank in range(2)]
-    rollouts = [half.agents.rollout for half in halves]
-    tables = len(rollouts[0].agent_of_seat)
-    played: list[Any] = []
-
-    def play(way: str, *arguments: Any) -> Any:
-        played.clear()
-        for half in halves:
-            half.progress = one.progress
-            for name in ("_actor", "_q_network", "_actor_ema", "_critic_ema"):
-                if hasattr(one, name):
-                    setattr(half, name, getattr(one, name))
-            if hasattr(one, "_acting_networks"):
-                half._acting_networks._modules = one._acting_networks._modules
-            half._epsilon, half._rollout_decisions = getattr(one, "_epsilon", None), 0
-            for gathered in ("_recorded_policies", "_moves_and_paid"):
-                getattr(half, gathered, []).clear()
-            played.append(getattr(half.agents.rollout, way)(half._choose_actions, *arguments))
-        one.agents.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
-        one._recorded_policies = [
-            policy for half in halves for policy in getattr(half, "_recorded_policies", [])
-        ]
-        one._rollout_decisions = sum(half._rollout_decisions for half in halves)
-        return concatenate_batches([played[0], shifted(played[1], tables)])
+def ppo_of_both_halves(overrides: list[str], doubled: list[str]) -> Any:
+    """Return a PPO learner in one process that learns from the play of two."""
+    one = learner("ppo", 0, 1, *overrides, *doubled)
+    halves = [learner("ppo", rank, 2, *overrides) for rank in range(2)]
 
     def play_in_halves() -> None:
         """Play a number of actions at all tables, those of the first half first."""
@@ -169,53 +104,13 @@ def of_both_halves(algo: str, overrides: list[str], doubled: list[str]) -> Any:
             getattr(whole.batch, field.name).copy_(torch.cat(columns, 1))
         whole.decisions = sum(part.decisions for part in parts)
         whole.learner_decisions = sum(part.learner_decisions for part in parts)
+        rollouts = [half.agents.rollout for half in halves]
         one.agents.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
 
-    def sample_seed() -> int:
-        """Return any seed of an order, as there is one minibatch; both generators draw theirs."""
-        return max(half.agents.sample_seed() for half in halves)
-
-    one.agents.sample_seed = sample_seed
-    if algo in ("ppo", "nfsp_ppo"):
-        one._step_rollout.play = play_in_halves
-    one.agents.rollout.play_steps = lambda act, steps: play("play_steps", steps)
-    one.agents.rollout.play_full_hands = lambda act, decks=None: play("play_full_hands")
-    if algo == "nfsp_ppo":
-        both = [half._averages.average_policy for half in halves]
-        average = one._averages.average_policy
-        average.buffer = average.stepper.buffer = BothMemories(*(half.buffer for half in both))
-
-        def add(*columns: Any) -> None:
-            used = one._places[one._data["is_used"]].numpy()
-            is_first = used % (2 * tables) < tables
-            for half_average, here in zip(both, (is_first, ~is_first), strict=True):
-                half_average.add(*(column[here] for column in columns[:-1]), columns[-1])
-
-        average.add = add
-    if hasattr(one, "_average_policy"):
-        average = one._average_policy
-        average.buffer = average.stepper.buffer = BothMemories(
-            *(half._average_policy.buffer for half in halves)
-        )
-    if hasattr(one, "_buffer"):
-        one._buffer = BothMemories(*(half._buffer for half in halves))
-        if hasattr(one, "_stepper"):
-            one._stepper.buffer = one._buffer
-        one._store_transitions = lambda batch: sum(
-            half._store_transitions(part) for half, part in zip(halves, played, strict=True)
-        )
-    for number, own in enumerate(getattr(one, "_learners", [])):
-        own.buffer = BothMemories(*(half._learners[number].buffer for half in halves))
-        one._store_transitions = lambda batch, own: [
-            half._store_transitions(part, [half._current_learner])
-            for half, part in zip(halves, played, strict=True)
-        ]
+    one._step_rollout.play = play_in_halves
+    # With one minibatch the order does not matter; both generators have to sample a seed.
+    one.agents.sample_seed = lambda: max(half.agents.sample_seed() for half in halves)
     return one
-
-
-def shifted(batch: Any, tables: int) -> Any:
-    """A batch at tables that come after so many others."""
-    return SimpleNamespace(**vars(batch) | {"table": batch.table + tables})
 
 
 def learn_ten_times(
@@ -227,98 +122,58 @@ def learn_ten_times(
     return vars(half.progress), weights(half), told
 
 
-@pytest.mark.parametrize(
-    ("algo", "overrides", "doubled"),
-    [
-        (
-            "ppo",
-            [
-                "algo.tables=16",
-                "algo.rollout_steps=6",
-                "algo.minibatches=1",
-                "algo.normalize_advantages=true",
-            ],
-            ["algo.tables=32"],
-        ),
-        (
-            "actor_critic",
-            ["algo.hands_per_iteration=32", "algo.minibatches=1"],
-            ["algo.hands_per_iteration=64"],
-        ),
-        (
-            "nfsp",
-            ["algo.tables=16", "algo.rollout_steps=8", "algo.learning_starts=32", *batches(16, 8)],
-            ["algo.tables=32", *batches(32, 16)],
-        ),
-        (
-            "dqn",
-            [
-                "algo.tables=16",
-                "algo.rollout_steps=8",
-                "algo.learning_starts=32",
-                "algo.batch_size=16",
-            ],
-            ["algo.tables=32", "algo.batch_size=32"],
-        ),
-        (
-            "nfsp_ppo",
-            [
-                "algo.tables=16",
-                "algo.rollout_steps=6",
-                "algo.minibatches=1",
-                "algo.average_policy.batch_size=8",
-            ],
-            ["algo.tables=32", "algo.average_policy.batch_size=16"],
-        ),
-        (
-            "apu",
-            [
-                "algo.variant=dual_apu_ctrl",
-                "algo.episodes_per_iteration=8",
-                "algo.batch_size=16",
-                *ONE_STEP,
-            ],
-            ["algo.episodes_per_iteration=16", "algo.batch_size=32"],
-        ),
-        (
-            "vine",
-            [
-                "algo.tables=16",
-                "algo.rollout_steps=6",
-                "algo.batch_size=16",
-                "algo.gradient_steps=1",
-            ],
-            ["algo.tables=32", "algo.batch_size=32"],
-        ),
+PPO = ["algo.tables=16", "algo.rollout_steps=6", "algo.minibatches=1"]
+SMALL = {
+    "ppo": [*PPO, "algo.normalize_advantages=true"],
+    "nfsp_ppo": [*PPO, "algo.average_policy.batch_size=8"],
+    "actor_critic": ["algo.hands_per_iteration=32", "algo.minibatches=1"],
+    "nfsp": [
+        "algo.tables=16",
+        "algo.rollout_steps=8",
+        "algo.learning_starts=32",
+        "algo.batch_size=16",
+        "algo.average_policy.batch_size=8",
     ],
-)
-def test_two_processes_learn_what_one_does_with_both_halves(
-    algo: str, overrides: list[str], doubled: list[str], tmp_path: Path
-) -> None:
-    first, second = in_two(partial(learn_ten_times, algo, overrides), tmp_path)
+    "apu": [
+        "algo.variant=dual_apu_ctrl",
+        "algo.episodes_per_iteration=8",
+        "algo.training_period=8",
+        "algo.batch_size=16",
+        "algo.gradient_steps=1",
+    ],
+    "vine": [
+        "algo.tables=16",
+        "algo.rollout_steps=6",
+        "algo.batch_size=16",
+        "algo.gradient_steps=1",
+    ],
+}
+
+
+@pytest.mark.parametrize("algo", SMALL)
+def test_two_processes_learn_the_same(algo: str, tmp_path: Path) -> None:
+    """PPO also learns what one process learns from the play of both."""
+    first, second = in_two(partial(learn_ten_times, algo, SMALL[algo]), tmp_path)
     assert first[0] == second[0]
+    assert first[0]["updates"] >= TEN
     assert all(torch.equal(tensor, second[1][name]) for name, tensor in first[1].items())
     assert first[2] == second[2]
     assert 0 < first[2]["time/communication"] < 1
+    if algo != "ppo":
+        return
 
-    every = {"nfsp": "algo.train_freq", "dqn": "algo.train_freq", "apu": "algo.training_period"}
-    if algo in every:  # twice the play for a step on twice the batch
-        settings = compose_plain_config([f"algo={algo}", "game=leduc", *overrides])["algo"]
-        name = every[algo]
-        doubled = [*doubled, f"{name}={2 * settings[name.removeprefix('algo.')]}"]
-    one = of_both_halves(algo, overrides, doubled)
+    one = ppo_of_both_halves(SMALL[algo], ["algo.tables=32"])
     start = weights(one)
-    told = [one.learn() for _ in range(TEN)][-1]
+    metrics = [one.learn() for _ in range(TEN)][-1]
     assert vars(one.progress) == first[0]
-    assert one.progress.updates >= TEN
     now = weights(one)
     assert max((now[name] - tensor).abs().max() for name, tensor in start.items()) > 1e-3
     assert now.keys() == first[1].keys()
     for name, tensor in now.items():
         assert (tensor - first[1][name]).abs().max() < 1e-6, name
-    for tag in told:
+    for tag in metrics:
         if tag.startswith("loss/"):
-            assert told[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
+            assert metrics[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
 
 
 def rows_and_weights(sizes: list[list[int]], rank: int) -> list[tuple[Any, Any]]:
@@ -350,30 +205,24 @@ def test_parts_of_a_pass_weigh_the_rows_of_both_processes_alike(
         assert sorted(rows) == list(range(sum(sizes[rank])))
 
 
-def learn_from_little(
-    opponent: str | None, rank: int
-) -> tuple[list[tuple[int, int]], dict[str, torch.Tensor]]:
+def learn_from_little(rank: int) -> tuple[list[tuple[int, int]], dict[str, torch.Tensor]]:
     small = ["algo.tables=1", "algo.rollout_steps=1", "algo.minibatches=1", "algo.instances=2"]
     beside = ["algo.normalize_advantages=true", "algo.seating=shuffled"]
-    half = learner("ppo", rank, 2, *small, *beside, opponent=opponent)
+    half = learner("ppo", rank, 2, *small, *beside, opponent="call")
     share_state(half)
-    batches = watched(half)
+    batches = record_decisions(half)
     for _ in range(2 * TEN):
         assert all(np.isfinite(value) for value in half.learn().values())
     seen = [(len(batch), int((batch.next_row != NEXT_PENDING).sum())) for batch, _ in batches]
     return seen, weights(half)
 
 
-@pytest.mark.parametrize("opponent", [None, "call"])
-def test_a_process_with_nothing_to_learn_from_keeps_step(
-    opponent: str | None, tmp_path: Path
-) -> None:
+def test_a_process_with_nothing_to_learn_from_keeps_step(tmp_path: Path) -> None:
     """At one table a step decides nothing that is complete, or is the opponent's."""
-    one, other = in_two(partial(learn_from_little, opponent), tmp_path)
+    one, other = in_two(learn_from_little, tmp_path)
     rows = [[decided for _, decided in seen] for seen, _ in (one, other)]
     assert any(bool(here) != bool(there) for here, there in zip(*rows, strict=True))
-    if opponent is not None:
-        assert min(size for size, _ in one[0]) == 0
+    assert min(size for size, _ in one[0]) == 0
     assert all(torch.equal(tensor, other[1][name]) for name, tensor in one[1].items())
 
 

@@ -43,20 +43,6 @@ def make_updates(*steppers: GradientStepper) -> CapturedUpdates:
     return CapturedUpdates(steppers, CPU, LearnerTimer(CPU))
 
 
-def test_a_state_of_a_gpu_is_taken_up_as_one_of_this_device() -> None:
-    """There steps are recorded, for which the optimiser has to be capturable; here they are not."""
-    module = nn.Linear(2, 1)
-    descent = make_stepper(module, lambda batch: module(torch.ones(1, 2)).sum())
-    updates = make_updates(descent)
-    updates.take_steps(1)
-    state = descent.state_dict()
-    state["optimizer"]["param_groups"][0]["capturable"] = True
-    descent.load_state_dict(state)
-    assert descent.state_dict()["optimizer"]["param_groups"][0]["capturable"] is False
-    updates.take_steps(1)
-    assert descent.updates == 2
-
-
 def test_the_mean_loss_is_that_of_a_copy_and_a_step() -> None:
     module, losses = nn.Linear(1, 2), iter([2.0, 6.0, 10.0, 4.0])  # two copies
     descent = make_stepper(

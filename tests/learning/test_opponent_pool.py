@@ -7,19 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from average_settings import average_settings
+from decision_recorder import record_decisions
 from learner_contexts import cpu_context
 from ppo_settings import ppo_settings
-from watched import watched
 
-from poker_rl.algos.nfsp_ppo import NFSPWithPPO
 from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.nets.dense import MLPConfig
-from poker_rl.players.player_loader import load_player
 
 NET = MLPConfig(hidden_sizes=[16], activation="relu", init="orthogonal", features="observation")
 
@@ -41,24 +37,21 @@ def always(module: Any, action: int) -> None:
         last.bias[..., action] = 50.0
 
 
-@pytest.mark.parametrize("share", [0.1, 0.4, 1.0])
-def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self(
-    share: float,
-) -> None:
-    learner = ppo(share, tables=512)
+def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self() -> None:
+    learner = ppo(0.4, tables=512)
     assert learner._opponent_pool is not None
     assert learner._step_rollout.best_response_seats is not None
     learner._opponent_pool.update = lambda iterations: None  # type: ignore[method-assign]
     always(learner._actor, 2)
     always(learner._opponent_pool.opponent_network, 1)
-    learnt = watched(learner)
+    learnt = record_decisions(learner)
     learner.learn()
     ((batch, own),) = learnt
     free = batch.mask[:, 2]
     np.testing.assert_array_equal(batch.action[free], np.where(own, 2, 1)[free])
     seats = learner._step_rollout.best_response_seats.is_best_response.sum(1)
     assert set(seats) <= {1, 3}
-    assert (seats == 1).mean() == pytest.approx(share, abs=0.07)
+    assert (seats == 1).mean() == pytest.approx(0.4, abs=0.07)
 
 
 def test_the_pool_is_an_even_sample_of_the_whole_run() -> None:
@@ -81,15 +74,3 @@ def test_the_pool_is_an_even_sample_of_the_whole_run() -> None:
     counts = np.bincount(pools, minlength=40).reshape(4, 10).sum(1)  # of each quarter of the run
     assert counts.sum() == 1200
     assert np.abs(counts - 300).max() < 5 * np.sqrt(300 * 0.75)
-
-
-def test_they_need_self_play_and_no_average_opponent() -> None:
-    game = build(load_option("game", "kuhn"), "game")
-    settings = ppo_settings(
-        opponent_pool=OpponentPoolSettings(play_prob=0.5, snapshot_interval=1, capacity=1)
-    )
-    with pytest.raises(ConfigError, match=r"opponent_pool\.play_prob: needs self-play"):
-        PPO(**settings, context=cpu_context(game, NET, opponent=load_player("call", game)))
-    settings |= {"average_policy": average_settings(), "eta": 0.1}
-    with pytest.raises(ConfigError, match=r"opponent_pool\.play_prob: "):
-        NFSPWithPPO(**settings, context=cpu_context(game, NET))

@@ -43,12 +43,3 @@ def test_a_branch_waits_for_what_is_before_it_and_the_rest_for_the_branch() -> N
             branch.join()
     once = ["branch waits for outer", "work on branch", "work on outer", "outer waits for branch"]
     assert streams.calls == 2 * once
-
-
-def test_on_a_cpu_it_is_a_context_like_any_other() -> None:
-    branch, done = ParallelBranch(torch.device("cpu")), []
-    with branch:
-        done.append("branch")
-    done.append("rest")
-    branch.join()
-    assert done == ["branch", "rest"]

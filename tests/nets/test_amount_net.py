@@ -14,8 +14,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.learning.agents import Agents, NetworkAssignment
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.amount_net import AmountHeads, AmountNetConfig
-from poker_rl.nets.dense import MLPConfig, NetDimensions, net_from_dict, net_to_dict
-from poker_rl.nets.replicas import clone_replicas
+from poker_rl.nets.dense import MLPConfig, NetDimensions
 
 ACTIONS, INPUTS = 41, 5
 
@@ -51,19 +50,6 @@ def test_a_raise_gets_the_mass_of_its_interval_on_the_scale_of_the_logarithm():
         np.testing.assert_allclose(np.exp(logits[row, 2:] - head[row, 2]), np.diff(cdf), rtol=1e-4)
 
 
-def test_far_from_every_density_logits_and_gradients_are_finite():
-    module = network(copies=3)
-    with torch.no_grad():
-        last = module.body.layers[-1].bias
-        last[..., 5:7] = torch.tensor([40.0, -40.0])  # the means
-        last[..., 7:9] = -20.0  # the widths
-    out = module(torch.randn(3, 7, INPUTS))
-    assert out.shape == (3, 7, ACTIONS)
-    assert out.isfinite().all()
-    out.log_softmax(-1).sum().backward()
-    assert all(weight.grad.isfinite().all() for weight in module.parameters())
-
-
 def test_learns_an_amount_and_keeps_to_what_is_legal():
     module = network()
     x, legal = torch.ones(1, 1, INPUTS), torch.ones(1, 1, ACTIONS, dtype=torch.bool)
@@ -78,12 +64,6 @@ def test_learns_an_amount_and_keeps_to_what_is_legal():
     assert not chance[2:12].any()
 
 
-def test_copies_are_apart():
-    module = network(copies=2)
-    x = torch.randn(2, 4, INPUTS)
-    torch.testing.assert_close(clone_replicas(module, slice(1, 2))(x[1:]), module(x)[1:])
-
-
 def test_values_have_no_density():
     leduc = build(load_option("game", "nolimit_leduc"), "game")
     seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
@@ -94,11 +74,19 @@ def test_values_have_no_density():
         build(load_option("algo", "dqn"), "algo", context=cpu_context(leduc, amounts()), net=None)
 
 
-def test_a_snapshot_names_the_body_too():
-    net = amounts()
-    assert net_from_dict(net_to_dict(net)) == net
-
-
 def test_a_game_without_raises_is_refused():
     with pytest.raises(ConfigError, match="raises, not a game of 2 actions"):
         amounts().build_module(NetDimensions(inputs=INPUTS, outputs=2), torch.Generator())
+
+
+def test_far_from_every_density_logits_and_gradients_are_finite():
+    module = network(copies=3)
+    with torch.no_grad():
+        last = module.body.layers[-1].bias
+        last[..., 5:7] = torch.tensor([40.0, -40.0])  # the means
+        last[..., 7:9] = -20.0  # the widths
+    out = module(torch.randn(3, 7, INPUTS))
+    assert out.shape == (3, 7, ACTIONS)
+    assert out.isfinite().all()
+    out.log_softmax(-1).sum().backward()
+    assert all(weight.grad.isfinite().all() for weight in module.parameters())

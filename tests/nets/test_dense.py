@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import pytest
 import torch
 
@@ -22,8 +20,8 @@ from poker_rl.nets.dense import (
     SigmoidPolicyConfig,
     clip_gradients,
 )
-from poker_rl.nets.replicas import clone_replicas, count_replicas, forward_by_replica
-from poker_rl.nets.sparse_linear import MIN_INPUTS, find_nonzeros_if_sparse
+from poker_rl.nets.replicas import clone_replicas, forward_by_replica
+from poker_rl.nets.sparse_linear import MIN_INPUTS
 from poker_rl.nets.weight_ema import WeightEMA
 
 INPUTS, OUTPUTS = 11, 3
@@ -62,14 +60,6 @@ def test_a_copy_is_an_ordinary_network(hidden, activation):
         torch.testing.assert_close(out[k], torch.nn.Sequential(*parts[:-1])(x[k]))
 
 
-def test_copies_start_apart_and_as_the_generator_says():
-    module, again = network(4), network(4)
-    for weight, same in zip(module.parameters(), again.parameters(), strict=True):
-        assert torch.equal(weight, same)
-    for layer in module.layers:
-        assert len(layer.weight.flatten(1).unique(dim=0)) == 4
-
-
 def test_orthogonal_weights():
     module = mlp(hidden=(8,)).build_module(
         NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=2, output_init_scale=0.01), seeded()
@@ -79,25 +69,6 @@ def test_orthogonal_weights():
         torch.testing.assert_close(hidden.weight[k].T @ hidden.weight[k], 2 * torch.eye(8))
         torch.testing.assert_close(last.weight[k].T @ last.weight[k], 1e-4 * torch.eye(OUTPUTS))
     assert not hidden.bias.any()
-
-
-def test_torch_weights_have_pytorchs_bounds():
-    module = mlp(hidden=(256,), init="torch").build_module(
-        NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=2, output_init_scale=0.1), seeded()
-    )
-    hidden, last = module.layers
-    for tensor, bound in [
-        (hidden.weight, 1 / sqrt(INPUTS)),
-        (hidden.bias, 1 / sqrt(INPUTS)),
-        (last.weight, 0.1 / sqrt(256)),
-    ]:
-        assert 0.95 * bound < tensor.abs().max() <= bound
-
-
-def test_bits_are_taken_as_they_come():
-    module = network(2)
-    bits = torch.randint(0, 2, (2, 5, INPUTS), dtype=torch.uint8, generator=seeded())
-    assert torch.equal(module(bits), module(bits.float()))
 
 
 def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
@@ -150,15 +121,6 @@ def test_each_row_goes_through_its_own_copy(name):
         assert part[copy.unique()].flatten(1).any(1).all()
 
 
-def test_one_copy_needs_no_route():
-    module = network(1)
-    x = torch.randn(6, INPUTS, generator=seeded(1))
-    assert torch.equal(forward_by_replica(module, x, None), module(x[None])[0])
-    assert torch.equal(
-        forward_by_replica(module, x, torch.zeros(6, dtype=torch.int64)), module(x[None])[0]
-    )
-
-
 def test_copies_learn_alone():
     """Trained side by side or one by one, with clipping and Adam: the same weights."""
     together = network(3)
@@ -181,17 +143,6 @@ def test_copies_learn_alone():
         train(module, x[k : k + 1])
         for whole, own in zip(together.parameters(), module.parameters(), strict=True):
             torch.testing.assert_close(whole[k], own[0])
-
-
-def test_taken_copies_have_memory_of_their_own():
-    module = network(5)
-    part = clone_replicas(module, slice(1, 3))
-    assert count_replicas(part) == 2
-    before = part.layers[0].weight.clone()
-    assert torch.equal(before, module.layers[0].weight[1:3])
-    with torch.no_grad():
-        module.layers[0].weight.zero_()
-    assert torch.equal(part.layers[0].weight, before)
 
 
 def test_gradients_are_clipped_copy_by_copy():
@@ -274,18 +225,6 @@ def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told
     assert one.layers[2].weight.grad is None or not one.layers[2].weight.grad.any()
 
 
-def test_networks_share_no_more_layers_than_they_have():
-    generator = torch.Generator().manual_seed(0)
-    net = MLPConfig(hidden_sizes=[6], activation="tanh", init="torch", features="observation")
-    one, other = (
-        net.build_module(NetDimensions(inputs=7, outputs=3), generator),
-        net.build_module(NetDimensions(inputs=7, outputs=1), generator),
-    )
-    NetworkPair(one, other, 1)
-    with pytest.raises(ConfigError, match="shared_layers: 2 layers of networks with 1 hidden"):
-        NetworkPair(one, other, 2)
-
-
 @pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("kind", [torch.uint8, torch.bool, torch.float32])
 def test_sums_of_rows_are_the_products_with_inputs_that_are_mostly_zeros(copies, kind):
@@ -311,47 +250,8 @@ def test_sums_of_rows_are_the_products_with_inputs_that_are_mostly_zeros(copies,
         torch.testing.assert_close(layer.bias.grad[k, 0], plain.bias.grad)
 
 
-def test_where_products_are_better_rows_are_not_summed():
-    """Of few inputs, of many that are not 0, in another precision, on another device."""
-    bits = torch.zeros(1, 2, MIN_INPUTS, dtype=torch.uint8)
-    weight = torch.zeros(1, MIN_INPUTS, 4)
-    some = bits.float()
-    some[:, :, : MIN_INPUTS // 6] = 0.5
-    assert find_nonzeros_if_sparse(bits, weight) is not None
-    assert find_nonzeros_if_sparse(some, weight) is not None
-    assert find_nonzeros_if_sparse(torch.ones_like(bits), weight) is None
-    assert find_nonzeros_if_sparse(some.fill_(0.5), weight) is None
-    assert find_nonzeros_if_sparse(bits[..., 1:], weight[:, 1:]) is None
-    assert find_nonzeros_if_sparse(bits, weight.double()) is None
-    assert find_nonzeros_if_sparse(bits.double(), weight) is None
-    assert find_nonzeros_if_sparse(bits.float().requires_grad_(), weight) is None
-    assert find_nonzeros_if_sparse(bits.to("meta"), weight) is None
-    double = ReplicatedLinear(MIN_INPUTS, 4, 1, reads_observations=True, is_inner=False).double()
-    assert double(bits).dtype == torch.float64
-
-
-def test_rows_are_summed_of_observations_alone():
-    zeros = torch.zeros(1, 2, MIN_INPUTS)
-    names = [
-        type(
-            ReplicatedLinear(MIN_INPUTS, 4, 1, reads_observations=observes, is_inner=False)(
-                zeros
-            ).grad_fn
-        ).__name__
-        for observes in (True, False)
-    ]
-    assert ["SparseLinear" in name for name in names] == [True, False]
-
-
 def test_regrets_are_matched_among_legal_actions_and_the_largest_alone_without_a_positive_one():
     regrets = torch.tensor([[3.0, -2.0, 1.0], [9.0, -2.0, -1.0], [0.0, -1.0, -3.0]])
     legal = torch.tensor([[True, True, True], [False, True, True], [False, True, True]])
     expected = [[0.75, 0, 0.25], [0, 0, 1], [0, 1, 0]]
     assert regret_matching(regrets, legal).tolist() == expected
-
-
-@pytest.mark.parametrize("copies", [1, 3])
-def test_no_rows_have_no_outputs(copies):
-    none = torch.zeros(0, INPUTS)
-    for copy in (None, torch.zeros(0, dtype=torch.int64)):
-        assert forward_by_replica(network(copies), none, copy).shape == (0, OUTPUTS)

@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from random_games import game as game_of
+from random_games import sample_decisions
 
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import Tables
 from poker_rl.nets.encoders import HISTORY_STEPS, ObservationEncoder, take_newest_steps
-
-
-def game_of(name):
-    return build(load_option("game", name), "game")
-
-
-def midway(game, count, seed=0):
-    """Tables after a random number of random moves, the last fold or call left out if it ended."""
-    generator = np.random.default_rng(seed)
-    tables = Tables(game, count, seed)
-    tables.deal()
-    left = generator.integers(12, size=count)
-    before = tables.records.copy()
-    for turn in range(12):
-        live = np.flatnonzero((tables.records["over"] == 0) & (left > turn))
-        before[live] = tables.records[live]
-        legal = tables.legal_mask(live)
-        tables.step((legal * generator.random(legal.shape)).argmax(1), live)
-    over = tables.records["over"] != 0
-    return np.where(over, before, tables.records)
 
 
 def test_a_hand_of_three_as_the_small_blind_sees_it():
@@ -57,7 +37,7 @@ def test_a_hand_of_three_as_the_small_blind_sees_it():
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem", "limit_holdem_3p", "nolimit_leduc"])
 def test_rows_tell_apart_just_what_a_seat_can_tell_apart_but_for_the_names_of_suits(name):
     game = game_of(name)
-    records = midway(game, 4_000)
+    records = sample_decisions(game, 4_000)
     tables = Tables(game, 0, 0)
     tables.load_records(records.copy())
     sort_suits(tables.gather_definitions(), tables.records)
@@ -73,7 +53,7 @@ def test_rows_tell_apart_just_what_a_seat_can_tell_apart_but_for_the_names_of_su
 @pytest.mark.parametrize("name", ["limit_holdem_6p", "limit_holdem_2to9", "nolimit_holdem"])
 def test_no_row_depends_on_cards_that_are_hidden(name):
     game = game_of(name)
-    records = midway(game, 300)
+    records = sample_decisions(game, 300)
     features = ObservationEncoder(game, "history")
     rows = features(records)
     shuffled = records.copy()
@@ -94,20 +74,9 @@ def test_no_row_depends_on_cards_that_are_hidden(name):
     np.testing.assert_array_equal(features(shuffled), rows)
 
 
-@pytest.mark.parametrize("name", ["limit_holdem_6p", "nolimit_holdem"])
-def test_the_table_is_what_stands_behind_the_steps_of_a_history(name):
-    game = game_of(name)
-    records = midway(game, 100)
-    table, history = ObservationEncoder(game, "table"), ObservationEncoder(game, "history")
-    assert table.history_shape == (0, 0)
-    steps = history.history_shape[0] * history.history_shape[1]
-    assert table.size == history.size - steps
-    np.testing.assert_array_equal(table(records), history(records)[:, steps:])
-
-
 def test_log_chips_are_the_logarithms_of_chips_and_the_same_cards():
     game = game_of("nolimit_holdem_sizes")
-    records = midway(game, 200)
+    records = sample_decisions(game, 200)
     linear = ObservationEncoder(game, "sorted_suits")(records)
     logs = ObservationEncoder(game, "log_chips")(records)
     first_card, first_chip = (int(game.definitions[0][key]) for key in ("own_plane", "chip_plane"))
@@ -122,12 +91,6 @@ def test_log_chips_are_the_logarithms_of_chips_and_the_same_cards():
         ObservationEncoder(game_of("limit_holdem"), "log_chips")
 
 
-def test_a_network_that_reads_no_history_is_not_shown_the_steps():
-    net = load_option("net", "lstm")
-    assert build(net, "net").features == "history"
-    assert build({**net, "history_reader": "none"}, "net").features == "table"
-
-
 def test_of_a_long_history_the_newest_steps_are_kept():
     lengths = np.array([3, HISTORY_STEPS, HISTORY_STEPS + 5])
     longest = HISTORY_STEPS + 5
@@ -136,18 +99,6 @@ def test_of_a_long_history_the_newest_steps_are_kept():
     assert kept[0].tolist() == [0, 1, 2] + [0] * (HISTORY_STEPS - 3)
     assert kept[1].tolist() == list(range(HISTORY_STEPS))
     assert kept[2].tolist() == list(range(5, HISTORY_STEPS + 5))
-
-
-def test_a_game_without_betting_has_no_such_history():
-    with pytest.raises(ConfigError, match="net: history features need a game of betting, not big2"):
-        ObservationEncoder(game_of("big2"), "history")
-
-
-@pytest.mark.parametrize("name", ["kuhn", "limit_holdem_6p", "nolimit_holdem_20"])
-def test_no_tables_are_no_rows(name):
-    game = game_of(name)
-    features = ObservationEncoder(game, "history")
-    assert features(np.zeros(0, game.table_dtype)).shape == (0, features.size)
 
 
 def test_every_card_of_big_2_that_a_seat_has_seen():
@@ -177,8 +128,3 @@ def test_every_card_of_big_2_that_a_seat_has_seen():
         legal = tables.legal_mask(live)
         tables.step((legal * generator.random(legal.shape)).argmax(1), live)
     assert shown > 35
-
-
-def test_only_big_2_has_cards_that_seats_play():
-    with pytest.raises(ConfigError, match=r"net.features: every_card needs game=big2, not leduc"):
-        ObservationEncoder(game_of("leduc"), "every_card")

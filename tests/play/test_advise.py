@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import TRAIN, code, runs
+from commands import TRAIN, list_runs, run_command
 from random_games import game
 
 from poker_rl.algos.algorithm_loader import load_algorithm
@@ -15,14 +15,14 @@ from poker_rl.games.poker.notation import parse_position
 from poker_rl.play.position_advice import compute_advice
 from poker_rl.players.player_loader import load_player
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 FLOP = ["hand=AsKd", "board=Qs7h2c", "actions=r c / b r"]
 
 
 def told(capsys, *arguments):
     capsys.readouterr()
-    assert code("advise", *arguments) == 0
+    assert run_command("advise", *arguments) == 0
     return capsys.readouterr().out
 
 
@@ -88,21 +88,6 @@ def test_the_answer_does_not_depend_on_cards_that_nobody_knows(name, player):
     assert sum(answers[0]) == pytest.approx(1)
 
 
-def test_nobody_can_call_more_than_is_left(capsys):
-    """The small blind, 50 chips in all, has put in 2 of them and faces a raise to 150."""
-    asked = ["game=nolimit_holdem", "game.stacks=[200,50]", "player=uniform", "hand_grid=false"]
-    assert "pot 152 chips, 48 to call" in told(capsys, *asked, "hand=AsKd", "actions=c r150")
-
-
-def test_the_value_is_that_of_the_players_critic():
-    definition = game("limit_holdem")
-    player = load_algorithm("ppo", definition).players()["current"]
-    records = parse_position(definition, None, "AsKd", "Qs7h2c", "r c / b r")
-    advice = compute_advice(definition, player, "it", records, False)
-    assert advice.expected_payoff == pytest.approx(float(player.state_values(records)[0]))
-    assert f"value: {advice.expected_payoff / 2:+.2f} big blinds" in advice.format_text(False)
-
-
 def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     definition = game("limit_holdem")
     player = load_algorithm("ppo", definition).players()["current"]
@@ -121,52 +106,28 @@ def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     assert "with 22, the mean over its 6 combinations, first to act" in pair
 
 
-def test_what_an_amount_means_is_told(capsys):
-    asked = [
-        "game=nolimit_holdem",
-        "player=uniform",
-        "hand_grid=false",
-        "hand=AsKd",
-        "board=Qs7h2c",
-    ]
-    words = told(capsys, *asked, "actions=r6 c / x b6s")
-    assert "blinds and antes included: r12 is r6s, 6 on its street" in words
-    assert "raise_18 (12 on this street)" in words
-    answer = json.loads(told(capsys, *asked, "actions=r6 c / x b6s", "json=true"))
-    assert [answer["actions"][2][key] for key in ("to", "on_street")] == [18, 12]
-    assert "amounts are" not in told(capsys, *asked[:-1], "actions=r6")
-
-
-def test_few_of_many_raises_are_told_and_the_rest_together(capsys):
-    out = told(capsys, "game=nolimit_holdem", "player=uniform", "hand=AsKd", "hand_grid=false")
-    rows = [line.split() for line in out.splitlines() if "%" in line]
-    assert len(rows) == 13
-    assert rows[-1][1:3] == ["other", "raises"]
-    assert sum(float(word.rstrip("%")) for row in rows for word in row if "%" in word) == (
-        pytest.approx(100, abs=1)
-    )
-
-
-def test_a_figure_is_kept_and_not_replaced_unasked(capsys, refused):
+def test_a_figure_is_kept_and_not_replaced_unasked(capsys, get_refusal):
     arguments = ["game=limit_holdem", "player=sklansky", *FLOP, "figure=new/a.png"]
     told(capsys, *arguments)
     png = Path("new/a.png").read_bytes()
     assert png.startswith(b"\x89PNG")
-    assert "figure: new/a.png is there already" in refused("advise", *arguments)
+    assert "figure: new/a.png is there already" in get_refusal("advise", *arguments)
     told(capsys, *arguments, "overwrite=true")
 
 
-def test_a_run_is_asked_about_its_own_game(capsys, refused):
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
+def test_a_run_is_asked_about_its_own_game(capsys, get_refusal):
+    assert run_command(*TRAIN) == 0
+    (folder,) = list_runs()
     asked = ["hand=J", "actions=b", "json=true"]
     advice = json.loads(told(capsys, f"run={folder}", *asked))
     assert (advice["game"], advice["infoset"]) == ("kuhn", "1 J r")
     assert advice["player"].endswith(":average")
     by_name = told(capsys, "game=kuhn", f"player={folder}:current", *asked)
     assert told(capsys, f"run={folder}", "player=current", *asked) == by_name
-    assert refused("advise", f"run={folder}", "game=kuhn", *asked).startswith("game: is that of")
-    assert "has no player call" in refused("advise", f"run={folder}", "player=call", *asked)
+    assert get_refusal("advise", f"run={folder}", "game=kuhn", *asked).startswith(
+        "game: is that of"
+    )
+    assert "has no player call" in get_refusal("advise", f"run={folder}", "player=call", *asked)
 
 
 HAND = ["player=uniform", "hand=AsKd"]
@@ -177,18 +138,13 @@ HAND = ["player=uniform", "hand=AsKd"]
     [
         (HAND, "run: missing; give run=FOLDER, or game=NAME player=NAME"),
         (["game=limit_holdem", *HAND, "checkpoint=3"], "checkpoint: is of a run"),
-        (["game=limit_holdem", "hand=AsKd"], "player: missing"),
-        (["game=limit_holdem", "player=uniform"], "hand: missing"),
         (["game=big2", *HAND], "game: big2 is not a poker game"),
         (["game=limit_holdem", *HAND, "actions=rrrr"], "actions: the 4th, r: no further raise"),
-        (["game=limit_holdem", *HAND, "board=Qs"], "board: 'Qs' is 1 card"),
         (["game=limit_holdem", *HAND, "seats=3"], "seats: 3; limit_holdem is played by 2"),
-        (["game=limit_holdem", "player=nobody", "hand=AsKd"], "player: "),
         (["game=kuhn", "player=uniform", "hand=K", "figure=a.png"], "figure: is of starting hands"),
-        (["game=limit_holdem", *HAND, "figure=a.jpg"], "figure: a.jpg does not end in .png"),
         (["game=limit_holdem", *HAND, "seat=3"], "seat: no such setting; did you mean seats?"),
     ],
 )
-def test_what_advise_refuses(arguments, words, refused):
-    assert words in refused("advise", *arguments)
+def test_what_advise_refuses(arguments, words, get_refusal):
+    assert words in get_refusal("advise", *arguments)
     assert not list(Path().iterdir())

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from servers import against, serving
+from servers import make_game_table, serve
 
 from poker_rl.play.network_address import list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
@@ -39,7 +39,6 @@ TABLES = {  # quick opponents; what they do does not matter here
     "nolimit_holdem_6p": ["call", "uniform", "call", "fold", "call"],
     "big2": ["lowest", "uniform", "lowest"],
 }
-WIDTHS = (360, 1280)
 
 PATIENCE = 120_000  # milliseconds
 
@@ -59,7 +58,7 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def playing(game: str, folder: Path) -> Iterator[str]:
     """The address of a page on which this game is played."""
-    table = against(game, *TABLES[game])
+    table = make_game_table(game, *TABLES[game])
     sittings = SessionStore(
         lambda: Session.create(table, folder, 3),
         lambda name: Session.resume(folder / f"{name}.jsonl", table),
@@ -68,7 +67,7 @@ def playing(game: str, folder: Path) -> Iterator[str]:
     app = create_application(
         PageEndpoints(game, sittings, "key", game, ""), list_host_names("127.0.0.1", [], False)
     )
-    with serving(app) as (_, port):
+    with serve(app) as (_, port):
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -147,9 +146,19 @@ def by_keys(page: Page) -> None:
         page.keyboard.press("p" if page.locator("[data-key=p]").count() else "c")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("move", [by_clicks, by_keys])
-@pytest.mark.parametrize("game", TABLES)
+@pytest.mark.parametrize(
+    ("game", "move", "width"),
+    [
+        ("kuhn", by_clicks, 360),
+        ("leduc", by_keys, 1280),
+        ("limit_holdem", by_keys, 360),
+        ("nolimit_holdem", by_clicks, 1280),
+        ("nolimit_holdem_6p", by_keys, 1280),
+        ("nolimit_holdem_6p", by_clicks, 360),
+        ("big2", by_keys, 1280),
+        ("big2", by_clicks, 360),
+    ],
+)
 def test_a_whole_hand(sit: Any, game: str, move: Callable[[Page], None], width: int) -> None:
     page = sit(game, width)
     moves = 0
@@ -167,8 +176,7 @@ def test_a_whole_hand(sit: Any, game: str, move: Callable[[Page], None], width: 
     assert page.locator("#error").inner_text() == ""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("game", ["nolimit_holdem_6p", "big2"])
+@pytest.mark.parametrize(("game", "scheme"), [("nolimit_holdem_6p", "light"), ("big2", "dark")])
 def test_accessible(sit: Any, game: str, scheme: str) -> None:
     # Axe is a script of its own, which the page's policy would not let in.
     page = sit(game, 1280 if scheme == "light" else 360, color_scheme=scheme, bypass_csp=True)
@@ -270,37 +278,3 @@ def test_a_hint_has_a_grid(sit: Any) -> None:
     )
     assert not page.evaluate(sticking_out)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-
-
-def test_a_fresh_page_logs_nothing(browser: Browser, address: Callable[[str], str]) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    logged: list[str] = []
-    page.on("console", lambda message: logged.append(message.text))
-    for _ in range(2):  # without a cookie, and with one
-        page.goto(address("kuhn"))
-        expect(page.locator("#moves button").first).to_be_visible()
-    context.close()
-    assert not logged
-
-
-def test_a_table_that_cant_be_read_is_left_alone(sit: Any) -> None:
-    page = sit("kuhn", 360)
-    before = page.context.cookies()
-    page.route("**/view", lambda route: route.fulfill(status=503, json={"error": "Disk full."}))
-    page.reload()
-    expect(page.locator("#wait")).to_contain_text("Disk full.")
-    assert page.context.cookies() == before
-
-
-def test_focus_is_seen_and_help_opens(sit: Any) -> None:
-    page = sit("kuhn", 1280)
-    page.keyboard.press("Tab")
-    width = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
-    assert width == "3px"
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_be_visible()
-    page.keyboard.press("f")  # is no move while the dialogue is open
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_be_hidden()
-    expect(page.locator("#turn")).to_have_text("Your turn")

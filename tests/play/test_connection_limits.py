@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import resource
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import serving, started, stopped
-from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from servers import serve
 
 from poker_rl.config import ConfigError
 from poker_rl.play import connection_limits
@@ -70,66 +65,17 @@ def test_a_request_has_to_arrive_in_time(
     app: RequestGuard, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch, part: bytes
 ) -> None:
     monkeypatch.setattr(connection_limits, "REQUEST_TIMEOUT_SECONDS", 0.5)
-    with serving(app) as (_, port):
+    with serve(app) as (_, port):
         connection = connect(port, sockets)
         connection.sendall(part)
         assert is_closed(connection)
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_so_has_each_further_request(
-    app: RequestGuard, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch, part: bytes
-) -> None:
-    monkeypatch.setattr(connection_limits, "REQUEST_TIMEOUT_SECONDS", LONG)
-    with serving(app) as (_, port):
-        connection = connect(port, sockets)
-        answer(connection)
-        monkeypatch.setattr(connection_limits, "REQUEST_TIMEOUT_SECONDS", 0.5)
-        connection.sendall(part)
-        assert is_closed(connection)
-
-
-def test_an_answer_and_what_follows_it_have_no_such_limit(
-    app: RequestGuard, sockets: ExitStack
-) -> None:
-    deadlines: list[Any] = []
-
-    async def noticing(scope: Scope, receive: Receive, send: Send) -> None:
-        deadlines.extend(one._deadline for one in server.server_state.connections)
-        await app(scope, receive, send)
-
-    with serving(noticing) as (server, port):
-        connection = connect(port, sockets)
-        for _ in range(2):
-            assert answer(connection) == b"HTTP/1.1 200 OK"
-        deadlines.extend(one._deadline for one in server.server_state.connections)
-    assert deadlines == [None] * 3
-
-
-@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux can do this")
-def test_an_answer_that_nobody_reads_ends(
-    sockets: ExitStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = threading.Event()
-
-    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
-        assert scope["type"] == "http"
-        asked.set()
-        await PlainTextResponse(b"x" * 100_000_000)(scope, receive, send)
-
-    monkeypatch.setattr(connection_limits, "ANSWER_TIMEOUT_SECONDS", 1)
-    with serving(endless) as (server, port):
-        connect(port, sockets).sendall(WHOLE)
-        asked.wait()
-        while server.server_state.connections:  # or until the time limit of all tests
-            time.sleep(0.1)
 
 
 def test_others_wait_for_a_place(
     app: RequestGuard, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(connection_limits, "REQUEST_TIMEOUT_SECONDS", LONG)
-    with serving(app, most=2) as (server, port):
+    with serve(app, most=2) as (server, port):
         first = [connect(port, sockets) for _ in range(6)]
         last = connect(port, sockets)
         for one in first:
@@ -144,38 +90,9 @@ def test_others_wait_for_a_place(
     ]
 
 
-SIXTY_FOUR_FILES = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-sys.stderr = open("stderr", "w", buffering=1)
-"""
-
-
-def test_more_connections_than_files(tmp_path: Path, sockets: ExitStack) -> None:
-    server = started(tmp_path, "game=kuhn", "against=[uniform]", first=SIXTY_FOUR_FILES)
-    with server.client() as client:
-        assert client.get("").status_code == 200
-    for _ in range(120):
-        connect(server.port, sockets).sendall(PARTS[0])
-    while not (tmp_path / "stderr").read_text():
-        time.sleep(0.1)
-    sockets.close()
-    with server.client() as client:
-        assert client.get("").status_code == 200
-    assert stopped(server) == 0
-    (line,) = (tmp_path / "stderr").read_text().splitlines()
-    assert "all 10 connections are in use" in line
-
-
 @pytest.mark.parametrize(
     ("files", "shared"),
-    [
-        (48, (6, 6)),
-        (64, (10, 10)),
-        (1024, (100, 300)),
-        (2**20, (100, MAX_CONNECTIONS)),
-        (resource.RLIM_INFINITY, (100, MAX_CONNECTIONS)),
-    ],
+    [(64, (10, 10)), (1024, (100, 300)), (resource.RLIM_INFINITY, (100, MAX_CONNECTIONS))],
 )
 def test_files_are_shared(
     monkeypatch: pytest.MonkeyPatch, files: int, shared: tuple[int, int]

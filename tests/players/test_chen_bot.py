@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from holdem_bots import bot, cards, does, hand
+from holdem_bots import bot, cards, get_probs, hand
 from random_games import game
 
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.players.bots.chen_bot import compute_chen_points
 
@@ -30,32 +29,26 @@ RARELY = 0.1 / 3  # each of three choices by deviation
 
 
 def test_what_it_does():
-    chances = does("chen", f"4c4d AsQh {FLOP}")  # 9 points
+    chances = get_probs("chen", f"4c4d AsQh {FLOP}")  # 9 points
     assert chances == pytest.approx([RARELY, RARELY, 0.9 + RARELY])
-    assert does("chen", f"4c4d AsQh {FLOP}", deviation_prob=0) == [0, 0, 1]
-    assert does("chen", f"4c4d AsQh {FLOP}", RAISE, RAISE, RAISE, deviation_prob=0) == [
+    assert get_probs("chen", f"4c4d AsQh {FLOP}", deviation_prob=0) == [0, 0, 1]
+    assert get_probs("chen", f"4c4d AsQh {FLOP}", RAISE, RAISE, RAISE, deviation_prob=0) == [
         1,
         0,
         0,
     ]  # 5
     # No raise is left, and then no bet to fold to: there are two choices each.
-    capped = does("chen", f"AsQh 4c4d {FLOP}", RAISE, RAISE, RAISE)
+    capped = get_probs("chen", f"AsQh 4c4d {FLOP}", RAISE, RAISE, RAISE)
     assert capped == pytest.approx([0.05, 0.95, 0])
-    free = does("chen", f"4c4d Js7h {FLOP}", CALL, CALL, CALL)
+    free = get_probs("chen", f"4c4d Js7h {FLOP}", CALL, CALL, CALL)
     assert free == pytest.approx([0, 0.95, 0.05])
     # The same hand on every street.
     river = [CALL] * 7
-    assert does("chen", f"4c4d AsQh {FLOP}", *river, deviation_prob=0) == [0, 0, 1]
+    assert get_probs("chen", f"4c4d AsQh {FLOP}", *river, deviation_prob=0) == [0, 0, 1]
 
 
 @pytest.mark.parametrize(
-    ("name", "late"),
-    [
-        ("limit_holdem", [0, 2]),
-        ("limit_holdem_3p", [0, 1, 2]),
-        ("limit_holdem_6p", [0, 0, 1, 1, 2, 2]),
-        ("limit_holdem_9p", [0, 0, 0, 1, 1, 1, 2, 2, 2]),
-    ],
+    ("name", "late"), [("limit_holdem", [0, 2]), ("limit_holdem_9p", [0, 0, 0, 1, 1, 1, 2, 2, 2])]
 )
 def test_thresholds_by_position(name, late):
     definition = game(name)
@@ -71,16 +64,3 @@ def test_thresholds_by_position(name, late):
     position = np.array(late)
     expected = [np.ones_like(position), position >= 1, position >= 2, np.zeros_like(position)]
     np.testing.assert_array_equal(called, expected)
-
-
-def test_settings():
-    with pytest.raises(
-        ConfigError, match=r"^player\.call_thresholds: \[8, 7\] has not three values: early"
-    ):
-        bot("chen", game("limit_holdem"), call_thresholds=[8, 7])
-    with pytest.raises(
-        ConfigError, match=r"^player\.call_thresholds: \[8, 7, 10\] exceeds bet_threshold, 9$"
-    ):
-        bot("chen", game("limit_holdem"), call_thresholds=[8, 7, 10])
-    with pytest.raises(ConfigError, match=r"^player\.deviation_prob: 2\.0 is not in \[0, 1\]$"):
-        bot("chen", game("limit_holdem"), deviation_prob=2)

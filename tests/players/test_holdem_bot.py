@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from holdem_bots import bot
-from random_games import POKER, game, play
+from random_games import game, play
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_match
@@ -45,7 +45,7 @@ def test_a_bet_is_the_smallest_raise():
     ]
 
 
-HOLDEM_GAMES = [name for name in POKER if "holdem" in name]
+HOLDEM_GAMES = ["limit_holdem", "limit_holdem_2to9", "nolimit_holdem_6p", "nolimit_holdem_sizes"]
 
 
 @pytest.mark.parametrize("of", HOLDEM_GAMES)
@@ -69,7 +69,7 @@ def test_only_legal_actions_have_a_chance(name, of):
     assert (again.action_probs(records) == found).all()
 
 
-@pytest.mark.parametrize("definition", ["kuhn", "leduc", "big2"])
+@pytest.mark.parametrize("definition", ["kuhn", "big2"])
 @pytest.mark.parametrize("name", HOLDEM)
 def test_other_games_are_refused(name, definition):
     with pytest.raises(
@@ -77,19 +77,6 @@ def test_other_games_are_refused(name, definition):
     ) as no:
         bot(name, game(definition))
     assert "\n" not in str(no.value)
-
-
-def test_mcts_is_of_poker():
-    with pytest.raises(ConfigError, match=r"^player: a bot of poker, not of big2$"):
-        bot("mcts", game("big2"))
-
-
-@pytest.mark.usefixtures("here")
-def test_refused_in_one_line(refused):
-    said = refused("evaluate", "game=leduc", "player=rules", "against=[call]")
-    assert "not leduc" in said
-    said = refused("train", "game=kuhn", "algo=ppo", "opponent=chen")
-    assert "not kuhn" in said
 
 
 # Won in 3,000 deals from five of `uniform`, mbb/hand, with half the 95 % interval.

@@ -7,7 +7,7 @@ import pytest
 from big2_tables import BIG2
 from evaluations import LEDUC, Policies, loader
 from random_games import play
-from tree_values import expected
+from tree_values import compute_expected_values
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
@@ -29,7 +29,7 @@ class Valued(Policies):
     def __init__(self, game, policy):
         super().__init__(game, policy[None])
         tree = get_tree(game)
-        self.worth = expected(tree, policy)
+        self.worth = compute_expected_values(tree, policy)
         live = np.flatnonzero(tree.infoset >= 0)
         infoset = tree.infoset[live]
         own = self.worth[live, tree.infoset_seat[infoset]]
@@ -60,13 +60,13 @@ def test_each_action_is_worth_what_it_wins_on_average(uniform_leduc):
     temperature = 4.0
     goal = uniform_leduc.policies[0] * np.exp(worth / temperature)
     goal /= goal.sum(1, keepdims=True)
-    player = looking(LEDUC, worlds=3000, temperature=temperature)
+    player = looking(LEDUC, worlds=600, temperature=temperature)
     found = player.action_probs(tree.infoset_records)
     np.testing.assert_allclose(found.sum(1), 1)
     assert not found[~tree.legal_mask].any()
     # A hand of Leduc wins 13 chips at most, about 5 as a rule.
     off = np.log(found[tree.legal_mask] / goal[tree.legal_mask])
-    assert np.abs(off).max() < 5 * 5 / np.sqrt(3000) / temperature
+    assert np.abs(off).max() < 5 * 5 / np.sqrt(600) / temperature
 
 
 def test_it_wins_more_than_the_player_it_looks_ahead_for(uniform_leduc):
@@ -81,7 +81,7 @@ def test_it_wins_more_than_the_player_it_looks_ahead_for(uniform_leduc):
 
 
 def test_it_knows_no_hidden_card_and_gives_the_same_answer_in_any_order():
-    _, moves = play(BIG2, 12, seed=3)
+    _, moves = play(BIG2, 6, seed=3)
     records = np.concatenate([move.records for move in moves[::5]])
     others = records.copy()
     others["key"], others["draws"] = np.arange(len(others)), 7
@@ -120,22 +120,11 @@ def test_unlikely_actions_stay_as_unlikely_beside_each_other():
     ("setting", "value", "message"),
     [
         ("policy", "lowest", r"^player\.policy: lowest has no values to look ahead by; docs/"),
-        ("policy", "nobody", r"^player\.policy: no player is called nobody"),
         ("policy", "big2_lookahead", r"^player\.policy: big2_lookahead looks ahead itself$"),
         ("temperature", float("inf"), r"^player\.temperature: Infinity is not in \(0, 1e\+09\]$"),
         ("worlds", 0, r"^player\.worlds: 0 is not in \[1, 10000\]$"),
-        ("temperature", 0, r"^player\.temperature: 0\.0 is not in \(0, 1e\+09\]$"),
-        ("min_action_prob", 2, r"^player\.min_action_prob: 2\.0 is not in \[0, 1\]$"),
     ],
 )
 def test_settings(setting, value, message):
     with pytest.raises(ConfigError, match=message):
         looking(**{setting: value})
-
-
-def test_one_that_looks_ahead_by_itself_is_refused(tmp_path):
-    file = tmp_path / "mine.yaml"
-    settings = {**load_option("player", "big2_lookahead"), "policy": str(file)}
-    file.write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
-    with pytest.raises(ConfigError, match=r"mine\.yaml looks ahead itself$"):
-        loader(BIG2)(str(file))

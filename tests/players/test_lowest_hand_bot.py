@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from big2_tables import BIG2, at, do
+from big2_tables import BIG2, make_tables, play_moves
 from evaluations import HOLDEM, loader
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import play_deals, play_match
 
 
 def move(tables):
@@ -35,22 +33,7 @@ def move(tables):
     ],
 )
 def test_the_lowest_that_follows(led, own, lowest):
-    assert move(do(at(led + "Kh", own), led)) == lowest
-
-
-def test_it_leads_its_lowest_card():
-    assert move(at("4c4h4s5d9h")) == "4c"
-
-
-def test_it_beats_random_players():
-    load = loader(BIG2)
-    won = play_match(BIG2, load("lowest"), load("uniform"), "uniform", 300, seed=1)
-    assert won.value > 3 * won.half_width
-
-
-def test_four_of_it_win_nothing_from_each_other():
-    lowest = loader(BIG2)("lowest")
-    np.testing.assert_allclose(play_deals(BIG2, [lowest] * 4, 100, seed=2), 0, atol=1e-12)
+    assert move(play_moves(make_tables(led + "Kh", own), led)) == lowest
 
 
 def test_who_plays_what():

@@ -9,7 +9,6 @@ from random_games import game, play
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
@@ -23,7 +22,7 @@ def positions(definition, hands=30, seed=0):
 
 
 def rearranged(record, definition, generator):
-    """The same table with what its seat to act can't see dealt otherwise."""
+    """Return the table with other cards where its seat to act does not see them."""
     board = 2 * definition["seats"]
     own = 2 * int(record["to_act"]) + np.arange(2)
     shown = board + np.arange(definition["shown"][record["street"]])
@@ -57,14 +56,6 @@ def test_it_knows_no_hidden_card(definition):
         changed["deck"][i, own] = others["deck"][i, 51]
     assert (player.count_visits(changed) != visits).any(1).mean() > 0.9
     assert (bot("mcts", definition, seed=1).count_visits(records) != visits).any(1).mean() > 0.9
-
-
-def test_the_same_answer_in_any_order():
-    records = positions(RING)[:100]
-    player = bot("mcts", RING)
-    visits = player.count_visits(records)
-    assert (player.count_visits(records[::-1])[::-1] == visits).all()
-    assert (bot("mcts", RING).count_visits(records[50:]) == visits[50:]).all()
 
 
 @pytest.mark.parametrize("simulations", [1, 7, 200])
@@ -111,27 +102,13 @@ def test_river(own, board, expected):
         assert found[expected] == 1
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "message"),
-    [
-        ("simulations", 0, r"^player\.simulations: 0 is not in \[1, 1e\+06\]$"),
-        ("exploration", -1, r"^player\.exploration: -1\.0 is not in \[0, inf\)$"),
-        ("rollout_fold_prob", 1.5, r"^player\.rollout_fold_prob: 1\.5 is not in \[0, 1\]$"),
-        ("seed", -1, r"^player\.seed: -1 is not in \[0, 1e\+18\]$"),
-    ],
-)
-def test_settings(setting, value, message):
-    with pytest.raises(ConfigError, match=message):
-        bot("mcts", **{setting: value})
-
-
 # Won in 20,000 deals, mbb/hand, with half the 95 % interval: see docs/results/bots.md.
 WON = (1269, 38)
 
 
 def test_it_beats_uniform_play():
     uniform = build(load_option("player", "uniform"), "player", game=HEADS_UP)
-    found = play_match(HEADS_UP, bot("mcts"), uniform, "uniform", 3000, seed=2)
+    found = play_match(HEADS_UP, bot("mcts"), uniform, "uniform", 1000, seed=2)
     # Both are measured: five standard errors of the difference.
     assert abs(found.value - WON[0]) < 2.5 * np.hypot(found.half_width, WON[1])
     assert found.value - found.half_width > 500

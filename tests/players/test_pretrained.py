@@ -80,14 +80,6 @@ def test_the_list_says_how_good_each_is_and_how_that_was_measured(file: Path) ->
     assert re.search(r"exact|[+-][\d,.]+ ± [\d,.]+ .*from .* [\d,]+ deals", said), said
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_plays_its_own_game_and_no_other(file: Path) -> None:
-    name = load_snapshot(file)["game"]["name"]
-    other = HOLDEM if name == "leduc" else LEDUC
-    with pytest.raises(ConfigError, match=f"is of {name}, not of this {other.name}"):
-        loader(other)(file.stem)
-
-
 def test_the_one_of_leduc_is_as_close_to_equilibrium_as_it_says() -> None:
     tree = get_tree(LEDUC)
     policy = loader(LEDUC)("leduc_ac").action_probs(tree.infoset_records)

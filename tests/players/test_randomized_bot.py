@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from holdem_bots import bot, does
+from holdem_bots import bot, get_probs
 from random_games import game
 
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.poker.betting import CALL, RAISE
 
@@ -30,34 +29,19 @@ STRONG, WEAK = [0, 0.5, 0.5], [0.5, 0.5, 0]
     ],
 )
 def test_strong_and_weak_hands_facing_a_bet(name, own, facing, expected):
-    assert does(name, f"5s5d {own} {FLOP}", *facing) == expected
+    assert get_probs(name, f"5s5d {own} {FLOP}", *facing) == expected
 
 
 def test_it_never_folds_where_checking_is_free_nor_raises_above_the_cap():
     weak, strong = f"4c4d 6s2h {FLOP}", f"AsAh 4c4d {FLOP}"
-    assert does("sklansky_randomized", weak, CALL, CALL, CALL) == [0, 1, 0]
-    assert does("sklansky_randomized", strong, RAISE, RAISE, RAISE) == [0, 1, 0]
-
-
-def test_the_chances_are_settings():
-    chances = {"strong_bet_prob": 0.75, "weak_call_prob": 0.125}
-    assert does("sklansky_randomized", f"4c4d AsAh {FLOP}", **chances) == [0, 0.25, 0.75]
-    assert does("sklansky_randomized", f"4c4d 6s2h {FLOP}", **chances) == [0.875, 0.125, 0]
-
-
-def test_strong_hands_are_another_bots_of_holdem():
-    node = {"_target_": "poker_rl.players.bots.basic_bots.UniformBot"}
-    with pytest.raises(
-        ConfigError, match=r"^player\.reference_bot\._target_: UniformBot is not a HoldemBot$"
-    ):
-        bot("sklansky_randomized", reference_bot=node)
+    assert get_probs("sklansky_randomized", weak, CALL, CALL, CALL) == [0, 1, 0]
+    assert get_probs("sklansky_randomized", strong, RAISE, RAISE, RAISE) == [0, 1, 0]
 
 
 # Small bets a hand that a raiser wins from five of them in 4,000 deals, half the 95 % interval.
 RAISER_WINS = {
     "sklansky_randomized": (1.529, 0.234),
     "chen_randomized": (1.448, 0.249),
-    "rules_randomized": (1.232, 0.178),
     "mcts_few": (3.194, 0.163),
 }
 

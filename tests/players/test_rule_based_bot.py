@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from holdem_bots import does
+from holdem_bots import get_probs
 
 from poker_rl.games.poker.betting import CALL, RAISE
 
@@ -68,6 +68,6 @@ def test_what_it_does_facing_a_bet(own, board, expected):
     seat_1 = "".join(deck)
     seat_0 = "".join([own, *left[:2], *deck[3:]])
     # Before the flop seat 1 is first, on later streets second.
-    assert does("rules", seat_1, *TO_ACT[shown]) == expected
+    assert get_probs("rules", seat_1, *TO_ACT[shown]) == expected
     if expected == FOLD_IT and shown:  # checking is free
-        assert does("rules", seat_0, *TO_ACT[shown][:-1]) == [0, 1, 0]
+        assert get_probs("rules", seat_0, *TO_ACT[shown][:-1]) == [0, 1, 0]

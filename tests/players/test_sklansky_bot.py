@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from holdem_bots import cards, does
+from holdem_bots import cards, get_probs
 
 from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.players.bots.sklansky_bot import OUTSIDE_RANGES, VERY_HIGH, VERY_LOOSE, find_range
@@ -54,17 +54,9 @@ FLOP = "8h9d2c Jc Kd"
 )
 def test_what_it_does(range_, first_in, raised):
     own = RANGES[range_][-1]
-    assert does("sklansky", f"4c4d {own} {FLOP}") == first_in
-    assert does("sklansky", f"4c4d {own} {FLOP}", CALL, RAISE) == raised
+    assert get_probs("sklansky", f"4c4d {own} {FLOP}") == first_in
+    assert get_probs("sklansky", f"4c4d {own} {FLOP}", CALL, RAISE) == raised
     # Checking is free, and after the flop the first bet is the only one.
     checks = [0, 1, 0] if first_in[0] else first_in
-    assert does("sklansky", f"4c4d {own} {FLOP}", CALL, CALL, CALL) == checks
-    assert does("sklansky", f"4c4d {own} {FLOP}", CALL, CALL, RAISE) == first_in
-
-
-def test_capped():
-    assert does("sklansky", f"AsKh 4c4d {FLOP}", RAISE, RAISE, RAISE) == [0, 1, 0]
-
-
-def test_chance_of_a_bet_is_a_setting():
-    assert does("sklansky", f"4c4d KsQh {FLOP}", average_range_bet_prob=0.25) == [0, 0.75, 0.25]
+    assert get_probs("sklansky", f"4c4d {own} {FLOP}", CALL, CALL, CALL) == checks
+    assert get_probs("sklansky", f"4c4d {own} {FLOP}", CALL, CALL, RAISE) == first_in

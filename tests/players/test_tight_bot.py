@@ -12,7 +12,6 @@ from random_games import game, play
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_match
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
@@ -96,15 +95,6 @@ def test_what_it_does():
     assert tight(raise_threshold=0.4).action_probs(hand(f"2c7d Js8d {flop}"))[0, RAISE] == 1
 
 
-def test_thresholds_are_in_order():
-    with pytest.raises(
-        ConfigError, match=r"^player\.call_threshold: 0\.7 is more than raise_threshold, 0\.6$"
-    ):
-        tight(call_threshold=0.7)
-    with pytest.raises(ConfigError, match=r"^player\.raise_threshold: 1\.1 is not in \[0, 1\]$"):
-        tight(raise_threshold=1.1)
-
-
 # Won in 40,000 deals, mbb/hand, with half the 95 % interval.
 WON = {"call": (926, 14), "raise": (2281, 60), "uniform": (914, 24)}
 
@@ -119,8 +109,7 @@ def test_it_beats_simple_bots(name):
     assert found.value - found.half_width > 500
 
 
-@pytest.mark.parametrize("name", WON)
-def test_it_beats_simple_bots_with_two_to_nine_seats(name):
-    other = build(load_option("player", name), "player", game=DRAWN)
-    found = play_match(DRAWN, tight(DRAWN), other, name, 500, seed=6)
+def test_it_beats_calls_with_two_to_nine_seats():
+    other = build(load_option("player", "call"), "player", game=DRAWN)
+    found = play_match(DRAWN, tight(DRAWN), other, "call", 500, seed=6)
     assert found.value > found.half_width

@@ -7,24 +7,17 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
-import yaml
-from commands import TRAIN, code, runs
-from written import row, run_folder
+from commands import TRAIN, list_runs, run_command
+from run_folders import make_row, write_run_folder
 
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.games.tables import Tables
-from poker_rl.players.player_loader import load_player
 from poker_rl.reports.html_elements import Markup, create_element
-from poker_rl.reports.run_section import play_sample_hands
 from poker_rl.storage.run_folder import read_run_folder
 
 FIGURES = PlayerEvaluator.build_figures  # before the fixture `here` takes them away
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 class Parts(HTMLParser):
@@ -69,15 +62,15 @@ def test_what_is_no_markup_is_escaped():
 def test_a_run_as_a_page(capsys, monkeypatch):
     monkeypatch.setattr(PlayerEvaluator, "build_figures", FIGURES)
     strange = "outputs/<script>alert(1)</script>&"
-    assert code(*TRAIN, "figures=false", "seed=3") == 0
-    (folder,) = runs()
+    assert run_command(*TRAIN, "figures=false", "seed=3") == 0
+    (folder,) = list_runs()
     moved = Path(strange)
     moved.parent.mkdir(exist_ok=True)
     moved.parent.joinpath("<script>alert(1)<").mkdir()
     folder.rename(moved)
-    assert code("evaluate", f"run={moved}", "against=[call]", "deals=30") == 0
+    assert run_command("evaluate", f"run={moved}", "against=[call]", "deals=30") == 0
     capsys.readouterr()
-    assert code("report", str(moved), "hands=2") == 0
+    assert run_command("report", str(moved), "hands=2") == 0
     assert capsys.readouterr().out == f"written: {moved}/report.html\n"
     page = (moved / "report.html").read_text()
     parts = Parts(page)
@@ -100,19 +93,11 @@ def test_a_run_as_a_page(capsys, monkeypatch):
     assert "threads" not in marked
 
 
-def test_a_second_report_of_a_run_replaces_the_first(refused):
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
-    for words in ([], [], ["out=other.html"]):
-        assert code("report", str(folder), "hands=0", *words) == 0
-    assert "other.html is there already" in refused("report", str(folder), "out=other.html")
-
-
-def test_several_runs_begin_with_their_comparison(refused):
+def test_several_runs_begin_with_their_comparison(get_refusal):
     for seed in (0, 1):
-        assert code(*TRAIN, f"seed={seed}") == 0
-    assert refused("report", "outputs").startswith("out: missing; of 2 runs, name the page")
-    assert code("report", "outputs", "hands=0", "out=a.html") == 0
+        assert run_command(*TRAIN, f"seed={seed}") == 0
+    assert get_refusal("report", "outputs").startswith("out: missing; of 2 runs, name the page")
+    assert run_command("report", "outputs", "hands=0", "out=a.html") == 0
     parts = Parts(Path("a.html").read_text())
     assert "Side by side" in parts.text
     assert parts.names.count("section") == 2
@@ -122,57 +107,28 @@ def test_several_runs_begin_with_their_comparison(refused):
 
 
 def test_a_run_that_was_stopped_before_anything_was_kept():
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
+    assert run_command(*TRAIN) == 0
+    (folder,) = list_runs()
     cfg, manifest = read_run_folder(folder)
-    empty = run_folder("r/a", [], manifest={**manifest, "status": "running"}, **cfg)
-    assert code("report", str(empty)) == 0
+    empty = write_run_folder("r/a", [], manifest={**manifest, "status": "running"}, **cfg)
+    assert run_command("report", str(empty)) == 0
     assert "running or killed" in (empty / "report.html").read_text()
 
 
-def test_defaults_of_options_that_are_gone_are_not_told():
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
-    cfg = yaml.safe_load((folder / "config.yaml").read_text())
-    cfg["names"]["algo"] = "gone"
-    (folder / "config.yaml").write_text(yaml.safe_dump(cfg))
-    assert code("report", str(folder), "hands=0") == 0
-    assert (
-        "defaults of its game and algorithm are not known" in (folder / "report.html").read_text()
-    )
-
-
-def test_bad_input_is_a_line(refused, capsys):
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
-    run_folder("r/a", [row(0, 1)])
+def test_bad_input_is_a_line(get_refusal, capsys):
+    assert run_command(*TRAIN) == 0
+    (folder,) = list_runs()
+    write_run_folder("r/a", [make_row(0, 1)])
     for words, told in (
         (["r/a", "out=a.txt"], "out: a.txt is no page; give FILE.html"),
         (["r/a", "hands=101"], "hands: 101 is not in "),
         (["r/a"], "r/a: game: "),
         (["nowhere"], "nowhere: no run folder is called or matches this"),
     ):
-        assert refused("report", *words).startswith(told)
+        assert get_refusal("report", *words).startswith(told)
     (folder / "evaluations").mkdir()
     (folder / "evaluations" / "x.json").write_text(json.dumps({"results": [{}]}))
-    assert "x.json is no evaluation that can be read" in refused("report", str(folder), "hands=0")
-    assert not list(Path().rglob("*.html"))
-
-
-@pytest.mark.parametrize("name", ["big2", "leduc", "nolimit_holdem"])
-def test_a_hand_tells_all_that_is_known_at_each_move(name: str) -> None:
-    game = build(load_option("game", name), "game")
-    ((heads, *moves), won), *_ = play_sample_hands(
-        game, load_player("uniform", game), hand_count=1, seed=3
+    assert "x.json is no evaluation that can be read" in get_refusal(
+        "report", str(folder), "hands=0"
     )
-    tables = Tables(game, 1, 3)
-    tables.deal()
-    for move in moves:
-        assert len(move) == len(heads)
-        record = tables.records[0]
-        assert f"{move[0]} {move[1]}".strip() == game.infoset_name(record)
-        legal = np.flatnonzero(tables.legal_mask()[0])
-        (action,) = (a for a in legal if game.move_name(record, int(a)) == move[2])
-        tables.step(np.array([action]))
-    assert tables.records["over"][0]
-    assert won.startswith(f"Won, in {game.unit}s: seat 0 ")
+    assert not list(Path().rglob("*.html"))

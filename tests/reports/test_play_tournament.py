@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import TRAIN, anew, code, runs
+from commands import TRAIN, list_runs, replace_settings, run_command
 
 from poker_rl.config.option_files import load_option
 from poker_rl.reports import tournament_folder
 from poker_rl.storage.disk import exclusive_lock
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 LEDUC = ["tournament", "game=leduc", "players=[uniform,call,raise]", "deals=50"]
 FAST = [*LEDUC, "figure=false"]
@@ -33,7 +33,7 @@ def rows_of(folder: str) -> list[dict[str, str]]:
 
 
 def test_a_tournament_in_four_forms(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*LEDUC) == 0
+    assert run_command(*LEDUC) == 0
     out = capsys.readouterr().out
     (folder,) = Path("outputs/tournaments/leduc").iterdir()
     assert f"poker-rl tournament resume={folder}" in out
@@ -53,7 +53,7 @@ def test_a_tournament_in_four_forms(capsys: pytest.CaptureFixture[str]) -> None:
 def test_only_what_is_missing_is_played(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert code(*FAST, "out=whole") == 0
+    assert run_command(*FAST, "out=whole") == 0
     played = []
     play = tournament_folder.play_deals
 
@@ -64,111 +64,89 @@ def test_only_what_is_missing_is_played(
         return play(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(tournament_folder, "play_deals", counting)
-    assert code(*FAST, "out=part") == 130
+    assert run_command(*FAST, "out=part") == 130
     assert len(tables("part")) == 1
     assert not Path("part/results.csv").exists()
     monkeypatch.setattr(
         tournament_folder, "play_deals", lambda *given: played.append(given) or play(*given)
     )
     capsys.readouterr()
-    assert code("tournament", "resume=part", "figure=false") == 0
+    assert run_command("tournament", "resume=part", "figure=false") == 0
     assert "2 of 3 tables to play" in capsys.readouterr().out
     assert len(played) == 3
     assert (tables("part"), numbers("part")) == (tables("whole"), numbers("whole"))
-    assert code(*FAST, "out=part") == 0  # the same command again
+    assert run_command(*FAST, "out=part") == 0  # the same command again
     assert len(played) == 3
 
 
 def test_results_do_not_depend_on_the_processes() -> None:
     Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 5}))
-    kuhn = anew(FAST, "game=kuhn", "players=[uniform,call,mine.yaml]")
-    assert code(*kuhn, "out=one") == 0
-    assert code(*kuhn, "out=two", "workers=2") == 0
+    kuhn = replace_settings(FAST, "game=kuhn", "players=[uniform,call,mine.yaml]")
+    assert run_command(*kuhn, "out=one") == 0
+    assert run_command(*kuhn, "out=two", "workers=2") == 0
     assert (tables("one"), numbers("one")) == (tables("two"), numbers("two"))
 
 
-def test_what_changed_is_refused_by_name(refused: Callable[..., str]) -> None:
+def test_what_changed_is_refused_by_name(get_refusal: Callable[..., str]) -> None:
     Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 5}))
-    own = anew(FAST, "players=[call,mine.yaml]", "out=there")
-    assert code(*own) == 0
+    own = replace_settings(FAST, "players=[call,mine.yaml]", "out=there")
+    assert run_command(*own) == 0
     before = tables("there")
     changes = {"deals=60": "deals", "seed=1": "seed", "game.ante=2": "game.ante"}
     changes |= {"rounds=3": "rounds"}
     for change, key in changes.items():
-        message = refused(*anew(own, change))
+        message = get_refusal(*replace_settings(own, change))
         assert message == f"{key}: the tournament in there has another; give a new folder"
-    message = refused(*anew(own, "players=[call,raise]"))
+    message = get_refusal(*replace_settings(own, "players=[call,raise]"))
     same = "give these or a new folder"
     assert message == f"players: the tournament in there is of call, mine.yaml; {same}"
-    assert refused("tournament", "resume=there", "seed=0").startswith("seed: is that of the tour")
+    assert get_refusal("tournament", "resume=there", "seed=0").startswith(
+        "seed: is that of the tour"
+    )
     Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 6}))
-    assert refused(*own).startswith("players.mine.yaml.simulations: the")
-    assert code("tournament", "resume=there", "figure=false") == 0  # with the bot as it was
+    assert get_refusal(*own).startswith("players.mine.yaml.simulations: the")
+    assert run_command("tournament", "resume=there", "figure=false") == 0  # with the bot as it was
     assert tables("there") == before
 
     Path("results").mkdir()
     Path("results/results.csv").write_text("of something else")
-    message = refused(*anew(own, "out=results"))
+    message = get_refusal(*replace_settings(own, "out=results"))
     nothing = "results is no tournament's, there is no tournament.yaml"
     assert message == f"out: {nothing}; give a new folder"
     assert [path.name for path in Path("results").iterdir()] == ["results.csv"]
 
     (table,) = Path("there/tables").iterdir()
     table.write_text('{"players": ["call"]}')
-    assert code("tournament", "resume=there") == 2
+    assert run_command("tournament", "resume=there") == 2
     Path("there/tournament.yaml").write_text("game: {}")
-    assert "tournament.yaml is not what a tournament writes" in refused(
+    assert "tournament.yaml is not what a tournament writes" in get_refusal(
         "tournament", "resume=there"
     )
 
 
-def test_one_process_at_a_time_plays_a_tournament(refused: Callable[..., str]) -> None:
-    assert code(*FAST, "out=there") == 0
+def test_one_process_at_a_time_plays_a_tournament(get_refusal: Callable[..., str]) -> None:
+    assert run_command(*FAST, "out=there") == 0
     before = tables("there")
     with exclusive_lock(Path("there"), "playing it"):
         in_use = "out: there is in use: another process is playing it"
-        assert refused("tournament", "resume=there", "figure=false") == in_use
-        assert refused(*FAST, "out=there") == in_use
-    assert code(*FAST, "out=there") == 0
+        assert get_refusal("tournament", "resume=there", "figure=false") == in_use
+        assert get_refusal(*FAST, "out=there") == in_use
+    assert run_command(*FAST, "out=there") == 0
     assert tables("there") == before
 
 
-def test_a_tournament_whose_process_was_killed_while_it_began() -> None:
-    Path("there").mkdir()
-    Path("there/tournament.yaml.part").write_text("game: {")
-    assert code(*FAST, "out=there") == 0
-    assert len(tables("there")) == 3
-    assert not Path("there/tournament.yaml.part").exists()
-
-
-@pytest.mark.parametrize("option", [["--config-dir", "mine=own"], ["--config-dir=mine=own"]])
-def test_options_of_the_command_line_are_no_settings(option: list[str]) -> None:
-    Path("mine=own/player").mkdir(parents=True)
-    Path("mine=own/player/mine.yaml").write_text("_target_: x")
-    assert code(*FAST, "out=there") == 0
-    assert code("tournament", "resume=there", "figure=false", *option) == 0
-
-
-def test_a_run_takes_part(refused: Callable[..., str]) -> None:
-    assert code(*TRAIN, "game=kuhn") == 0
-    (run,) = runs()
-    own = anew(FAST, "game=kuhn", f"players=[call,{run},equilibrium]", "out=there")
-    assert code(*own) == 0
+def test_a_run_takes_part(get_refusal: Callable[..., str]) -> None:
+    assert run_command(*TRAIN, "game=kuhn") == 0
+    (run,) = list_runs()
+    own = replace_settings(FAST, "game=kuhn", f"players=[call,{run},equilibrium]", "out=there")
+    assert run_command(*own) == 0
     names = {row["player"] for row in rows_of("there")}
     assert any(name.startswith(f"{run}@") and name.endswith(":average") for name in names)
     (named,) = names - {"call", "equilibrium"}
-    message = refused(*anew(own, f"players=[{run},{named}]", "out=twice"))
+    message = get_refusal(*replace_settings(own, f"players=[{run},{named}]", "out=twice"))
     assert message == f"players: {named} is named twice; name each player once"
-    message = refused(*anew(FAST, f"players=[call,{run}]", "out=other"))
+    message = get_refusal(*replace_settings(FAST, f"players=[call,{run}]", "out=other"))
     assert message.startswith("players: ")
     assert "is of kuhn, not of this leduc" in message
     assert not Path("twice").exists()
     assert not Path("other").exists()
-
-
-def test_the_most_frequent_actions_of_a_bot_take_part() -> None:
-    """Of equal chances the first action is taken: to fold, and `raise` always bets."""
-    assert code(*anew(FAST, "players=[raise,uniform:greedy]", "out=there")) == 0
-    report = json.loads(Path("there/results.json").read_text())
-    won = {(one["player"], one["measure"]): one["value"] for one in report["results"]}
-    assert won["raise", "won/uniform:greedy"] == pytest.approx(1)  # the ante, in every hand

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import release
 import torch
-from commands import code, runs
+from commands import list_runs, run_command
 from toy_games import kuhn
 
 from poker_rl.config.validation import ConfigError
@@ -17,14 +17,14 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.players.player_loader import load_player
 from poker_rl.storage.checkpoint import load_snapshot
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 SHORT = ["train", "algo=ppo", "budget=2000", "evaluate_every=2000", "algo.tables=32"]
 
 
 def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert code(*SHORT, "seed=3") == 0
-    (run,) = runs()
+    assert run_command(*SHORT, "seed=3") == 0
+    (run,) = list_runs()
     Path("player").mkdir()
     for place in ("PRETRAINED_FOLDER", "SHIPPED_OPTION_DIR"):
         monkeypatch.setattr(release, place, Path())
@@ -54,39 +54,8 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(worth, expected, atol=1e-2)
 
 
-def test_layers_that_policy_and_critic_share_are_stored_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sizes = []
-    for shared in (0, 1):
-        wide = [
-            "net.hidden_sizes=[256,256]",
-            f"algo.shared_layers={shared}",
-            f"name=shared_{shared}",
-        ]
-        assert code(*SHORT, *wide) == 0
-        tree = release.collect_released_parts(Path(f"outputs/kuhn/ppo/shared_{shared}"))
-        player = release.convert_to_float16(tree["players"])["weight_average"]
-        torch.save(player, "player.pt")
-        sizes.append(Path("player.pt").stat().st_size)
-        first, critics = (
-            part["layers.1.weight"] for part in (player["weights"], player["critic"]["weights"])
-        )
-        assert first.data_ptr() != critics.data_ptr()
-    first_layer = player["weights"]["layers.0.weight"]
-    assert sizes[0] - sizes[1] == pytest.approx(2 * (first_layer.numel() + 256), abs=2000)
-
-
-def test_a_player_without_a_critic_is_as_it_was() -> None:
-    """Where rewards are discounted, what a critic says is no number of chips."""
-    assert code(*SHORT, "algo.shared_layers=1", "algo.gamma=0.9") == 0
-    (run,) = runs()
-    (player,) = release.collect_released_parts(run)["players"].values()
-    assert player["critic"] is None
-
-
 def test_a_run_that_met_another_player_is_refused() -> None:
-    assert code(*SHORT, "opponent=uniform") == 0
-    (run,) = runs()
+    assert run_command(*SHORT, "opponent=uniform") == 0
+    (run,) = list_runs()
     with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
         release.collect_released_parts(run)

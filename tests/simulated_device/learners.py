@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from commands import anew, code
+from commands import replace_settings, run_command
 from device_simulator import NAME, DeviceSimulator, simulate_device
 from tiny import rows
 
@@ -44,7 +44,7 @@ TRAIN = [
 
 
 def small(algo: str) -> list[str] | None:
-    """What makes a learner with networks small; None of a solver, which has none."""
+    """Return settings of a small learner; None of a solver, which has no networks."""
     settings = compose_plain_config([f"algo={algo}"])
     own = settings["algo"]
     found = [f"algo.{key}={value}" for key, value in SMALL.items() if key in own]
@@ -74,7 +74,7 @@ def device() -> Iterator[DeviceSimulator]:
 
 
 def train(on: str, *settings: str) -> int:
-    """The exit code of a run on a device of this name."""
+    """Train on a device of this name; return the exit code."""
 
     def on_it(*asked: Any) -> torch.device:
         prepare("cpu", *asked[1:])
@@ -83,11 +83,11 @@ def train(on: str, *settings: str) -> int:
     prepare = train_module.prepare_device
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(train_module, "prepare_device", on_it)
-        return code("train", *settings)
+        return run_command("train", *settings)
 
 
 def broken_off(on: str, name: str, *settings: str) -> Path:
-    """The folder of a run whose machine fails at its end, after its last checkpoint."""
+    """Return the folder of a run whose machine fails at its end, after its last checkpoint."""
 
     def fail(_: Trainer) -> None:
         raise OSError("no power")
@@ -99,29 +99,28 @@ def broken_off(on: str, name: str, *settings: str) -> Path:
     return folder
 
 
-def broken_off_and_resumed(on: str, name: str, *settings: str) -> list[dict[str, float]]:
-    """The rows of such a run, which goes on from its checkpoint."""
-    folder = broken_off(on, name, *settings)
-    assert train(on, f"resume={folder}") == 0
-    return rows(folder)
-
-
 @pytest.mark.parametrize("asked", RUNS)
-@pytest.mark.usefixtures("here", "device")
+@pytest.mark.usefixtures("working_folder", "device")
 def test_a_run_learns_what_it_does_on_the_cpu(asked: str) -> None:
     """Where nothing is lost on the way to the device and back, only rounding may differ."""
     (algo,) = [word.removeprefix("algo=") for word in asked.split() if word.startswith("algo=")]
-    settings = anew([*LEARNERS[algo], *TRAIN], *asked.split())
-    found = broken_off_and_resumed(NAME, "device", *settings)
-    expected = broken_off_and_resumed("cpu", "cpu", *settings)
+    settings = replace_settings([*LEARNERS[algo], *TRAIN], *asked.split())
+    folder = broken_off(NAME, "device", *settings)
+    assert train(NAME, f"resume={folder}") == 0
+    found = rows(folder)
+    assert train("cpu", *settings, "name=cpu") == 0
+    (folder,) = Path("outputs").glob("*/*/cpu")
+    expected = rows(folder)
     assert len(found) == len(expected) > 1
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
 
 
-@pytest.mark.parametrize(("one", "other"), [("cpu", NAME), (NAME, "cpu")])
-@pytest.mark.parametrize("algo", LEARNERS)
-@pytest.mark.usefixtures("here", "device")
+@pytest.mark.parametrize(
+    ("algo", "one", "other"),
+    [("nfsp_ppo", "cpu", NAME), ("nfsp", NAME, "cpu"), ("vine", "cpu", NAME)],
+)
+@pytest.mark.usefixtures("working_folder", "device")
 def test_a_run_goes_on_on_another_device(
     algo: str, one: str, other: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

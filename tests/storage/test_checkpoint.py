@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from commands import files_of
+from commands import limit_file_size
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage import checkpoint
@@ -40,7 +40,7 @@ def test_a_value_that_could_not_be_loaded_is_not_saved(tmp_path: Path, value: An
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     path = write(tmp_path / "state.pt")
-    with files_of(50_000), pytest.raises(OSError, match="File too large") as failure:
+    with limit_file_size(50_000), pytest.raises(OSError, match="File too large") as failure:
         checkpoint.save_atomically(path, {"large": torch.zeros(100_000)})
     assert failure.value.filename == str(path)
     assert list(tmp_path.iterdir()) == [path]  # and no half of the new one

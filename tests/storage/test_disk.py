@@ -14,16 +14,14 @@ from typing import Any
 
 import pytest
 import tiny
-from commands import TRAIN, code, files_of, runs
+from commands import TRAIN, limit_file_size, list_runs, run_command
 
 import poker_rl
 from poker_rl.storage import checkpoint, disk
 from poker_rl.storage.run_folder import read_run_folder
 from poker_rl.training import train as train_module
-from poker_rl.training.loggers import Row
-from poker_rl.training.loggers.tensorboard import TensorBoard
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 FULL = "No space left on device"
 
@@ -46,33 +44,24 @@ def read_error(capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_full_disk_while_training(
     name: str, spare_bytes: int, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
+    assert run_command(*TRAIN) == 0
+    (folder,) = list_runs()
     capsys.readouterr()
-    with files_of((folder / "state.pt").stat().st_size + spare_bytes):
-        assert code("train", f"resume={folder}", "budget=200", *options) == 1
+    with limit_file_size((folder / "state.pt").stat().st_size + spare_bytes):
+        assert run_command("train", f"resume={folder}", "budget=200", *options) == 1
     assert read_error(capsys).startswith(f"{folder}/{name}")
     assert not list(folder.rglob("*.part"))
     assert read_run_folder(folder)[1]["status"] == "failed"
     assert checkpoint.load_checked(folder / "state.pt")["progress"]["iterations"] == 10
-    assert code("train", f"resume={folder}", "budget=20") == 0
+    assert run_command("train", f"resume={folder}", "budget=20") == 0
     assert read_run_folder(folder)[1]["status"] == "finished"
 
 
 def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    with files_of(100):
-        assert code(*TRAIN, "name=first") == 1
+    with limit_file_size(100):
+        assert run_command(*TRAIN, "name=first") == 1
     assert read_error(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
-    assert not runs()
-
-
-def test_events_that_can_not_be_written_fail_when_they_are_added(tmp_path: Path) -> None:
-    board = TensorBoard()
-    board.start({"names": {}}, tmp_path, 0)
-    with files_of(10), pytest.raises(OSError, match="File too large") as failure:
-        board.log(Row({}, {}, {}), 1)
-    assert failure.value.filename == str(board._path)
-    board._file.detach().close()  # what is in its buffer can't be written
+    assert not list_runs()
 
 
 def test_a_failure_is_printed_in_a_line(
@@ -83,9 +72,9 @@ def test_a_failure_is_printed_in_a_line(
             raise OSError(errno.ENOSPC, FULL)
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert code(*TRAIN) == 1
+    assert run_command(*TRAIN) == 1
     assert read_error(capsys) == f"outputs/x: {FULL}"
-    assert code(*TRAIN, "-m", "seed=1,2") == 1
+    assert run_command(*TRAIN, "-m", "seed=1,2") == 1
     assert f"seed=2: failed: outputs/x: {FULL}" in capsys.readouterr().err
 
 
@@ -123,23 +112,11 @@ def test_a_file_that_can_not_be_replaced_stays(
 
 
 def test_a_result_that_can_not_be_written_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    with files_of(0):
-        assert code("evaluate", "game=kuhn", "player=call", "out=there") == 1
+    with limit_file_size(0):
+        assert run_command("evaluate", "game=kuhn", "player=call", "out=there") == 1
     out, err = capsys.readouterr()
     assert "exploitability" in out
     assert re.fullmatch(r"poker-rl: there/[\d_.-]+\.json: File too large\n", err)
-
-
-def test_inputs_of_an_evaluation_are_checked_first(refused: Any) -> None:
-    assert code(*TRAIN) == 0
-    (folder,) = runs()
-    evaluate = ["evaluate", f"run={folder}", "figures=true"]
-    (folder / "evaluations").touch()
-    assert refused(*evaluate) == f"out: {folder}/evaluations is not a folder"
-    (folder / "evaluations").unlink()
-    (folder / "metrics.jsonl").write_text("{}\nx\n")
-    assert refused(*evaluate).endswith("metrics.jsonl is damaged: line 2 is not a row of numbers")
-    assert not (folder / "evaluations").exists()
 
 
 @pytest.mark.parametrize("arguments", [["list"], TRAIN], ids=["list", "train"])
@@ -154,5 +131,5 @@ def test_output_that_can_not_be_written(arguments: list[str]) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output: {FULL}\n")
-    for folder in runs():
+    for folder in list_runs():
         assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"

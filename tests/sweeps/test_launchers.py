@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import TRAIN, last_row, runs
+from commands import TRAIN, list_runs, read_last_row
 
 import poker_rl
 from poker_rl.storage.run_folder import read_last_metrics_row
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 PROGRAM = [sys.executable, "-c", "from poker_rl.cli import main; main()"]
 HERE = os.environ | {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
@@ -35,7 +34,7 @@ def until(condition: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
 
 
 def manifest() -> dict[str, Any]:
-    (folder,) = runs("kuhn/cfr_plus")
+    (folder,) = list_runs("kuhn/cfr_plus")
     found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
     return found
 
@@ -58,7 +57,7 @@ def test_a_job_put_back_in_the_queue_goes_on_in_its_own_folder() -> None:
         return int(Path(f"/proc/{queued.name}/task/{queued.name}/children").read_text())
 
     until(lambda: list(Path("outputs").glob("kuhn/*/*/state.pt")), process)
-    (folder,) = runs("kuhn/cfr_plus")
+    (folder,) = list_runs("kuhn/cfr_plus")
     until(lambda: read_last_metrics_row(folder).get("iterations", 0) > 0, process)
     first = job()
     os.kill(first, signal.SIGUSR2)
@@ -87,14 +86,7 @@ def test_jobs_of_ray() -> None:
     done = subprocess.run(command, env=HERE, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert 'refused: seed: "x" is not an integer' in done.stderr
-    assert [last_row(folder)["iterations"] for folder in runs("kuhn/cfr_plus")] == [10, 10]
-
-
-def test_a_launcher_that_does_not_work_here() -> None:
-    if find_spec("submitit") is None or shutil.which("srun"):
-        pytest.skip("submitit is not installed, or there is SLURM here")
-    command = [*PROGRAM, *TRAIN, "-m", "seed=1", "hydra/launcher=submitit_slurm"]
-    done = subprocess.run(command, env=HERE, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "poker-rl: hydra/launcher: failed: RuntimeError: Could not detect" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert [read_last_row(folder)["iterations"] for folder in list_runs("kuhn/cfr_plus")] == [
+        10,
+        10,
+    ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import code
+from commands import run_command
 from test_tune import TUNE
 
 from poker_rl.sweeps import tune as tune_module
@@ -24,12 +24,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert code(*TUNE, "trials=1") == 0
+        assert run_command(*TUNE, "trials=1") == 0
     return folder
 
 
 @pytest.fixture(autouse=True)
-def here(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def working_folder(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each test its own copy of the study in `study`, without figures."""
     shutil.copytree(whole, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
@@ -67,19 +67,19 @@ def execute(*statements: str) -> None:
         "another version": ["update alembic_version set version_num = 'v9'"],
     }.values(),
 )  # fmt: skip
-def test_a_damaged_study_is_refused_in_a_line(statements: list[str], refused: Any) -> None:
+def test_a_damaged_study_is_refused_in_a_line(statements: list[str], get_refusal: Any) -> None:
     execute(*statements)
-    told = refused(*TUNE, "trials=2")
+    told = get_refusal(*TUNE, "trials=2")
     assert "study/study.db is damaged or no study of poker-rl: " in told
     assert len(list(Path("study/kuhn/dcfr").iterdir())) == 1
 
 
 @pytest.mark.parametrize("name", ["study.db", "history.png", "kuhn", "kuhn/dcfr/trial-0_seed-0"])
-def test_a_link_in_a_study_is_refused(name: str, refused: Any) -> None:
+def test_a_link_in_a_study_is_refused(name: str, get_refusal: Any) -> None:
     path = Path("study", name)
     if path.exists():
         path.rename("aside")
     path.symlink_to(Path("aside").resolve())
-    assert refused(*TUNE, "trials=2") == (
+    assert get_refusal(*TUNE, "trials=2") == (
         f"out: {path} is a link; study is only written to if it has files alone"
     )

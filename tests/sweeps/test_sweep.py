@@ -5,36 +5,27 @@ from __future__ import annotations
 import csv
 import fcntl
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
-import torch
-import yaml
-from commands import TRAIN, anew, code, last_row, runs
+from commands import TRAIN, list_runs, read_last_row, replace_settings, run_command
 from default_signals import default_signals
 
 import poker_rl
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.config import sweep_launcher
-from poker_rl.config.compose import ComposedConfig
 from poker_rl.sweeps import sweep as sweep_module
-from poker_rl.sweeps.sweep_job import choose_gpu, run_job
-from poker_rl.sweeps.sweep_signals import handle_sweep_signals, read_stop_signal
-from poker_rl.sweeps.sweep_summary import Summary
-from poker_rl.training import device
+from poker_rl.sweeps.sweep_job import run_job
 from poker_rl.training import train as train_module
 from poker_rl.training.signals import RunInterruptedError
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def summary() -> list[dict[str, str]]:
@@ -44,10 +35,10 @@ def summary() -> list[dict[str, str]]:
 
 
 def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*anew(TRAIN, "-m", "algo=cfr,nope", "seed=1,x,2")) == 2
+    assert run_command(*replace_settings(TRAIN, "-m", "algo=cfr,nope", "seed=1,x,2")) == 2
     out, err = capsys.readouterr()
-    folders = runs("kuhn/cfr")
-    assert len(folders) == len(runs()) == 2
+    folders = list_runs("kuhn/cfr")
+    assert len(folders) == len(list_runs()) == 2
     rows = summary()
     assert [(row["algo"], row["seed"], row["status"]) for row in rows] == [
         ("cfr", "1", "finished"),
@@ -58,7 +49,7 @@ def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[st
         ("nope", "2", "refused"),
     ]
     assert [rows[0]["folder"], rows[2]["folder"]] == [str(folder) for folder in folders]
-    shown = last_row(folders[0])["eval/average/exploitability"]
+    shown = read_last_row(folders[0])["eval/average/exploitability"]
     assert float(rows[0]["eval/average/exploitability"]) == shown
     assert f"{shown:.4g}" in out
     assert "headline  average/exploitability  current/exploitability" in out
@@ -88,42 +79,12 @@ def test_a_sweep_that_was_killed_has_a_summary() -> None:
         time.sleep(0.05)
     process.kill()
     process.communicate()
-    (folder,) = runs("kuhn/cfr_plus")
-    assert code("sweep", str(sweep_folder())) == 0
+    (folder,) = list_runs("kuhn/cfr_plus")
+    assert run_command("sweep", str(sweep_folder())) == 0
     rows = summary()
     assert len(rows) == 3000
     assert [row["status"] for row in rows[:2]] == ["running or killed", "not run"]
     assert [row["folder"] for row in rows[:2]] == [str(folder), ""]
-
-
-def test_jobs_that_are_alike() -> None:
-    assert code(*TRAIN, "-m", "seed=1,1", "experiment=null") == 0
-    rows = summary()
-    assert [row["folder"] for row in rows] == [str(runs("kuhn/cfr_plus")[0])] * 2
-    assert len(runs("kuhn/cfr_plus")) == 1  # the second finds it finished
-    assert len(rows) == 2
-    assert rows[0]["eval/average/exploitability/unit"] == "ante/hand"
-    assert rows[0]["eval/average/value/unit"] == "chips a hand"
-
-
-def test_settings_of_the_first_job(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*TRAIN, "-m", "seed=7,8", "--cfg", "job") == 0
-    out = capsys.readouterr().out
-    assert out.startswith(
-        "# the first of 2 jobs: algo=cfr_plus budget=10 evaluation.deals=30 seed=7"
-    )
-    assert yaml.safe_load(out)["seed"] == 7
-
-
-def test_a_job_that_leaves_no_word_of_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    def train(config: dict[str, Any], *others: Any, **_: Any) -> None:
-        others[-1][-1].start(config, Path("outputs/x"), None)
-        raise KeyboardInterrupt  # a second one, which acts at once
-
-    monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert code(*TRAIN, "-m", "seed=1,2") == 130
-    told = [(row["status"], row["folder"]) for row in summary()]
-    assert told == [("running or killed", "outputs/x"), ("not run", "")]
 
 
 def test_a_bug_in_one_job(
@@ -133,7 +94,7 @@ def test_a_bug_in_one_job(
         assert 1 / config["seed"]
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert code(*TRAIN, "-m", "seed=-1,0,1") == 1
+    assert run_command(*TRAIN, "-m", "seed=-1,0,1") == 1
     assert [row["status"] for row in summary()] == ["refused", "failed", "finished"]
     assert capsys.readouterr().err.count("ZeroDivisionError") == 2  # traceback and summary
 
@@ -154,22 +115,10 @@ def test_an_interrupted_sweep(
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
     monkeypatch.setattr(sweep_module, "run_job", one)
-    assert code(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
+    assert run_command(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
     assert [row["status"] for row in summary()] == ["finished", "interrupted", *["not run"] * 3]
     assert [row["folder"] for row in summary()] == ["", "outputs/x", "", "", ""]
     assert asked == [0, 1]  # the launcher composes no others, which takes minutes for thousands
-
-
-def test_a_signal_between_two_jobs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def one(*given: Any) -> None:
-        signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr(sweep_module, "run_job", one)
-    assert code(*TRAIN, "-m", "seed=0") == 143
-    assert capsys.readouterr().out.startswith("1 job\nprogress: poker-rl sweep outputs/")
-    assert [row["status"] for row in summary()] == ["not run"]
 
 
 def side_by_side(at_once: int, seeds: str) -> subprocess.Popen[str]:
@@ -194,9 +143,7 @@ def side_by_side(at_once: int, seeds: str) -> subprocess.Popen[str]:
 
 
 # With 4 at once two processes are idle, or about to be.
-@pytest.mark.parametrize(
-    ("number", "at_once"), [(signal.SIGTERM, 2), (signal.SIGTERM, 4), (signal.SIGINT, 2)]
-)
+@pytest.mark.parametrize(("number", "at_once"), [(signal.SIGTERM, 2), (signal.SIGINT, 2)])
 def test_a_signal_to_the_parent_of_jobs_side_by_side(number: signal.Signals, at_once: int) -> None:
     seeds = ["0", "1", *(["2"] if at_once == 2 else [])]
     process = side_by_side(at_once, ",".join(seeds))
@@ -208,52 +155,18 @@ def test_a_signal_to_the_parent_of_jobs_side_by_side(number: signal.Signals, at_
     assert ("seed=2 budget=1e9 evaluate_every" in err) == (at_once == 2)
     assert "leaked" not in err
     assert "Traceback" not in err
-    for folder in runs():
+    for folder in list_runs():
         manifest = json.loads((folder / "manifest.json").read_text())
         assert manifest["status"] == "interrupted"
         assert manifest["checkpoint"] is not None
 
 
-def test_jobs_side_by_side_save_their_work_when_their_parent_is_killed() -> None:
-    process = side_by_side(2, "0,1,2")
-    process.kill()
-    process.communicate()  # until all who write to its standard error have ended
-    manifests = [json.loads((folder / "manifest.json").read_text()) for folder in runs()]
-    assert [manifest["status"] for manifest in manifests] == ["interrupted"] * 2
-    assert all(manifest["checkpoint"] is not None for manifest in manifests)
-
-
-def test_a_folder_whose_name_reads_like_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = Path("a${x}b")
-    here.mkdir()
-    monkeypatch.chdir(here)
-    assert code(*TRAIN, "-m", "seed=1,2") == 0
-    assert len(runs()) == 2
-
-
-def test_jobs_of_ones_own_names() -> None:
-    jobs = ["-m", "algo=cfr,cfr_plus", "seed=1,2", "name=one_${seed}", "outputs=there"]
-    assert code(*anew(TRAIN, *jobs)) == 0
-    folders = [str(path) for path in sorted(Path("there").glob("kuhn/*/*"))]
-    assert folders == [f"there/kuhn/{a}/one_{s}" for a in ("cfr", "cfr_plus") for s in (1, 2)]
-    (path,) = Path("there/sweeps").glob("*.csv")
-    with path.open() as file:
-        assert [row["folder"] for row in csv.DictReader(file)] == folders
-    assert not Path("outputs").exists()
-
-
-def test_settings_that_only_the_swept_algorithms_have(asked: list[dict[str, Any]]) -> None:
-    assert code("train", "-m", "algo=cfr,cfr_plus", "algo.beta=-1") == 0
-    assert [cfg["algo"]["beta"] for cfg in asked] == [-1, -1]
-    assert not Path("multirun").exists()
-
-
 def test_jobs_side_by_side() -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     joblib = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    assert code(*TRAIN, "-m", "seed=1,x", *joblib) == 2
+    assert run_command(*TRAIN, "-m", "seed=1,x", *joblib) == 2
     assert [row["status"] for row in summary()] == ["finished", "refused"]
-    assert len(runs("kuhn/cfr_plus")) == 1
+    assert len(list_runs("kuhn/cfr_plus")) == 1
 
 
 def sweep_folder() -> Path:
@@ -275,61 +188,38 @@ def test_the_same_command_goes_on_with_what_is_not_finished(
         return learn(self)
 
     monkeypatch.setattr(CFR, "learn", stopped)
-    assert code(*sweep) == 128 + signal.SIGUSR1
+    assert run_command(*sweep) == 128 + signal.SIGUSR1
     assert [row["status"] for row in summary()] == ["finished", "interrupted", "not run"]
-    first, second = runs("kuhn/cfr_plus")
+    first, second = list_runs("kuhn/cfr_plus")
     assert (first.name[:7], second.name[:7]) == ("seed-1_", "seed-2_")
     before = (first / "manifest.json").read_text()
     capsys.readouterr()
 
-    assert code("sweep", str(sweep_folder())) == 0
+    assert run_command("sweep", str(sweep_folder())) == 0
     table = capsys.readouterr().out
     assert "3 jobs: 1 finished, 1 interrupted, 1 not run" in table
-    assert f"interrupted  average   {last_row(second)['eval/average/exploitability']:.4g} " in table
+    assert (
+        f"interrupted  average   {read_last_row(second)['eval/average/exploitability']:.4g} "
+        in table
+    )
 
     calls = 10_000
-    assert code(*sweep) == 0
+    assert run_command(*sweep) == 0
     assert "3 jobs, of which 1 finished already" in capsys.readouterr().out
     assert [row["status"] for row in summary()] == ["finished"] * 3
-    assert len(runs("kuhn/cfr_plus")) == 3
+    assert len(list_runs("kuhn/cfr_plus")) == 3
     assert (first / "manifest.json").read_text() == before
     manifest = json.loads((second / "manifest.json").read_text())
     assert 0 < manifest["resumed"][0]["from"]["iterations"] < 600
-    assert [last_row(folder)["iterations"] for folder in runs("kuhn/cfr_plus")] == [600] * 3
+    assert [read_last_row(folder)["iterations"] for folder in list_runs("kuhn/cfr_plus")] == [
+        600
+    ] * 3
 
-    assert code(*sweep, "hydra/launcher=basic") == 0  # and whatever launches it
-    assert code(*TRAIN[:2], "-m", "seed=3,4", "budget=600", "evaluate_every=100") == 0
+    assert run_command(*sweep, "hydra/launcher=basic") == 0  # and whatever launches it
+    assert run_command(*TRAIN[:2], "-m", "seed=3,4", "budget=600", "evaluate_every=100") == 0
     assert "finished already" in capsys.readouterr().out  # job 1, by another sweep
-    assert len(runs("kuhn/cfr_plus")) == 4
+    assert len(list_runs("kuhn/cfr_plus")) == 4
     assert "ray" not in sys.modules  # whose import takes seconds
-
-
-def test_the_name_of_a_job_says_what_was_set() -> None:
-    assert code(*TRAIN, "-m", "seed=1", "device=cpu") == 0
-    (run,) = runs("kuhn/cfr_plus")
-    assert run.name.startswith("seed-1_device-cpu_")
-
-
-def test_the_same_settings_in_other_words_are_the_same_run() -> None:
-    assert code(*TRAIN, "-m", "seed=1", "device=cpu") == 0
-    (run,) = runs("kuhn/cfr_plus")
-    before = (run / "manifest.json").read_text()
-    assert code(*anew(TRAIN, "-m", "device=cpu", "seed=1,2", "budget=1e1")) == 0
-    assert len(runs("kuhn/cfr_plus")) == 2
-    assert (run / "manifest.json").read_text() == before
-
-
-def test_decisions_of_a_job_that_was_stopped_between_two_rows(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert code(*TRAIN, "-m", "seed=1") == 0
-    (run,) = runs("kuhn/cfr_plus")
-    saved = json.loads((run / "manifest.json").read_text())["checkpoint"]["decisions"]
-    rows = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
-    (run / "metrics.jsonl").write_text(rows[0])  # of the start
-    capsys.readouterr()
-    assert code("sweep", str(sweep_folder())) == 0
-    assert f"{saved:,}" in capsys.readouterr().out
 
 
 def test_other_settings_are_another_run() -> None:
@@ -337,144 +227,44 @@ def test_other_settings_are_another_run() -> None:
     own.parent.mkdir(parents=True)
     for deals in (30, 40):
         own.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
-        assert code("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
-    assert len(runs("kuhn/cfr_plus")) == 2
+        assert run_command("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
+    assert len(list_runs("kuhn/cfr_plus")) == 2
     yaml_of_ones_own = ["experiment=mine", "--config-dir=mine", "name=mine"]
     for deals, status in ((50, 0), (50, 0), (60, 0)):  # how it is measured may change
         own.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
-        assert code("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == status
+        assert run_command("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == status
     own.write_text("# @package _global_\nseed: 9\n")
-    assert code("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == 2  # what is learnt may not
+    assert run_command("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == 2  # what is learnt may not
     named = [*TRAIN, "-m", "seed=1,2", "name=n${seed}"]
-    assert code(*named) == code(*named) == 0  # its own runs, which are finished
-    assert code(*named, "evaluate_every=5") == 2  # those of another command
-    assert len(runs("kuhn/cfr_plus")) == 5
-
-
-def test_a_bot_with_other_settings_is_another_opponent() -> None:
-    bot = Path("mine/player/mine.yaml")
-    bot.parent.mkdir(parents=True)
-    small = ["train", "-m", "algo=vpg", "algo.hands_per_iteration=8", "budget=60", "opponent=mine"]
-    for prefer in ("call", "raise", "call"):
-        bot.write_text(
-            f"_target_: poker_rl.players.bots.basic_bots.PreferenceBot\nprefer: [{prefer}]\n"
-        )
-        assert code(*small, "--config-dir=mine", "figures=false") == 0
-    folders = runs("kuhn/vpg")
-    assert len(folders) == 2
-    met = {(folder / "opponents/mine.yaml").read_text() for folder in folders}
-    assert len(met) == 2
-
-
-@pytest.mark.parametrize("is_parallel", [False, True])
-def test_a_signal_ends_a_job_in_the_process_of_the_sweep(
-    is_parallel: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The other processes of a run are no parallel jobs, for which the sweep would wait."""
-    monkeypatch.setattr(multiprocessing, "active_children", lambda: [Mock(pid=0)])
-    with (
-        handle_sweep_signals(tmp_path, is_parallel),
-        nullcontext() if is_parallel else pytest.raises(KeyboardInterrupt),
-    ):
-        signal.raise_signal(signal.SIGTERM)
-    assert read_stop_signal(tmp_path) == signal.SIGTERM
-
-
-def test_what_is_no_option_makes_no_other_sweep() -> None:
-    own = Path("game/mine.yaml")
-    own.parent.mkdir()
-    own.write_text("_target_: x")
-    Path("notes/old").mkdir(parents=True)
-    for path in (Path("notes/old/mine.yaml"), Path("notes/mine.yaml")):
-        path.write_bytes(b"\xff\xfe")  # no text
-    sweep = [*TRAIN, "-m", "seed=1", "--config-dir=."]
-    assert code(*sweep) == code(*sweep) == 0  # the second time with a run's YAML in a subfolder
-    assert len(list(Path("outputs").glob("**/config.yaml"))) == 1
-    assert len(list(Path("outputs/sweeps").glob("*.csv"))) == 1
-    own.write_text("_target_: y")
-    assert code(*sweep) == 0
-    assert len(list(Path("outputs/sweeps").glob("*.csv"))) == 2
+    assert run_command(*named) == run_command(*named) == 0  # its own runs, which are finished
+    assert run_command(*named, "evaluate_every=5") == 2  # those of another command
+    assert len(list_runs("kuhn/cfr_plus")) == 5
 
 
 def test_a_job_whose_run_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*TRAIN, "-m", "seed=1") == 0
-    (folder,) = runs("kuhn/cfr_plus")
+    assert run_command(*TRAIN, "-m", "seed=1") == 0
+    (folder,) = list_runs("kuhn/cfr_plus")
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"status": "running"}))
     with (folder / "metrics.jsonl").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert code(*TRAIN, "-m", "seed=1,2") == 2
+        assert run_command(*TRAIN, "-m", "seed=1,2") == 2
     out, err = capsys.readouterr()
     assert f"seed=1: running or killed: {folder} is in use: another process is training it" in err
     assert "running or killed" in out
-    assert [len(runs("kuhn/cfr_plus")), err.count("poker-rl: ")] == [2, 1]  # seed 2 is finished
+    assert [len(list_runs("kuhn/cfr_plus")), err.count("poker-rl: ")] == [
+        2,
+        1,
+    ]  # seed 2 is finished
 
 
-def test_a_refusal_costs_nothing_of_a_sweep_that_was_begun(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sweep = [*TRAIN[:2], "-m", "seed=1,2", "threads=2", "budget=600", "evaluate_every=100"]
-    learn = CFR.learn
-
-    def stopped(self: CFR) -> dict[str, float]:
-        os.kill(os.getpid(), signal.SIGUSR1)
-        return learn(self)
-
-    monkeypatch.setattr(device, "count_cores", lambda: 2)
-    with monkeypatch.context() as patch:
-        patch.setattr(CFR, "learn", stopped)
-        assert code(*sweep) == 128 + signal.SIGUSR1
-    folder = sweep_folder()
-    assert [row["status"] for row in summary()] == ["interrupted", "not run"]
-    monkeypatch.setattr(device, "count_cores", lambda: 1)  # as on another machine
-    assert code(*sweep) == 2
-    assert "evaluate_every=100: refused: threads: 2 are more than the" in capsys.readouterr().err
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "000000.json",
-        "000001.json",
-        "jobs.json",
-    ]
-    assert [row["status"] for row in summary()] == ["refused", "refused"]
-    assert [row["folder"] for row in summary()] == [str(runs("kuhn/cfr_plus")[0]), ""]
-
-
-def test_from_within_the_folder_of_the_sweep(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert code(*TRAIN, "-m", "seed=1") == 0
-    folder = sweep_folder().absolute()
-    assert Summary(folder).path == folder.with_name(f"{folder.name}.csv")
-    monkeypatch.chdir(folder)
-    assert Summary(Path()).path == Path("..", f"{folder.name}.csv")
-    capsys.readouterr()
-    assert code("sweep", ".") == 0
-    assert "1 job: 1 finished" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "submitit_slurm", "ray"])
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_slurm"])
 def test_a_launcher_that_is_not_installed(
-    launcher: str, refused: Any, monkeypatch: pytest.MonkeyPatch
+    launcher: str, get_refusal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep_launcher, "find_spec", lambda name: None)
     extra = {"submitit_local": "slurm", "submitit_slurm": "slurm"}.get(launcher, launcher)
-    said = refused("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
+    said = get_refusal("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
     assert said.startswith(f"hydra/launcher={launcher}: is not installed. ")
     assert f"pip install 'poker-rl[{extra}]'" in said
     assert not Path("outputs").exists()
-
-
-def test_what_is_no_sweep(refused: Any) -> None:
-    assert refused("sweep").startswith("FOLDER: give the folder of one sweep")
-    assert refused("sweep", ".").startswith(". is not the folder of a sweep; ")
-    Path("jobs.json").write_text("{")
-    assert refused("sweep", ".") == "jobs.json is damaged: it lists no jobs"
-
-
-def test_jobs_side_by_side_take_one_gpu_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[int] = []
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
-    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
-    for number in (0, 2, 4):
-        choose_gpu(ComposedConfig({"device": "auto"}, [], {}), number)
-    choose_gpu(ComposedConfig({"device": "cpu"}, [], {}), 1)
-    assert taken == [0, 2, 1]

@@ -16,23 +16,19 @@ from typing import Any
 
 import optuna
 import pytest
-from commands import anew, code, last_row, runs
-from optuna.distributions import FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial, TrialState
+from commands import list_runs, read_last_row, replace_settings, run_command
+from optuna.trial import FrozenTrial
 
 import poker_rl
 from poker_rl.cli import commands
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, load_option
 from poker_rl.config.option_listing import list_options_by_group
-from poker_rl.config.validation import ConfigError
 from poker_rl.sweeps import study_objective as trial_module
 from poker_rl.sweeps import tune as tune_module
-from poker_rl.sweeps.optuna_study import requeue_trial
 from poker_rl.sweeps.study_config import parse_search_space
 from poker_rl.sweeps.tune import check_trainable
-from poker_rl.training.run_outcome import RunOutcome
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 ALPHA, GAMMA = "{low: 0.5, high: 2.0, log: true}", "{low: 1, high: 4, log: false}"
 SPACE = f"search_space={{algo.alpha: {ALPHA}, algo.gamma: {GAMMA}}}"
@@ -77,13 +73,14 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     beside = RUN.replace("]", ",algo.alpha=1.5]")  # which is searched too
-    asked = anew(TUNE, beside, "seeds=[3,4]", "pruner=none")
-    assert code(*asked, "trials=1") == 0
-    assert code(*asked, "trials=3") == 0
+    asked = replace_settings(TUNE, beside, "seeds=[3,4]", "pruner=none")
+    assert run_command(*asked, "trials=1") == 0
+    assert run_command(*asked, "trials=3") == 0
     assert states() == ["COMPLETE"] * 3
     for trial in study():
         rows = [
-            last_row(Path(f"study/kuhn/dcfr/trial-{trial.number}_seed-{seed}")) for seed in (3, 4)
+            read_last_row(Path(f"study/kuhn/dcfr/trial-{trial.number}_seed-{seed}"))
+            for seed in (3, 4)
         ]
         assert trial.value == fmean(row["eval/average/exploitability"] for row in rows)
     *_, told, command = capsys.readouterr().out.splitlines()
@@ -91,17 +88,19 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
     begins = f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4: "
     folders = [f"kuhn/dcfr/trial-{best.number}_seed-{seed}" for seed in (3, 4)]
     assert told == begins + ", ".join(folders)
-    assert code(*shlex.split(command)[1:]) == 0
-    again = [last_row(folder)["eval/average/exploitability"] for folder in runs("kuhn/dcfr")]
+    assert run_command(*shlex.split(command)[1:]) == 0
+    again = [
+        read_last_row(folder)["eval/average/exploitability"] for folder in list_runs("kuhn/dcfr")
+    ]
     assert len(again) == 2
     assert fmean(again) == best.value
-    assert code(*asked, "trials=3") == 0  # nothing is left to do
+    assert run_command(*asked, "trials=3") == 0  # nothing is left to do
     assert len(study()) == 3
 
 
 @pytest.mark.parametrize("space", [SPACE, f"search_space={{algo.alpha: {ALPHA}}}"])
 def test_pictures(space: str) -> None:
-    assert code(*anew(TUNE, space), "trials=3", "pruner=none") == 0
+    assert run_command(*replace_settings(TUNE, space), "trials=3", "pruner=none") == 0
     pictures = {path.stem: path.read_bytes() for path in Path("study").glob("*.png")}
     assert pictures.keys() == {"history", "importances", "slices"}
     # Some 900 dots wide at least, and not empty.
@@ -138,7 +137,7 @@ def test_is_shared_by_two_processes_and_takes_up_what_a_killed_one_was_at() -> N
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        assert code(*TUNE, "trials=2") == 0
+        assert run_command(*TUNE, "trials=2") == 0
     finally:
         ended.set()
         killer.join()
@@ -162,9 +161,9 @@ def test_is_stopped_with_everything_saved_and_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(trial_module.Objective, "get_metric", stopped)
-        assert code(*TUNE, "trials=1") == 143
+        assert run_command(*TUNE, "trials=1") == 143
     assert "poker-rl: stopped; to resume, give the same command\n" in capsys.readouterr().err
-    assert code(*TUNE, "trials=1") == 0
+    assert run_command(*TUNE, "trials=1") == 0
     first, again = study()
     assert [first.state.name, again.state.name] == ["FAIL", "COMPLETE"]
     assert again.params == first.params
@@ -172,125 +171,19 @@ def test_is_stopped_with_everything_saved_and_goes_on(
     assert [path.name for path in Path("study/kuhn/dcfr").iterdir()] == ["trial-0_seed-0"]
 
 
-def test_stops_are_no_losses_and_what_is_lost_too_often_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def ended(error: BaseException | None) -> Any:
-        def get_metric(self: object, row: Mapping[str, float]) -> float:
-            if error is None:
-                signal.raise_signal(signal.SIGTERM)
-                return 0.5
-            raise error
-
-        return get_metric
-
-    for error, exit_code in [(None, 143)] * 2 + [(ZeroDivisionError(), 1)] * 3:
-        monkeypatch.setattr(trial_module.Objective, "get_metric", ended(error))
-        assert code(*TUNE, "trials=1") == exit_code
-    told = capsys.readouterr().err
-    assert "poker-rl: trial 4: given up after 3 lost or failed tries\n" in told
-    assert told.count("given up") == 1
-    assert states() == ["FAIL"] * 5
-    assert len({tuple(trial.params.items()) for trial in study()}) == 1
-
-
-def test_a_trial_that_was_taken_for_lost_is_let_go(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    whole, rows = trial_module.Objective.get_metric, 0
-
-    def get_metric(self: trial_module.Objective, row: Mapping[str, float]) -> float:
-        nonlocal rows
-        rows += 1
-        if rows == 1:  # this process is still for too long, and another one does this
-            storage = f"sqlite:///{Path('study').resolve()}/study.db"
-            other = optuna.load_study(study_name="poker-rl", storage=storage)
-            (mine,) = other.trials
-            other._storage.set_trial_state_values(mine._trial_id, TrialState.FAIL)
-            requeue_trial(other, mine)
-        return whole(self, row)
-
-    monkeypatch.setattr(trial_module.Objective, "get_metric", get_metric)
-    assert code(*TUNE, "trials=1") == 0
-    told = "poker-rl: trial 0: no heartbeat for 3 seconds, so another process has put it back"
-    assert told in capsys.readouterr().err
-    lost, again = study()
-    assert [lost.state.name, again.state.name] == ["FAIL", "COMPLETE"]
-    assert again.params == lost.params
-    assert [path.name for path in Path("study/kuhn/dcfr").iterdir()] == ["trial-0_seed-0"]
-
-
-def test_a_run_in_use_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    attempt, calls = trial_module.train, 0
-
-    def busy(*given: Any) -> RunOutcome:
-        nonlocal calls
-        calls += 1
-        if calls < 3:
-            return RunOutcome(status="in use", exit_code=2, message="x is in use")
-        return attempt(*given)
-
-    monkeypatch.setattr(trial_module, "train", busy)
-    assert code(*TUNE, "trials=1") == 0
-    assert states() == ["FAIL", "FAIL", "COMPLETE"]
-    assert len({tuple(trial.params.items()) for trial in study()}) == 1
-    told = "poker-rl: x is in use; next try in 1 seconds\n"
-    assert capsys.readouterr().err.count(told) == 2
-
-
 def test_ends_trials_early_that_look_bad(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}]  # which forgets all positive regret
     monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    assert code(*TUNE, "trials=2", "startup_trials=1", "warmup_share=0.5") == 0
+    assert run_command(*TUNE, "trials=2", "startup_trials=1", "warmup_share=0.5") == 0
     assert states() == ["COMPLETE", "PRUNED"]
     assert "trial 1: ended early, within the run of seed 0\n" in capsys.readouterr().out
     bad = Path("study/kuhn/dcfr/trial-1_seed-0")
-    assert last_row(bad)["iterations"] == 20  # before half of the budget none is ended
+    assert read_last_row(bad)["iterations"] == 20  # before half of the budget none is ended
     assert manifest(bad.name)["status"] == "interrupted"
-    assert code("compare", "study") == 0
-    assert code("train", f"resume={bad}") == 0  # a run like any other
-
-
-def test_a_signal_as_a_trial_is_ended_early_stops_the_study(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}, {"algo.alpha": 1.4}]
-    get_metric = trial_module.Objective.get_metric
-
-    def stopped(self: trial_module.Objective, row: Mapping[str, float]) -> float:
-        if self.number == 1 and row["iterations"] == 20:
-            signal.raise_signal(signal.SIGTERM)
-        return get_metric(self, row)
-
-    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    with monkeypatch.context() as patch:
-        patch.setattr(trial_module.Objective, "get_metric", stopped)
-        assert code(*TUNE, "trials=3", "startup_trials=1", "warmup_share=0.5") == 143
-    assert states() == ["COMPLETE", "FAIL", "WAITING"]  # to be gone on with
-
-
-def test_hyperband_ends_trials_early_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = [{"algo.alpha": 1.5}] * 4 + [{"algo.alpha": -5.0}] * 2
-    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    assert code(*TUNE, "trials=6", "pruner=hyperband") == 0
-    assert states()[4:] == ["PRUNED", "PRUNED"]
-    assert states()[0] == "COMPLETE"
-
-
-def test_ends_trials_between_two_seeds(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = [{"algo.alpha": 1.5}, {"algo.alpha": -5.0}]
-    monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    assert code(*TUNE, "trials=2", "startup_trials=1", "warmup_share=1", "seeds=[1,2]") == 0
-    assert states() == ["COMPLETE", "PRUNED"]
-    assert "trial 1: ended early, after the run of seed 1\n" in capsys.readouterr().out
-    assert manifest("trial-1_seed-1")["status"] == "finished"
-    assert not Path("study/kuhn/dcfr/trial-1_seed-2").exists()
+    assert run_command("compare", "study") == 0
+    assert run_command("train", f"resume={bad}") == 0  # a run like any other
 
 
 def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
@@ -298,7 +191,7 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
 ) -> None:
     given = [{"algo.alpha": 1.5}, {"algo.alpha": "much"}, {"algo.alpha": 1.0}]
     monkeypatch.setattr(trial_module, "suggest_settings", lambda space, trial: given[trial.number])
-    assert code(*TUNE, "trials=3", "pruner=none") == 0
+    assert run_command(*TUNE, "trials=3", "pruner=none") == 0
     assert states() == ["COMPLETE", "PRUNED", "COMPLETE"]
     out = capsys.readouterr().out
     assert 'trial 1: ended early, refused: algo.alpha: "much" is not a number\n' in out
@@ -315,47 +208,22 @@ def test_a_run_that_diverges_or_is_refused_ends_its_trial_alone(
             [HANDS.format("{low: 3, high: 2, log: true}")],
             f"{HANDS_KEY}: `low <= high` must hold",
         ),
-        ([HANDS.format("{low: 0, high: 2, log: true}")], f"{HANDS_KEY}: `low >= 1` must hold for "),
-        (
-            [HANDS.format("{low: 1, high: inf, log: true}")],
-            f"{HANDS_KEY}: {{",
-        ),
-        ([HANDS.format("{low: 1, high: 2}")], f"{HANDS_KEY}: {{"),
         (
             [HANDS.format("{low: 1.5, high: 2.5, log: false}")],
             "algo.hands_per_iteration: 1.5 is not an integer",
         ),
-        ([HANDS.format("{choices: []}")], f"{HANDS_KEY}: {{"),
-        ([HANDS.format("{choices: [[1]]}")], f"{HANDS_KEY}: {{"),
         (["search_space={seed: {choices: [1, 2]}}"], "seed: the study sets it"),
         (["train_overrides=[budget=40,+budget=40]"], "train_overrides: budget: given twice"),
-        (["train_overrides=[name=mine]"], "name: the study sets it"),
         (["search_space={budget: {choices: [40, 80]}}"], "budget: 40 in some trials and 80 in oth"),
-        (
-            ["train_overrides=[game=kuhn]", "search_space={algo: {choices: [ppo, vpg]}}"],
-            "budget: 4000000 in some trials and 2000000 in others; give it in train_overrides",
-        ),
-        (["search_space={net: {choices: [k1, true, 1]}}"], "net=True: no such option; "),
         (["seeds=[1,1]"], "seeds: [1, 1]; give at least one, as [0], and each once"),
-        (["direction=up"], 'direction: "up" is no choice; allowed: maximize, min'),
         (["search_space.nonsense=1"], "search_space.nonsense: no such setting; "),
-        ([f"{HANDS_KEY}.low=64"], f"{HANDS_KEY}.low: no such setting; "),
-        (["train_overrides.budget=10"], "train_overrides.budget: no such setting; "),
         (["trails=3"], "trails: no such setting; did you mean trials? "),
         (["out=what?"], "out: what? can't hold a study; "),
     ],
 )
-def test_what_is_wrong_costs_nothing(arguments: list[str], message: str, refused: Any) -> None:
+def test_what_is_wrong_costs_nothing(arguments: list[str], message: str, get_refusal: Any) -> None:
     named = [] if not arguments or "tune=nope" in arguments else ["tune=vpg_kuhn"]
-    assert refused("tune", *named, *arguments).startswith(message)
-    assert not list(Path().iterdir())
-
-
-def test_processes_of_torchrun_share_no_study(
-    monkeypatch: pytest.MonkeyPatch, refused: Any
-) -> None:
-    monkeypatch.setattr(tune_module, "count_torchrun_processes", lambda: 2)
-    assert refused(*TUNE).startswith("tune: torchrun starts the processes of one run; ")
+    assert get_refusal("tune", *named, *arguments).startswith(message)
     assert not list(Path().iterdir())
 
 
@@ -371,71 +239,34 @@ def test_a_metric_that_no_run_records_is_told_at_the_first_row(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trial_module.Objective, "get_metric", counted)
-        assert code(*anew(TUNE, "metric=exploitable", "out=a/b")) == 2
+        assert run_command(*replace_settings(TUNE, "metric=exploitable", "out=a/b")) == 2
     assert rows == [10]
     assert "metric: a run records no exploitable; it records " in capsys.readouterr().err
     assert not list(Path("a").iterdir())
 
 
-def test_a_refusal_leaves_a_study_alone_that_others_have_joined(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def search(study: optuna.Study, *_: object) -> int:
-        study.ask()
-        study.ask()
-        raise ConfigError("metric: none")
-
-    monkeypatch.setattr(tune_module, "run_trials", search)
-    assert code(*anew(TUNE, "out=a/study")) == 2
-    assert Path("a/study/tune.yaml").exists()
-    assert len(study("a/study")) == 2
-
-
-def test_numbers_are_whole_if_both_bounds_are_written_as_such() -> None:
-    bounds = {"a": (0.0, 1.0), "b": (1, 16), "c": (1, 16.0)}
-    space = parse_search_space(
-        {k: {"low": a, "high": b, "log": False} for k, (a, b) in bounds.items()}
-    )
-    assert space == {
-        "a": FloatDistribution(0.0, 1.0),
-        "b": IntDistribution(1, 16),
-        "c": FloatDistribution(1.0, 16.0),
-    }
-
-
-def test_the_folder_of_another_study_is_refused(refused: Any) -> None:
-    assert code(*TUNE, "trials=1") == 0
+def test_the_folder_of_another_study_is_refused(get_refusal: Any) -> None:
+    assert run_command(*TUNE, "trials=1") == 0
     kept = Path("study/tune.yaml").read_bytes()
     other = SPACE.replace("0.5", "0.6")
-    assert "out: study holds a study with another search_space.algo.alpha.low;" in refused(
-        *anew(TUNE, other)
+    assert "out: study holds a study with another search_space.algo.alpha.low;" in get_refusal(
+        *replace_settings(TUNE, other)
     )
-    assert "with another metric;" in refused(*TUNE, "metric=value")
+    assert "with another metric;" in get_refusal(*TUNE, "metric=value")
     assert Path("study/tune.yaml").read_bytes() == kept
     Path("mine").mkdir()
     Path("mine/thesis.txt").touch()
-    assert "out: mine is no study's folder" in refused(*anew(TUNE, "out=mine"))
+    assert "out: mine is no study's folder" in get_refusal(*replace_settings(TUNE, "out=mine"))
     Path("mine/thesis.txt").rename("mine/tune.yaml.part")  # of a process killed as it began
-    assert code(*anew(TUNE, "out=mine", "trials=1")) == 0
+    assert run_command(*replace_settings(TUNE, "out=mine", "trials=1")) == 0
 
 
 def test_without_optuna_it_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, refused: Any
+    monkeypatch: pytest.MonkeyPatch, get_refusal: Any
 ) -> None:
     monkeypatch.setattr(commands, "find_spec", lambda name: None)
-    told = refused("tune", "tune=vpg_kuhn")
+    told = get_refusal("tune", "tune=vpg_kuhn")
     assert told == "tune needs more packages: pip install 'poker-rl[tune]'"
-
-
-def test_a_database_that_is_none_is_told_with_its_path(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code(*TUNE, "trials=1") == 0
-    path = Path("study/study.db")
-    path.write_bytes(b"not a database" * 100)
-    capsys.readouterr()
-    assert code(*TUNE, "trials=2") == 1
-    err = capsys.readouterr().err
-    assert err.startswith("poker-rl: study/study.db: ")
-    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize("name", list_options_by_group([SHIPPED_OPTION_DIR])["tune"])

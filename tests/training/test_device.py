@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from commands import TRAIN, code, last_row, runs
+from commands import TRAIN, list_runs, read_last_row, run_command
 
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import read_plain_yaml
-from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.training.device import choose_faster_device
 
@@ -48,55 +47,51 @@ def test_the_faster_device(settings: str, device: str, reason: str) -> None:
     assert reason in why
 
 
-def test_wrong_settings_of_networks_are_errors_as_without_a_gpu() -> None:
-    with pytest.raises(ConfigError, match=r"^net\.hidden_sizes\[0\]: 0 is not in"):
-        choose("game=kuhn algo=ppo net.hidden_sizes=[0]")
-    assert choose("game=kuhn algo=ppo algo.tables=many")[0] == "cuda"  # rejected when it is built
-
-
 @pytest.mark.skipif(
     torch.backends.cuda.is_built() and not torch.cuda.is_available(),
     reason="this build of torch would look for the GPU that the test pretends",
 )
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("working_folder")
 def test_a_run_is_told_the_device_only_where_there_is_a_gpu(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert code(*SMALL, "name=no_gpu") == 0
+    assert run_command(*SMALL, "name=no_gpu") == 0
     assert "device:" not in capsys.readouterr().out
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert code(*SMALL, "name=auto") == 0
+    assert run_command(*SMALL, "name=auto") == 0
     reason = "faster than the GPU for networks this small (device=cuda uses it anyway)"
     assert f"device: cpu, {reason}\n" in capsys.readouterr().out
-    assert code(*SMALL, "name=cpu", "device=cpu") == 0
+    assert run_command(*SMALL, "name=cpu", "device=cpu") == 0
     assert "device:" not in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("working_folder")
 def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(
-    monkeypatch: pytest.MonkeyPatch, refused: Any
+    monkeypatch: pytest.MonkeyPatch, get_refusal: Any
 ) -> None:
     monkeypatch.setattr("poker_rl.training.train.count_cores", lambda: 1)
-    assert code(*TRAIN, "hardware=gpu", "device=cpu", "name=a") == 0
-    (folder,) = runs()
+    assert run_command(*TRAIN, "hardware=gpu", "device=cpu", "name=a") == 0
+    (folder,) = list_runs()
     config = read_plain_yaml(folder / "config.yaml")
     assert (config["threads"], config["precision"]) == (1, "high")
-    assert code("train", f"resume={folder}", "budget=20") == 0
-    assert last_row(folder)["iterations"] == 20
+    assert run_command("train", f"resume={folder}", "budget=20") == 0
+    assert read_last_row(folder)["iterations"] == 20
     fixed = "hardware: a resumed run keeps its settings, only "
-    assert refused("train", f"resume={folder}", "hardware=gpu").startswith(fixed)
+    assert get_refusal("train", f"resume={folder}", "hardware=gpu").startswith(fixed)
 
 
-@pytest.mark.usefixtures("here")
-def test_hardware_options(refused: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused("train", "hardware=gpus").startswith("hardware=gpus: no such option; did you me")
-    problem = refused("train", "algo=nfsp", "hardware=gpu_ppo", "device=cpu")
+@pytest.mark.usefixtures("working_folder")
+def test_hardware_options(get_refusal: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert get_refusal("train", "hardware=gpus").startswith(
+        "hardware=gpus: no such option; did you me"
+    )
+    problem = get_refusal("train", "algo=nfsp", "hardware=gpu_ppo", "device=cpu")
     assert problem.startswith("algo.minibatches: no such setting")
-    assert code("train", "-m", *TRAIN[1:], "hardware=gpu,null", "device=cpu", "seed=1") == 0
-    assert len(runs()) == 2
+    assert run_command("train", "-m", *TRAIN[1:], "hardware=gpu,null", "device=cpu", "seed=1") == 0
+    assert len(list_runs()) == 2
     capsys.readouterr()
-    assert code("train", "experiment=ppo_lhe", "hardware=gpu_ppo", "-c", "job") == 0
+    assert run_command("train", "experiment=ppo_lhe", "hardware=gpu_ppo", "-c", "job") == 0
     out = capsys.readouterr().out
     for line in ("device: cuda", "precision: high  # TF32", "threads: auto  # all cores"):
         assert f"\n{line}" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import defaultdict
 from dataclasses import replace
@@ -15,22 +16,18 @@ import numpy as np
 import pytest
 import tiny
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
-from poker_rl.algos.algorithm import Progress
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.plots import plotting
 from poker_rl.evaluation.result import Result, first_of_each, flatten
 from poker_rl.storage.run_folder import (
     create_label,
     create_run_folder,
-    flatten_hparams,
-    read_run_folder,
 )
-from poker_rl.training.loggers.tensorboard import to_tensorboard_tag
 from poker_rl.training.run_record import RunRecord
 
 EXACT = Result("current", "value", 0.125, None, "ante", "exact")
@@ -38,7 +35,7 @@ SAMPLED = Result("current", "against/call", -0.5, 0.0312, "big blind", "against 
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -111,6 +108,13 @@ def test_tensorboard_shows_what_metrics_hold() -> None:
     about = shown.SummaryMetadata(run, "eval/current/match").summary_description
     assert about == "ante, against call"
     assert "eval/current/match/half_width" not in points
+    (config,) = shown.Tensors(run, "custom_scalars__config__")
+    charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
+    assert [c.title for c in charts] == ["headline", "other measures"]
+    ((first,), (second,)) = ([chart for chart in category.chart] for category in charts)
+    assert (first.title, second.title) == ("exploitability", "match")
+    drawn = [tag for tag in points if re.match(first.multiline.tag[0], tag)]
+    assert drawn == ["eval/current/exploitability"]
     assert "figures/exploitability" in shown.PluginRunToTagToContent("images")[run]
 
 
@@ -133,25 +137,6 @@ def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit: str) -> Non
     assert steps == sorted(set(steps))
 
 
-def test_curves_do_not_double_back_after_the_first_kill(monkeypatch: pytest.MonkeyPatch) -> None:
-    learn = tiny.TinyAlgorithm.learn
-
-    def crash(self: tiny.TinyAlgorithm) -> dict[str, float]:
-        if self.progress.iterations == 30:
-            raise ZeroDivisionError
-        return learn(self)
-
-    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", crash)
-    with pytest.raises(ZeroDivisionError):
-        tiny.train(checkpoint_every=1000)  # rows, and no checkpoint since the start
-    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
-    folder = tiny.only_folder()
-    assert len(tiny.rows(folder)) > 3
-    tiny.train(folder)
-    points = curves(board(Path("outputs")), str(folder.relative_to("outputs")))
-    assert without_time(points) == expected_curves(folder)
-
-
 def test_settings_are_shown_without_a_run_of_their_own() -> None:
     tiny.train(budget=50)
     tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
@@ -166,32 +151,6 @@ def test_settings_are_shown_without_a_run_of_their_own() -> None:
     assert settings[0].keys() == settings[1].keys()
     assert {data["algo.nan_in"].string_value for data in settings} == {"metric", "weight"}
     assert {data["seed"].number_value for data in settings} == {5, 6}
-
-
-def test_hparams_are_flat_scalars_and_strings() -> None:
-    flat = flatten_hparams(
-        tiny.settings(algo={"_target_": "x", "lr": {"_target_": "y", "start": 0.1}})
-    )
-    assert flat["algo.lr.start"] == 0.1
-    assert flat["game"] == "tiny"
-    assert flat["opponent"] == "null"
-    assert not any("_target_" in key or key.startswith("evaluation") for key in flat)
-    assert all(isinstance(value, int | float | str) for value in flat.values())
-
-
-def test_rows_are_on_the_disk_before_tensorboard_is_imported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The first row of a run must not wait for an import."""
-
-    def broken(*arguments: object, **settings: object) -> None:
-        assert tiny.rows(tiny.only_folder())[0]["decisions"] == 0
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("poker_rl.training.loggers.tensorboard.TensorBoard._open", broken)
-    with pytest.raises(KeyboardInterrupt):
-        tiny.train()
-    assert read_run_folder(tiny.only_folder())[1]["status"] == "interrupted"
 
 
 def test_folders_differ_even_in_one_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,18 +170,6 @@ def test_what_is_in_the_way_of_a_folder_is_named(place: str, what: str) -> None:
     path.write_text("") if what == "a file" else path.symlink_to("nowhere")
     with pytest.raises(ConfigError, match=f"^outputs: {place} is not a folder$"):
         create_run_folder(Path("outputs"), "kuhn", "ppo")
-
-
-def test_a_folder_of_ones_own_name_is_new() -> None:
-    folder = Path("there/kuhn/ppo/first")
-    assert create_run_folder(Path("there"), "kuhn", "ppo", "first") == folder
-    (folder / "config.yaml").touch()  # and then the run was killed
-    assert create_run_folder(Path("there"), "kuhn", "ppo", "first") == folder
-    (folder / "manifest.json").touch()
-    with pytest.raises(
-        ConfigError, match=r"^name: there/kuhn/ppo/first is there already; .*resume=the"
-    ):
-        create_run_folder(Path("there"), "kuhn", "ppo", "first")
 
 
 def test_a_folder_is_named_by_what_was_set() -> None:
@@ -245,11 +192,6 @@ def test_a_folder_is_named_by_what_was_set() -> None:
     assert len(create_label([f"a{i}=0" for i in range(300)], ())) < 100
 
 
-def test_a_resumed_runs_name_stays_true() -> None:
-    tiny.train(overrides=["seed=5", "budget=50", "figures=false", "algo=fit"], budget=50)
-    assert tiny.only_folder().name.startswith("seed-5_20")
-
-
 def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     signed = []
     monkeypatch.setattr(plotting, "add_footnote", lambda figure, words: signed.append(words))
@@ -259,31 +201,6 @@ def test_figures_are_signed_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None
     tiny.train(folder, budget=60, figures=True)
     assert signed == [f"run {folder}, tiny, seed 5"]
     assert (folder / "figures" / "exploitability.png").exists()
-
-
-def test_event_files_end_whole() -> None:
-    tiny.train(budget=50)
-    (path,) = tiny.only_folder().glob("events.out.*")
-    assert sum(1 for _ in EventFileLoader(str(path)).Load()) > 3
-
-
-def test_percentiles_do_not_stand_between_the_means() -> None:
-    assert to_tensorboard_tag("eval/current/value/p50") == "eval_percentiles/current/value/p50"
-    for tag in ("eval/current/value", "eval/p1/value", "loss/p1", "eval/current/against/p1x"):
-        assert to_tensorboard_tag(tag) == tag
-
-
-def test_rates_are_those_since_the_last_row() -> None:
-    tiny.train(budget=100)
-    record = RunRecord(tiny.only_folder(), tiny.settings(budget=100), {}, [])
-    record.start(0)
-    rates = []
-    for decisions in (100, 300):
-        record.add({}, 2.0, decisions)
-        record.write_row(Progress(decisions=decisions), [], 0.0)
-        rates.append(record.last_row["time/decisions_per_second"])
-    assert rates == [50, 100]
-    record.close("finished")
 
 
 def test_rows_from_before_the_first_checkpoint_are_dropped(tmp_path: Path) -> None:

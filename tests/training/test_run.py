@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import multiprocessing
 import os
 import signal
@@ -28,10 +27,9 @@ from tqdm import tqdm
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_folder import read_run_folder
-from poker_rl.training import open_run, signals
+from poker_rl.training import signals
 from poker_rl.training.run_checkpoints import DivergedError
 from poker_rl.training.signals import RunInterruptedError
-from poker_rl.training.trainer import is_due
 
 FORK = multiprocessing.get_context("fork")  # has all that a first run imports
 TRACED = (
@@ -45,7 +43,7 @@ TRACED = (
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in `kill_and_resume`
     monkeypatch.chdir(tmp_path)
@@ -205,9 +203,7 @@ def test_two_halves_equal_the_whole(half: int) -> None:
     [
         (signal.SIGINT, 130),
         (signal.SIGTERM, 143),
-        (signal.SIGHUP, 129),
         (signal.SIGUSR1, 138),
-        (signal.SIGUSR2, 140),
     ],
 )
 def test_a_signal_checkpoints_and_leaves(
@@ -240,34 +236,6 @@ def test_a_signal_checkpoints_and_leaves(
     assert same(result(folder), expected)
 
 
-def test_under_nohup_a_terminal_may_close() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with signals.StopSignals() as stopped:
-            signal.raise_signal(signal.SIGHUP)
-            assert not stopped.number
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_signals_that_come_together_are_one() -> None:
-    with default_signals(), signals.StopSignals() as stopped:
-        signal.raise_signal(signal.SIGTERM)  # from a parent process
-        signal.raise_signal(signal.SIGINT)  # from the terminal
-        assert stopped.number == signal.SIGTERM
-
-
-def test_a_signal_that_another_process_heard_first_is_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(
-        signals.collectives, "max_over_processes", lambda number: int(signal.SIGTERM)
-    )
-    with signals.StopSignals() as stopped:
-        assert stopped.is_stop_requested()
-        assert stopped.number == signal.SIGTERM
-
-
 def deaf() -> None:
     """Run a long step without a Python instruction in it."""
     with signals.StopSignals():
@@ -295,40 +263,6 @@ def test_signals_are_heard_within_compiled_code() -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait() == 130
     assert process.stderr.read() == signals.ENDED_MESSAGE.encode()
-
-
-def test_a_signal_at_the_very_end_still_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    figures = tiny.TinyEvaluation.build_figures
-
-    def interrupted(self: tiny.TinyEvaluation, *arguments: Any) -> dict[str, Any]:
-        os.kill(os.getpid(), signal.SIGINT)
-        return figures(self, *arguments)
-
-    monkeypatch.setattr(tiny.TinyEvaluation, "build_figures", interrupted)
-    with pytest.raises(RunInterruptedError, match="had finished before the stop"):
-        tiny.train()
-    assert read_run_folder(tiny.only_folder())[1]["status"] == "finished"
-
-
-def test_a_process_killed_from_outside_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, tiny.__file__]
-    here = {"PYTHONPATH": str(Path(__file__).parents[1]), "BUDGET": str(10**9)}
-    environment = os.environ | here
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-    while not list(Path("outputs").glob("*/*/*/state.pt")):
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
-    folder = tiny.only_folder()
-    reached = checkpoint.load_checked(folder / "state.pt")["progress"]["decisions"]
-    assert read_run_folder(folder)[1]["status"] == "running"
-    budget = reached + 100
-    tiny.train(folder, budget=budget)
-    resumed = result(folder)
-    folder.parents[2].rename("killed")
-    tiny.train(budget=budget)
-    assert same(result(tiny.only_folder()), resumed)
 
 
 @pytest.mark.parametrize("where", ["metric", "weight", "draw"])
@@ -380,43 +314,6 @@ def test_a_crash_is_told_by_the_manifest(monkeypatch: pytest.MonkeyPatch) -> Non
     assert manifest["error"] == "ZeroDivisionError: no way"
 
 
-def test_a_run_that_goes_on_after_a_crash_tells_of_it_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    learn, calls = tiny.TinyAlgorithm.learn, 0
-
-    def crash(self: tiny.TinyAlgorithm) -> dict[str, float]:
-        nonlocal calls
-        calls += 1
-        if calls == 20:
-            raise ZeroDivisionError("no way")
-        return learn(self)
-
-    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", crash)
-    with pytest.raises(ZeroDivisionError):
-        tiny.train()
-    folder = tiny.only_folder()
-    assert "error" in read_run_folder(folder)[1]
-    tiny.train(folder)
-    manifest = read_run_folder(folder)[1]
-    assert manifest["status"] == "finished"
-    assert "error" not in manifest
-
-
-def test_time_and_memory_before_a_resume_count() -> None:
-    tiny.train(budget=100)
-    folder = tiny.only_folder()
-    state = checkpoint.load_checked(folder / "state.pt")
-    state["record"]["elapsed_s"] += 1e9
-    checkpoint.save_atomically(folder / "state.pt", state)
-    manifest = read_run_folder(folder)[1]
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"peak_memory_mib": 10**6}))
-    tiny.train(folder, budget=200)
-    last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
-    assert last["time/elapsed_s"] == pytest.approx(1e9, rel=0.1)
-    assert read_run_folder(folder)[1]["peak_memory_mib"] == 10**6
-
-
 def test_it_is_measured_against_itself_at_half_its_decisions() -> None:
     tiny.train()
     folder = tiny.only_folder()
@@ -436,59 +333,6 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def finished(budget: int = 100) -> Path:
     tiny.train(budget=budget)
     return tiny.only_folder()
-
-
-def test_a_finished_run_says_so() -> None:
-    folder = finished()
-    before = contents(folder)
-    with pytest.raises(ConfigError, match=r"budget: .* has already done 10\d of 100 decisions"):
-        tiny.train(folder, budget=100)
-    assert contents(folder) == before
-
-
-def damaged(folder: Path) -> None:
-    state = folder / "state.pt"
-    state.write_bytes(state.read_bytes()[:-500])
-
-
-def foreign(folder: Path) -> None:
-    state = checkpoint.load_checked(folder / "state.pt")
-    checkpoint.save_atomically(folder / "state.pt", {**state, "game": {"name": "other"}})
-
-
-def other_shape(folder: Path) -> None:
-    state = checkpoint.load_checked(folder / "state.pt")
-    state["algorithm"]["net"]["bias"] = torch.zeros(7)
-    checkpoint.save_atomically(folder / "state.pt", state)
-
-
-def missing(folder: Path) -> None:
-    (folder / "state.pt").unlink()
-
-
-def shortened(folder: Path) -> None:
-    (folder / "metrics.jsonl").write_text("{}\n")
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (damaged, "is damaged"),
-        (foreign, "another game"),
-        (other_shape, "does not fit"),
-        (missing, "no such file"),
-        (shortened, "rows are gone"),
-    ],
-)
-def test_what_does_not_fit_is_refused_untouched(
-    spoil: Callable[[Path], None], message: str
-) -> None:
-    folder = finished()
-    spoil(folder)
-    before = contents(folder)
-    with pytest.raises(ConfigError, match=message):
-        tiny.train(folder, budget=200)
-    assert contents(folder) == before
 
 
 def test_other_settings_are_refused() -> None:
@@ -516,47 +360,3 @@ def test_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiny.TinyAlgorithm, "learn", intrude)
     tiny.train()
     assert seen == [True]
-
-
-def test_a_run_whose_snapshots_were_deleted_goes_on() -> None:
-    """It has no earlier self to meet then."""
-    tiny.train(budget=200)
-    folder = tiny.only_folder()
-    for snapshot in (folder / "players").iterdir():
-        snapshot.unlink()
-    row, _ = tiny.train(folder, budget=210)
-    assert row["eval/current/match"] == row["eval/current/exploitability"]
-
-
-def test_two_runs_of_one_name_started_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one fails before the first has written anything."""
-    write = open_run.write_config
-
-    def meanwhile(folder: Path, cfg: dict[str, Any]) -> None:
-        monkeypatch.setattr(open_run, "write_config", write)
-        with pytest.raises(ConfigError, match="another process"):
-            tiny.train(name="first")
-        assert {path.name for path in folder.iterdir()} == {"metrics.jsonl"}
-        write(folder, cfg)
-
-    monkeypatch.setattr(open_run, "write_config", meanwhile)
-    tiny.train(name="first")
-    assert read_run_folder(Path("outputs/tiny/fit/first"))[1]["status"] == "finished"
-
-
-def test_a_unit_that_is_not_counted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", lambda self: {})
-    monkeypatch.setattr("poker_rl.training.trainer.MAX_IDLE_CALLS", 5)
-    with pytest.raises(ConfigError, match="budget_unit: fit does not count hands"):
-        tiny.train(budget_unit="hands")
-
-
-def test_is_due() -> None:
-    assert [is_due(10, before, before + 4) for before in (0, 5, 6, 9, 10, 16)] == [
-        False,
-        False,
-        True,
-        True,
-        False,
-        True,
-    ]

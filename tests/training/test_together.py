@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import multiprocessing
 import os
@@ -19,19 +18,18 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from commands import code
+from commands import run_command
 from test_workers import is_running, until
 from tiny import same
 
-import poker_rl
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import launch_workers
 from poker_rl.training.device import prepare_device
 from poker_rl.training.launch_workers import Worker
-from poker_rl.training.run_checkpoints import merge_states, remove_other_parts, split_state
+from poker_rl.training.run_checkpoints import remove_other_parts
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 PPO = ["algo=ppo", "algo.tables=64", "algo.rollout_steps=8", "algo.lr=1e-3"]
 NFSP = ["algo=nfsp", "algo.tables=8", "algo.learning_starts=50", "algo.replay_capacity=500"]
@@ -76,7 +74,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
 ) -> None:
     others = set(multiprocessing.active_children())
     command, undisturbed = train("whole", *NFSP, "budget=7000")
-    assert code(*command) == 0
+    assert run_command(*command) == 0
     rows, state = left(undisturbed)
     assert len(rows) >= 7
     tables = [part["agents"]["rollout"] for part in (state["algorithm"], state["other"])]
@@ -86,27 +84,29 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
 
     command, folder = train("broken", *NFSP, "budget=7000")
     with signal_at_checkpoint(3, signal.SIGTERM):  # which reaches only one of them
-        assert code(*command) == 143
+        assert run_command(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
     monkeypatch.setattr(launch_workers, "GRACE_S", 1e6)  # the first process is to notice for itself
     with signal_at_checkpoint(2, signal.SIGKILL):
-        assert code("train", f"resume={folder}") == 1
+        assert run_command("train", f"resume={folder}") == 1
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("poker-rl: ")]
     assert said == ["poker-rl: a worker process was ended by SIGKILL, as by lack of memory"]
     assert set(multiprocessing.active_children()) <= others
-    assert code("train", f"resume={folder}") == 0
+    assert run_command("train", f"resume={folder}") == 0
     assert same(left(folder), (rows, state))
 
 
-def test_what_a_resumed_run_lacks_is_refused(refused: Any) -> None:
+def test_what_a_resumed_run_lacks_is_refused(get_refusal: Any) -> None:
     command, folder = train("one", *PPO, "budget=2000")
-    assert code(*command) == 0
+    assert run_command(*command) == 0
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    assert refused("train", f"resume={folder}", "workers=3").startswith("workers: a resumed run")
+    assert get_refusal("train", f"resume={folder}", "workers=3").startswith(
+        "workers: a resumed run"
+    )
     (other,) = (folder / "workers").iterdir()
     other.rename("aside")
-    assert refused("train", f"resume={folder}", "budget=4000").endswith(
+    assert get_refusal("train", f"resume={folder}", "budget=4000").endswith(
         f"{other.name}: no such file"
     )
     shutil.move("aside", other)
@@ -117,7 +117,7 @@ def test_what_a_resumed_run_lacks_is_refused(refused: Any) -> None:
 
 def test_torchrun_starts_the_same_run() -> None:
     command, folder = train("ours", *PPO, "budget=3000")
-    assert code(*command) == 0
+    assert run_command(*command) == 0
     command, other = train("theirs", *PPO, "budget=3000")
     programs = Path(sys.executable).parent
     torchrun = [str(programs / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
@@ -140,59 +140,25 @@ def test_all_end_with_the_first_process() -> None:
     until(lambda: not any(map(is_running, children)))
 
 
-def test_one_is_killed_before_all_are_connected(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import os, signal, torch\n"
-        "from poker_rl.training import launch_workers\n"
-        "def member():\n"
-        "    launch_workers.open_torchrun_store()\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "if __name__ == '__main__':\n"
-        "    launch_workers.GRACE_S = 0.5\n"
-        "    worker = launch_workers.Worker(2, local_count=2)\n"
-        "    with launch_workers.connect_workers(worker, torch.device('cpu'), member):\n"
-        "        print('joined')\n"
-    )
-    here = {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, program],
-        env=os.environ | here,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "poker-rl: a worker process was ended by SIGKILL, as by lack of memory" in done.stderr
-
-
-def test_what_can_not_be_is_refused(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert refused("train", "algo=cfr", "workers=2") == (
+def test_what_can_not_be_is_refused(get_refusal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert get_refusal("train", "algo=cfr", "workers=2") == (
         "workers: CFR learns in one process; allowed: 1"
     )
-    assert refused("train", "algo=reinforce", "workers=2").startswith("workers: Reinforce learns")
-    assert refused("train", "workers=0").startswith("workers: 0 is not in [1, ")
+    assert get_refusal("train", "algo=reinforce", "workers=2").startswith(
+        "workers: Reinforce learns"
+    )
+    assert get_refusal("train", "workers=0").startswith("workers: 0 is not in [1, ")
     for name, value in {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost"}.items():
         monkeypatch.setenv(name, value)
-    assert refused("train", "workers=3") == "workers: 3, but torchrun has started 2 processes"
-    assert refused("train", "-m", "seed=1,2").startswith("-m: torchrun starts the processes of one")
+    assert get_refusal("train", "workers=3") == "workers: 3, but torchrun has started 2 processes"
+    assert get_refusal("train", "-m", "seed=1,2").startswith(
+        "-m: torchrun starts the processes of one"
+    )
     with socket.create_server(("", 0)) as taken:
         port = str(taken.getsockname()[1])
         monkeypatch.setenv("MASTER_PORT", port)
-        assert refused("train", "algo=ppo").endswith(f"localhost:{port}: it is in use")
+        assert get_refusal("train", "algo=ppo").endswith(f"localhost:{port}: it is in use")
     assert not Path("outputs").exists()
-
-
-def test_shared_memory_that_is_missing_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def missing(*_: Any) -> None:  # as the system says it of a semaphore
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-
-    monkeypatch.setattr("poker_rl.training.launch_workers.ShmAllReduce", missing)
-    assert code("train", "algo=ppo", "budget=10", "workers=2") == 1
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told == "poker-rl: /dev/shm: No such file or directory"
 
 
 def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,14 +173,6 @@ def test_each_worker_has_a_gpu_or_none_has(monkeypatch: pytest.MonkeyPatch) -> N
     assert prepare_device("auto", 1, 0, Worker(3, local_count=3)).type == "cpu"
     with pytest.raises(ConfigError, match="device: cuda, but there are 2 GPUs here for 3 workers"):
         prepare_device("cuda", 1, 0, Worker(3, local_count=3))
-
-
-def test_a_state_is_taken_apart_and_put_together() -> None:
-    state = {"net": {"w": 1}, "agents": {"tables": 2}, "average": {"module": {"w": 3}, "memory": 4}}
-    own, shared = split_state(state, ("agents", "memory"))
-    assert own == {"agents": {"tables": 2}, "average": {"memory": 4}}
-    assert shared == {"net": {"w": 1}, "average": {"module": {"w": 3}}}
-    assert merge_states(shared, own) == state
 
 
 def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path: Path) -> None:

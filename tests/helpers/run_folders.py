@@ -12,7 +12,7 @@ import yaml
 EXACT = "eval/average/exploitability"
 
 
-def run_folder(
+def write_run_folder(
     folder: str,
     rows: Sequence[Mapping[str, float]],
     *,
@@ -53,7 +53,7 @@ def run_folder(
     return path
 
 
-def row(decisions: float, value: float, **others: float) -> dict[str, float]:
+def make_row(decisions: float, value: float, **others: float) -> dict[str, float]:
     """Return a row with this exploitability of the average player."""
     return {
         "hands": decisions / 2,

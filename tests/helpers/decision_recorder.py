@@ -48,7 +48,7 @@ def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:
     return rows, columns["is_learner"][places]
 
 
-def watched(learner: PPO) -> list[tuple[RolloutBatch, np.ndarray]]:
+def record_decisions(learner: PPO) -> list[tuple[RolloutBatch, np.ndarray]]:
     """Return a list that gets the decisions of each iteration, see `order_decisions`.
 
     It checks that the learner uses those learned from whose end is known, and no others.
