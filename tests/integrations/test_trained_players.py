@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from commands import code
+from commands import run_command
 from torch import nn
 
 from poker_rl.config.validation import ConfigError
@@ -30,7 +30,7 @@ PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
 YAML_FILES = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.M | re.S)
 LEDUC = load_game("leduc")
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def run_program(text: str) -> dict[str, Any]:
@@ -60,10 +60,12 @@ def test_ppo_learns_and_plays_in_the_commands(capsys: pytest.CaptureFixture[str]
     assert np.mean(mean_rewards[-5:]) > 0.9  # 1.2 was measured
     Path("mine.yaml").write_text(YAML_FILES[0])
     assert measure_against_call(load_player("mine.yaml", LEDUC)) > 0.8  # uniform play wins 0
-    assert code("evaluate", "game=leduc", "player=mine.yaml", "against=[call]", "deals=50") == 0
-    assert "(against call)" in capsys.readouterr().out
-    assert code("tournament", "game=leduc", "players=[mine.yaml,call]", "deals=50") == 0
-    assert code("play", "ui=terminal", "game=leduc", "against=[mine.yaml]") == 0
+    assert (
+        run_command("evaluate", "game=leduc", "player=mine.yaml", "against=[call]", "deals=50") == 0
+    )
+    assert "against call" in capsys.readouterr().out
+    assert run_command("tournament", "game=leduc", "players=[mine.yaml,call]", "deals=50") == 0
+    assert run_command("play", "ui=terminal", "game=leduc", "against=[mine.yaml]") == 0
 
 
 def test_maskable_ppo_learns_and_its_player_has_its_probabilities() -> None:
@@ -190,7 +192,7 @@ def test_other_models_are_errors() -> None:
     assert not Path("trapped").exists()
 
 
-def test_a_command_names_the_file_that_is_missing(refused: Any) -> None:
+def test_a_command_names_the_file_that_is_missing(get_refusal: Any) -> None:
     Path("mine.yaml").write_text(YAML_FILES[0])
-    line = refused("evaluate", "game=leduc", "player=mine.yaml")
+    line = get_refusal("evaluate", "game=leduc", "player=mine.yaml")
     assert "actor.pt: no such file" in line

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from big2_tables import BIG2
-from commands import code
+from commands import run_command
 from evaluations import HOLDEM, LEDUC, loader
 
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
@@ -47,9 +47,9 @@ def test_a_changed_or_unlisted_file_is_an_error(
     loader(LEDUC)("leduc_ac")
     with (tmp_path / "leduc_ac.pt").open("ab") as opened:
         opened.write(b"0")
-    assert code("evaluate", "game=leduc", "player=leduc_ac") == 2
+    assert run_command("evaluate", "game=leduc", "player=leduc_ac") == 2
     path = tmp_path / "leduc_ac.pt"
-    message = f"{path} does not match SHA256SUMS; reinstall poker-rl"
+    message = f"{path}: its checksum is not that of SHA256SUMS; reinstall poker-rl"
     assert capsys.readouterr().err == f"poker-rl: player: leduc_ac: {message}\n"
     (tmp_path / CHECKSUM_FILE).write_text("0  other.pt\n")
     with pytest.raises(ConfigError, match=r"leduc_ac.pt is no bundled .*; allowed: other.pt$"):
