@@ -123,15 +123,7 @@ def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal() -> N
         learner.learn()
     tree = get_tree(game)
     policy = learner.players()["current"].action_probs(np.tile(tree.infoset_records, 100))
-<<<<<<< HEAD
-    first = [
-        compute_squared_distances(extract_bet_probs(tree, one))["first"]
-        for one in policy.reshape(100, *tree.legal_mask.shape)
-    ]
-    # here over 8 seeds: mean .393, standard deviation .020, of which four; SGD stays at .835
-=======
     policies = policy.reshape(100, *tree.legal_mask.shape)
     first = [compute_squared_distances(extract_bet_probs(tree, one))["first"] for one in policies]
     # Over 8 seeds: mean .393, standard deviation .020, of which four are allowed; SGD stays at .835
->>>>>>> join
     assert abs(np.median(first) - 0.396) < 0.08

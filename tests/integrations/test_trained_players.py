@@ -53,7 +53,9 @@ def test_the_short_programs_run(text: str) -> None:
     run_program(text)
 
 
-def test_ppo_learns_and_plays_in_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ppo_learns_and_plays_in_the_commands(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("gymnasium")
     mean_rewards = run_program("# generalized advantage estimation")["mean_rewards"]
     assert abs(mean_rewards[0]) < 0.3
@@ -65,6 +67,7 @@ def test_ppo_learns_and_plays_in_the_commands(capsys: pytest.CaptureFixture[str]
     )
     assert "against call" in capsys.readouterr().out
     assert run_command("tournament", "game=leduc", "players=[mine.yaml,call]", "deals=50") == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # whose end leaves the table
     assert run_command("play", "ui=terminal", "game=leduc", "against=[mine.yaml]") == 0
 
 
