@@ -7,6 +7,7 @@ import io
 import json
 import pickle
 import re
+import sys
 import zipfile
 from itertools import pairwise
 from pathlib import Path
@@ -53,7 +54,9 @@ def test_the_short_programs_run(text: str) -> None:
     run_program(text)
 
 
-def test_ppo_learns_and_plays_in_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ppo_learns_and_plays_in_the_commands(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("gymnasium")
     mean_rewards = run_program("# generalized advantage estimation")["mean_rewards"]
     assert abs(mean_rewards[0]) < 0.3
@@ -61,8 +64,9 @@ def test_ppo_learns_and_plays_in_the_commands(capsys: pytest.CaptureFixture[str]
     Path("mine.yaml").write_text(YAML_FILES[0])
     assert measure_against_call(load_player("mine.yaml", LEDUC)) > 0.8  # uniform play wins 0
     assert code("evaluate", "game=leduc", "player=mine.yaml", "against=[call]", "deals=50") == 0
-    assert "(against call)" in capsys.readouterr().out
+    assert "against call" in capsys.readouterr().out
     assert code("tournament", "game=leduc", "players=[mine.yaml,call]", "deals=50") == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO("c\n"))
     assert code("play", "ui=terminal", "game=leduc", "against=[mine.yaml]") == 0
 
 
