@@ -69,6 +69,4 @@ def check_file(name: str) -> None:
         raise ConfigError(f"file: {name} is no bundled file; allowed: {', '.join(checksums)}")
     path = PRETRAINED_FOLDER / name
     if hashlib.sha256(path.read_bytes()).hexdigest() != checksums[name]:
-        raise ConfigError(
-            f"{path}: its checksum is not that of {CHECKSUM_FILE}; reinstall poker-rl"
-        )
+        raise ConfigError(f"{path} does not match {CHECKSUM_FILE}; reinstall poker-rl")
