@@ -1,4 +1,6 @@
-"""Speed beside OpenSpiel, RLCard, phevaluator and PokerKit, measured in the same run: `make bench`.
+"""Speed beside other libraries, measured in the same run: `make bench`.
+
+They are OpenSpiel, RLCard, PettingZoo, phevaluator and PokerKit.
 
 Every rate is the best of several short windows, ours and the peers' taken in turn, so that what
 else the machine does strikes all alike. One thread each unless a line says otherwise. A peer that
@@ -236,6 +238,60 @@ def rlcard_rules() -> Work:
         return decisions
 
     return hand
+
+
+# Environments: decisions a second of random legal play with an observation and a mask each. Those
+# of the vector environment are the learner's; `call` answers each of them.
+
+
+def vector_environment() -> Work:
+    from poker_rl.integrations.gymnasium import GameVectorEnv
+
+    environment, generator = GameVectorEnv("limit_holdem", 2048, "call"), np.random.default_rng(1)
+    environment.reset(seed=1)
+
+    def step() -> int:
+        masks = environment.action_masks()
+        environment.step((masks * generator.random(masks.shape, np.float32)).argmax(1))
+        return len(masks)
+
+    return step
+
+
+def agent_environment(environment: Any) -> Work:
+    """Return the work of a hand of a PettingZoo environment."""
+    generator = random.Random(1)
+    environment.reset(seed=1)
+
+    def hand() -> int:
+        decisions = 0
+        environment.reset()
+        for _ in environment.agent_iter():
+            observation, _, is_over, *_ = environment.last()
+            if is_over:
+                break
+            legal = np.flatnonzero(observation["action_mask"]).tolist()
+            environment.step(generator.choice(legal))
+            decisions += 1
+        return decisions
+
+    return hand
+
+
+def environments(rlcard: bool) -> dict[str, Work]:
+    from poker_rl.integrations import pettingzoo
+
+    works = {
+        "ours, Gymnasium, 2,048 tables": vector_environment(),
+        "ours, PettingZoo": agent_environment(pettingzoo.env("limit_holdem")),
+    }
+    if rlcard:
+        works["RLCard"] = rlcard_rules()
+        if find_spec("pygame") is not None:  # which PettingZoo's environment imports
+            from pettingzoo.classic import texas_holdem_v4
+
+            works["PettingZoo"] = agent_environment(texas_holdem_v4.env())
+    return works
 
 
 # Strength of seven cards
@@ -568,6 +624,9 @@ def main() -> None:
     if rlcard:
         works["RLCard"] = rlcard_rules()
     report("Heads-up limit hold'em, decisions", works)
+
+    if find_spec("pettingzoo") is not None:
+        report("Environments of limit hold'em", environments(rlcard))
 
     for name in ("nolimit_holdem_sizes", "nolimit_holdem", "nolimit_holdem_6p"):
         play = RandomPlay(game(name), 0)
