@@ -42,3 +42,10 @@ def test_a_plugin_may_name_its_own_classes_and_no_others(
         ):
             load_class(target)
     assert "trusted_too" not in sys.modules  # not even imported
+
+
+def test_a_missing_optional_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
+    monkeypatch.delitem(sys.modules, "poker_rl.integrations.sb3_env", raising=False)
+    with pytest.raises(ConfigError, match=r"sb3_env needs an optional package: .*stable_baselines"):
+        load_class("poker_rl.integrations.sb3_env.SB3VecEnv")
