@@ -31,11 +31,11 @@ def count(definition, *hands, variants=0):
     counted = StyleCounter()
     counted.add_hands(tables, np.array([int(hand.split()[0]) for hand in hands]))
     assert (tables.records == before).all()
-    return by_player(counted.list_results("us", "them"))
+    return group_by_player(counted.list_results("us", "them"))
 
 
-def by_player(results):
-    """The statistics of each player in the order of `STYLE_UNITS`."""
+def group_by_player(results):
+    """Return the statistics of each player in the order of `STYLE_UNITS`."""
     found = {}
     for result in results:
         found.setdefault(result.player, {})[result.measure] = result.value

@@ -21,16 +21,16 @@ from poker_rl.reports.play_tournament import format_tournament
 NAMES = ["a", "b", "c", "d"]
 
 
-def column(found, measure):
-    """The results of this measure by player, in the order of the ranking."""
+def get_results_of(found, measure):
+    """Return the results of this measure by player, in the order of the ranking."""
     results = {name: found.find(name, measure) for name in found.player_names}
     return {name: result for name, result in results.items() if result is not None}
 
 
-def pairs(found):
-    """What each player won at the tables with another one, by both."""
+def get_pair_results(found):
+    """Return the winnings of each player at the tables with another one, by both players."""
     names = found.player_names
-    return {(a, b): one for b in names for a, one in column(found, f"won/{b}").items()}
+    return {(a, b): one for b in names for a, one in get_results_of(found, f"won/{b}").items()}
 
 
 def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=2, seed=0):
@@ -52,28 +52,32 @@ def test_the_cross_table_holds_the_exact_values(game):
     tree, players = get_tree(game), random_players(game)
     policies = {name: player.policies[0] for name, player in players.items()}
     found = tournament(game, players, deals=20_000)
-    assert len(pairs(found)) == 12
-    for (row, other), one in pairs(found).items():
+    assert len(get_pair_results(found)) == 12
+    for (row, other), one in get_pair_results(found).items():
         truth = compute_exact_values(tree, [policies[row]] + [policies[other]] * (game.seats - 1))[
             0
         ]
         # Two half widths are four standard errors: only a wrong mean is that far.
         assert abs(one.value - truth) < 2 * one.half_width
         assert one.half_width < 0.1
-    for one in column(found, "won").values():
+    for one in get_results_of(found, "won").values():
         truth = np.mean(
-            [pairs(found)[one.player, other].value for other in NAMES if other != one.player]
+            [
+                get_pair_results(found)[one.player, other].value
+                for other in NAMES
+                if other != one.player
+            ]
         )
         assert one.value == pytest.approx(truth)
 
 
 def test_heads_up_what_one_wins_the_other_loses():
     found = tournament(LEDUC, random_players(LEDUC), deals=200)
-    for (row, other), one in pairs(found).items():
-        assert one.value == pytest.approx(-pairs(found)[other, row].value)
-    won = [one.value for one in column(found, "won").values()]
+    for (row, other), one in get_pair_results(found).items():
+        assert one.value == pytest.approx(-get_pair_results(found)[other, row].value)
+    won = [one.value for one in get_results_of(found, "won").values()]
     assert sum(won) == pytest.approx(0)
-    assert sum(one.value for one in column(found, "elo").values()) == pytest.approx(0)
+    assert sum(one.value for one in get_results_of(found, "elo").values()) == pytest.approx(0)
     assert len(won) == 4
     assert won == sorted(won, reverse=True)
 
@@ -82,17 +86,17 @@ def test_differences_are_of_the_same_deals():
     load = loader(LEDUC)
     # Of two players one wins what the other loses: they differ by twice that.
     found = tournament(LEDUC, {n: load(n) for n in ("raise", "uniform")})
-    (gap,) = column(found, "behind").values()
-    assert gap.value == pytest.approx(2 * column(found, "won")[found.player_names[0]].value)
+    (gap,) = get_results_of(found, "behind").values()
+    assert gap.value == pytest.approx(2 * get_results_of(found, "won")[found.player_names[0]].value)
     assert gap.half_width == pytest.approx(
-        2 * column(found, "won")[found.player_names[0]].half_width
+        2 * get_results_of(found, "won")[found.player_names[0]].half_width
     )
     # Two who play alike win the same in every deal: that they do not differ is certain.
     players = {"raise": load("raise"), "again": load("raise"), "uniform": load("uniform")}
     found = tournament(LEDUC, players)
     gap = found.find(found.player_names[1], "behind")
     assert (gap.value, gap.half_width) == (0, 0)
-    assert column(found, "won")[found.player_names[0]].half_width > 0.01
+    assert get_results_of(found, "won")[found.player_names[0]].half_width > 0.01
 
 
 @pytest.mark.parametrize(("players", "tables"), [(6, 1), (7, 7), (8, 4), (9, 3), (18, 3)])
@@ -114,11 +118,13 @@ def test_a_mixed_table_of_known_results():
     load = loader(KUHN_3P)
     players = {name: load(name) for name in ("raise", "call", "fold")}
     found = tournament(KUHN_3P, players, table_kind="mixed", deals=500)
-    ranks = {one.player: one for one in column(found, "won").values()}
+    ranks = {one.player: one for one in get_results_of(found, "won").values()}
     assert ranks["fold"].value == pytest.approx(-1)
-    assert sum(one.value for one in column(found, "won").values()) == pytest.approx(0, abs=1e-9)
-    at_all = [pairs(found)["raise", other].value for other in ("call", "fold")]
+    assert sum(one.value for one in get_results_of(found, "won").values()) == pytest.approx(
+        0, abs=1e-9
+    )
+    at_all = [get_pair_results(found)["raise", other].value for other in ("call", "fold")]
     assert at_all == [ranks["raise"].value] * 2  # there is only one table, of all three
-    assert not column(found, "elo")
+    assert not get_results_of(found, "elo")
     assert "at the tables where the column's sat too" in format_tournament(found)
     assert not found.cycle

@@ -15,7 +15,7 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.reports.html_elements import Markup, create_element
 from poker_rl.storage.run_folder import read_run_folder
 
-FIGURES = PlayerEvaluator.build_figures  # before the fixture `here` takes them away
+FIGURES = PlayerEvaluator.build_figures  # before the fixture `working_folder` takes them away
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
