@@ -49,7 +49,7 @@ def test_a_changed_or_unlisted_file_is_an_error(
         opened.write(b"0")
     assert run_command("evaluate", "game=leduc", "player=leduc_ac") == 2
     path = tmp_path / "leduc_ac.pt"
-    message = f"{path}: its checksum is not that of SHA256SUMS; reinstall poker-rl"
+    message = f"{path} does not match SHA256SUMS; reinstall poker-rl"
     assert capsys.readouterr().err == f"poker-rl: player: leduc_ac: {message}\n"
     (tmp_path / CHECKSUM_FILE).write_text("0  other.pt\n")
     with pytest.raises(ConfigError, match=r"leduc_ac.pt is no bundled .*; allowed: other.pt$"):

@@ -121,12 +121,7 @@ def test_a_run_learns_what_it_does_on_the_cpu(asked: str) -> None:
     [("nfsp_ppo", "cpu", NAME), ("nfsp", NAME, "cpu"), ("vine", "cpu", NAME)],
 )
 @pytest.mark.usefixtures("working_folder", "device")
-def test_a_run_goes_on_on_another_device(
-    algo: str, one: str, other: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_goes_on_on_another_device(algo: str, one: str, other: str) -> None:
     folder = broken_off(one, "moved", *LEARNERS[algo], *TRAIN, "game=kuhn", f"algo={algo}")
-    capsys.readouterr()
     assert train(other, f"resume={folder}", f"device={'cuda' if other == NAME else other}") == 0
-    changed = f"not as it was: device {one}, now {other}. The results may differ in"
-    assert changed in capsys.readouterr().out
     assert rows(folder)[-1]["decisions"] >= 200
