@@ -40,8 +40,7 @@ class MaskablePPOPlayer(Bot):
 
     The policy has to be an `MlpPolicy` with tanh or ReLU that was trained on the observations of
     `GameEnv` or `GameVectorEnv`. Only its weights are read, which runs no code of the file and does
-    not need Stable-Baselines3. `MaskablePPO.load` unpickles such a file: it runs the code of
-    whoever made it.
+    not need Stable-Baselines3. `MaskablePPO.load` unpickles such a file, which runs any code in it.
 
     Raises:
         ConfigError: if the file does not hold such a policy for this game.

@@ -9,9 +9,10 @@ import numpy as np
 from poker_rl.config.plugins import load_class
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player, compute_checked_probs
+from poker_rl.players.player_wrapper import PlayerWrapper
 
 
-class GreedyWrapper(Player):
+class GreedyWrapper(PlayerWrapper):
     """Player that always takes the most probable action of another player, the wrapped player.
 
     The probabilities of actions that differ only in size, such as no-limit raises, are first added
@@ -20,18 +21,8 @@ class GreedyWrapper(Player):
     """
 
     def __init__(self, game: Game, player: Player) -> None:
-        self._game, self._player = game, player
+        super().__init__(game, player)
         self._action_type = np.unique(game.action_types, return_inverse=True)[1]  # [A]
-
-    @property
-    def instances(self) -> int:
-        """Number of instances of the wrapped player."""
-        return self._player.instances
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        """True if the wrapped player is suit-invariant."""
-        return self._player.is_suit_invariant
 
     def select_instance(self, k: int) -> GreedyWrapper:
         """Return a greedy player that wraps instance `k` of the wrapped player."""

@@ -23,12 +23,13 @@ from poker_rl.games.poker.betting import compute_raise_to
 from poker_rl.games.poker.record_dtypes import RAISE
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
+from poker_rl.players.player_wrapper import PlayerWrapper
 
 # These features show past bets in chips, or not at all.
 ALLOWED_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
 
 
-class SizedPlayer(Player):
+class SizedPlayer(PlayerWrapper):
     """Player of the full game that chooses between the bet sizes of the game it was trained on.
 
     The game with bet sizes decides which of them are legal at a table: a size below the smallest
@@ -45,7 +46,8 @@ class SizedPlayer(Player):
     """
 
     def __init__(self, game: Game, sized_game: Game, player: Player) -> None:
-        self._game, self._sized_game, self._player = game, sized_game, player
+        super().__init__(game, player)
+        self._sized_game = sized_game
         if not (
             isinstance(player, NetworkPlayer)
             and player.network_sharing != "per_betting_node"
@@ -56,16 +58,6 @@ class SizedPlayer(Player):
                 f" net.features one of {', '.join(ALLOWED_FEATURES)}, without"
                 " network_sharing=per_betting_node"
             )
-
-    @property
-    def instances(self) -> int:
-        """Number of instances of the wrapped player."""
-        return self._player.instances
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        """True if the wrapped player is suit-invariant."""
-        return self._player.is_suit_invariant
 
     def select_instance(self, k: int) -> SizedPlayer:
         """Return a player that wraps instance `k` of the wrapped player."""
