@@ -50,9 +50,9 @@ def played(learner: Reinforce, metrics: bool = False) -> Any:
     learner.agents.rollout.play_full_hands = lambda act: (
         batches.append(play_out(act)) or batches[-1]
     )  # type: ignore
-    told = learner.learn()
+    learned = learner.learn()
     learner.agents.rollout.play_full_hands = play_out  # type: ignore[method-assign]
-    return (batches[0], told) if metrics else batches[0]
+    return (batches[0], learned) if metrics else batches[0]
 
 
 def equilibrium(game: FixedLimitPoker) -> Any:

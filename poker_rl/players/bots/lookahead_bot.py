@@ -75,7 +75,6 @@ class LookaheadBot(Bot):
         tables.redeal()
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         probs = compute_checked_probs(self._game, self._player, records)
         threshold = np.minimum(self.min_action_prob, probs.max(1, keepdims=True))
         is_tried = (probs > 0) & (probs >= threshold)
