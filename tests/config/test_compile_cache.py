@@ -44,7 +44,7 @@ def hash_bytes(home: Path, before: str = "") -> tuple[str, str]:
     ],
 )
 @pytest.mark.usefixtures("working_folder")
-def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> None:
+def test_a_folder_that_can_not_be_written(home, before, why):
     Path("home").mkdir()
     out, err = hash_bytes(Path(home).resolve(), before)
     assert out.strip().isdecimal()
@@ -56,7 +56,7 @@ def test_a_folder_that_can_not_be_written(home: str, before: str, why: str) -> N
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_damaged_file_is_compiled_again() -> None:
+def test_a_damaged_file_is_compiled_again():
     expected = hash_bytes(Path.cwd())
     (index,) = Path(".cache").rglob("hashing.hash_bytes-*.nbi")
     (code,) = Path(".cache").rglob("hashing.hash_bytes-*.nbc")

@@ -91,7 +91,7 @@ def test_merging_suits_changes_nothing(definition):
     np.testing.assert_allclose(all_[0], compute_best_response_values(tree, policy), atol=1e-6)
 
 
-def test_a_network_that_sees_the_names_of_suits_is_not_blind_to_them():
+def test_networks_that_see_suits_are_not_suit_invariant():
     assert not network(FLOP, "observation").is_suit_invariant
     assert not network(BOARD_AT_ONCE, "sorted_suits").is_suit_invariant
 
@@ -99,7 +99,7 @@ def test_a_network_that_sees_the_names_of_suits_is_not_blind_to_them():
 @pytest.mark.parametrize(
     "name", ["all_in", "call", "chen", "fold", "raise", "rules", "sklansky", "tight", "uniform"]
 )
-def test_bots_of_holdem_are_blind_to_the_names_of_suits(name):
+def test_bots_of_holdem_are_suit_invariant(name):
     bot, tables = loader(FLOP)(name), Tables(FLOP, 1000, 0)
     tables.deal()
     for action in (1, 1, 2):  # to the flop, and a bet

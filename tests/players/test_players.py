@@ -77,7 +77,7 @@ def legal(game, records):
     ],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_bots_lose_what_they_are_known_to(game, name, expected):
+def test_known_nash_conv_of_bots(game, name, expected):
     tree = get_tree(game)
     policy = bot(name, game).action_probs(tree.infoset_records)
     assert nash_conv(tree, policy) == pytest.approx(expected, abs=1e-7)
@@ -101,7 +101,7 @@ def test_equilibrium_is_of_kuhn_alone(game):
 
 @pytest.mark.parametrize("game", [KUHN_3P, HOLDEM], ids=lambda game: game.name)
 @pytest.mark.parametrize("name", [*BOTS, "shared", "per_seat"])
-def test_only_legal_actions_have_a_chance(game, name):
+def test_only_legal_actions_have_a_probability(game, name):
     records = sample_decisions(game, 200)
     player = bot(name, game) if name in BOTS else network(game, name)
     probs = player.action_probs(records)
@@ -112,7 +112,7 @@ def test_only_legal_actions_have_a_chance(game, name):
         assert (probs[legal(game, records)] > 0).all()
 
 
-def test_an_action_without_a_chance_is_not_drawn():
+def test_an_action_of_probability_0_is_not_sampled():
     probs = np.array([[0.5, 0.5], [np.nan, np.nan]])
     assert sample_from_probs(probs[:1], np.array([0.7])).tolist() == [1]
     with pytest.raises(ConfigError, match="probabilities that are not numbers"):
@@ -129,7 +129,7 @@ def test_rank_is_the_own_cards():
         ObservationEncoder(HOLDEM, "rank")
 
 
-def test_members():
+def test_network_of_each_decision():
     tree = get_tree(KUHN)
     seat, moves = tree.infoset_seat, tree.infoset_records["moves"]
     assert get_network_index(KUHN, "shared", tree.infoset_records).tolist() == [0] * 12
@@ -154,7 +154,7 @@ def test_members():
 
 
 @pytest.mark.parametrize("members", ["per_seat", "per_agent", "per_betting_node"])
-def test_each_member_decides_at_its_own_tables(members):
+def test_each_network_decides_at_its_own_tables(members):
     tree = get_tree(KUHN)
     player = network(KUHN, members)
     probs = player.action_probs(tree.infoset_records)
@@ -167,7 +167,7 @@ def test_each_member_decides_at_its_own_tables(members):
 
 
 @pytest.mark.parametrize("members", ["shared", "per_betting_node"])
-def test_instances_answer_for_their_blocks(members):
+def test_instances_decide_in_their_blocks(members):
     tree = get_tree(KUHN)
     player = network(KUHN, members, instances=3)
     together = player.action_probs(np.tile(tree.infoset_records, 3)).reshape(
@@ -199,7 +199,7 @@ def load(spec, game=KUHN):
 
 
 @pytest.mark.parametrize("name", PLAYERS)
-def test_a_saved_player_answers_the_same(name, tmp_path):
+def test_a_saved_player_has_the_same_probabilities(name, tmp_path):
     player = PLAYERS[name]()
     records = np.tile(get_tree(KUHN).infoset_records, player.instance_count)
     path = save(tmp_path, 10, {"current": player})
@@ -236,7 +236,7 @@ def test_ways_to_name_a_saved_player(suffix, expected, run):
     assert np.array_equal(load(expected).action_probs(records), probs)
 
 
-def test_one_of_several_copies_is_named(tmp_path):
+def test_an_instance_is_named_by_its_number(tmp_path):
     player = network(KUHN, instances=3)
     save(tmp_path, 1, {"current": player})
     records = sample_decisions(KUHN, 200)
@@ -249,7 +249,7 @@ def test_one_of_several_copies_is_named(tmp_path):
             load(f"{tmp_path}{spec}")
 
 
-def test_greedy_takes_the_action_that_is_taken_most_often(tmp_path):
+def test_greedy_takes_the_most_probable_action(tmp_path):
     trained, taken = network(LEDUC), table(LEDUC)
     save(tmp_path, 1, {"current": trained, "greedy": taken}, LEDUC)
     records = sample_decisions(LEDUC, 200)
@@ -318,7 +318,7 @@ def test_a_player_of_another_game_is_refused(run):
 
 
 @pytest.mark.parametrize("name", ["tight", "mcts", "network"])
-def test_threads_that_share_a_player_do_not_see_each_others_tables(name):
+def test_threads_may_share_a_player(name):
     player = network(HOLDEM, features="sorted_suits") if name == "network" else bot(name, HOLDEM)
     if name == "mcts":
         player.simulations = 10
@@ -371,7 +371,7 @@ class Faulty(Player):
         ([1.0], r"an array of shape \(1, 1\) instead of \(1, 3\)"),
     ],
 )
-def test_what_is_no_policy_is_refused(row, problem):
+def test_invalid_probabilities_are_refused(row, problem):
     right = [0.0, 0.25, 0.75]
     assert compute_checked_probs(KUHN, Faulty(right), KUHN_FIRST).tolist() == [right]
     with pytest.raises(ConfigError, match=f"player test_players.Faulty .*{problem}"):
