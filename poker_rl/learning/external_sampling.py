@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from poker_rl.games.tables import Tables, copy_records
-from poker_rl.learning.agents import Agents
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.players.action_sampling import sample_from_probs
 
@@ -54,12 +54,12 @@ class _TreeLevel:
 
 
 def traverse(
-    agents: Agents, traverser: int, compute_policy: PolicyFunction
+    core: LearnerCore, traverser: int, compute_policy: PolicyFunction
 ) -> tuple[TraversalDecisions, TraversalDecisions]:
     """Deal a hand at every table and traverse its tree by external sampling.
 
     Args:
-        agents: provides tables, random numbers and the encoding of observations.
+        core: provides tables, random numbers and the encoding of observations.
         traverser: the seat all of whose actions are played.
         compute_policy: the policy of every seat.
 
@@ -71,7 +71,7 @@ def traverse(
     Raises:
         ConfigError: if the positions do not fit into memory.
     """
-    levels = _expand_levels(agents, traverser, compute_policy)
+    levels = _expand_levels(core, traverser, compute_policy)
     regrets: list[np.ndarray] = []
     for i in reversed(range(len(levels))):
         level = levels[i]
@@ -95,10 +95,10 @@ def traverse(
 
 
 def _expand_levels(
-    agents: Agents, traverser: int, compute_policy: PolicyFunction
+    core: LearnerCore, traverser: int, compute_policy: PolicyFunction
 ) -> list[_TreeLevel]:
     """Play all hands and their branches to the end; return the positions at each depth."""
-    game, rollout = agents.game, agents.rollout
+    game, rollout = core.game, core.rollout
     rollout.tables.deal()
     rollout.hands_played += len(rollout.tables.records)
     tables = Tables(game, 0, 0)
@@ -111,8 +111,8 @@ def _expand_levels(
         value = np.zeros(len(is_over))
         value[ended] = tables.payoffs(ended)[:, traverser]
         records, table = tables.records.take(nonterminal), table[nonterminal]
-        mask, replica = tables.legal_mask(nonterminal), agents.assign_replicas(records, table)
-        observation, _ = agents.encode_records(records)
+        mask, replica = tables.legal_mask(nonterminal), core.assign_replicas(records, table)
+        observation, _ = core.encode_records(records)
         probs = (
             compute_policy(observation, mask, replica) if len(nonterminal) else np.zeros(mask.shape)
         )
@@ -123,7 +123,7 @@ def _expand_levels(
         is_played = mask & is_traverser[:, None]
         other_rows = np.flatnonzero(~is_traverser)
         sampled_actions = sample_from_probs(
-            probs[other_rows], agents.generator.random(len(other_rows))
+            probs[other_rows], core.generator.random(len(other_rows))
         )
         is_played[other_rows, sampled_actions] = True
         parent, action = np.nonzero(is_played)

@@ -46,12 +46,10 @@ def reinforce(
 def played(learner: Reinforce, metrics: bool = False) -> Any:
     """The batch of one call of `learn`."""
     batches = []
-    play_out = learner.agents.rollout.play_full_hands
-    learner.agents.rollout.play_full_hands = lambda act: (
-        batches.append(play_out(act)) or batches[-1]
-    )  # type: ignore
+    play_out = learner.core.rollout.play_full_hands
+    learner.core.rollout.play_full_hands = lambda act: batches.append(play_out(act)) or batches[-1]  # type: ignore
     told = learner.learn()
-    learner.agents.rollout.play_full_hands = play_out  # type: ignore[method-assign]
+    learner.core.rollout.play_full_hands = play_out  # type: ignore[method-assign]
     return (batches[0], told) if metrics else batches[0]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from poker_rl.games.game import Game
-from poker_rl.learning.agents import LearnerContext
+from poker_rl.learning.learner_core import LearnerContext
 from poker_rl.nets.dense import NetConfig
 
 

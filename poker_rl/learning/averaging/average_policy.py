@@ -17,10 +17,10 @@ from torch import Tensor
 
 from poker_rl.config.schedules import ScheduleOverOwnSteps
 from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
-from poker_rl.learning.agents import Agents
 from poker_rl.learning.buffers.replay_buffer import Column, InsertionRule, ReplayBuffer
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.nets.action_probs import masked_log_softmax
 
 
@@ -54,7 +54,7 @@ class AveragePolicy:
 
     Args:
         settings: see `AveragePolicySettings`.
-        agents: the agents whose policy is averaged.
+        core: see `LearnerCore`.
         output_init_scale: factor of the initial weights of the output layer.
         learn_from_actions: the policies that are added are one-hot actions.
         other_buffers: other buffers of the learner that need memory on the same device.
@@ -68,18 +68,18 @@ class AveragePolicy:
     def __init__(
         self,
         settings: AveragePolicySettings,
-        agents: Agents,
+        core: LearnerCore,
         *,
         output_init_scale: float = 1.0,
         learn_from_actions: bool = False,
         other_buffers: Sequence[ReplayBuffer] = (),
     ) -> None:
-        actions = agents.game.action_count
+        actions = core.game.action_count
         self.settings = settings
-        self.module = agents.build_network(actions, output_init_scale)
+        self.module = core.build_network(actions, output_init_scale)
         self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
         columns = {
-            "observation": agents.observation_column,
+            "observation": core.observation_column,
             "mask": Column(torch.bool, actions),
             "policy": Column(torch.bool if learn_from_actions else torch.float32, actions),
         }
@@ -90,9 +90,9 @@ class AveragePolicy:
             settings.capacity,
             settings.insertion_rule,
             columns,
-            agents.device,
-            agents.sample_seed(),
-            replicas=agents.replicas,
+            core.device,
+            core.sample_seed(),
+            replicas=core.replicas,
             other_buffers=other_buffers,
         )
         self.buffer.check_batch_memory("average_policy.batch_size", settings.batch_size)
@@ -105,7 +105,7 @@ class AveragePolicy:
             settings.batch_size,
             self._compute_loss,
         )
-        self._updates = CapturedUpdates([self.stepper], agents.device, agents.timer)
+        self._updates = CapturedUpdates([self.stepper], core.device, core.timer)
 
     @property
     def updates(self) -> int:

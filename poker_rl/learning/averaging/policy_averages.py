@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from poker_rl.learning.agents import Agents
 from poker_rl.learning.averaging.average_policy import AveragePolicy, AveragePolicySettings
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.network_player import Critic
 from poker_rl.players.player import Player
@@ -15,7 +15,7 @@ class PolicyAverages:
     """EMA of the actor's weights, and an average-policy network if there are settings for one.
 
     Args:
-        agents: the agents that play by the actor.
+        core: see `LearnerCore`.
         actor: the policy network in training, K replicas.
         ema_decay: decay of the EMA per iteration, in [0, 1].
         settings: settings of the average-policy network; None: there is none.
@@ -29,7 +29,7 @@ class PolicyAverages:
 
     def __init__(
         self,
-        agents: Agents,
+        core: LearnerCore,
         actor: nn.Module,
         ema_decay: float,
         settings: AveragePolicySettings | None,
@@ -37,13 +37,13 @@ class PolicyAverages:
         output_init_scale: float,
         learn_from_actions: bool = False,
     ) -> None:
-        self._agents, self._actor = agents, actor
+        self._core, self._actor = core, actor
         self.weight_ema = WeightEMA(actor, ema_decay)
         self.average_policy = None
         if settings is not None:
             self.average_policy = AveragePolicy(
                 settings,
-                agents,
+                core,
                 output_init_scale=output_init_scale,
                 learn_from_actions=learn_from_actions,
             )
@@ -54,12 +54,12 @@ class PolicyAverages:
         Args:
             critic: the critic of the current policy; the player "average" gets none.
         """
-        players = self._agents.build_players(
+        players = self._core.build_players(
             critic, weight_average=self.weight_ema.module, current=self._actor
         )
         if self.average_policy is None:
             return players
-        return {"average": self._agents.build_player(self.average_policy.module), **players}
+        return {"average": self._core.build_player(self.average_policy.module), **players}
 
     def stateful_parts(self) -> dict[str, WeightEMA | AveragePolicy | None]:
         """Return the parts with a state, by their names in the learner's state."""

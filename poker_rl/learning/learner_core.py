@@ -70,7 +70,7 @@ class NetworkAssignment:
     seating: Seating
 
 
-class Agents:
+class LearnerCore:
     """Tables, networks and players of a learner.
 
     A learner builds networks with `build_network` and `build_critic`, plays with
