@@ -141,7 +141,7 @@ def sample_raise(masks, state, actions):  # type: ignore[no-untyped-def]
 
 @jit
 def play_without_observations(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
-    """Step each table, redeal those that end, and write the legal actions."""
+    """Step each table, deal again where a hand ends, and write the legal actions."""
     for i in range(len(tables)):
         game, table = definitions[0], tables[i]
         step(game, table, actions[i])

@@ -20,7 +20,8 @@ These five are enough to train and to evaluate by matches. Four more are optiona
                                     for recurrent networks
     reveal(game, table, seat, out)  write the cards hidden from a seat; for a perfect-information
                                     critic
-    redeal(game, table)             deal again the cards that the seat to act cannot see; all deals
+    resample_hidden_cards(game, table)
+                                    deal the cards that the seat to act cannot see again; all deals
                                     consistent with its information set are equally likely; for
                                     bots that look ahead
 

@@ -101,9 +101,9 @@ def infoset_loop(definitions, tables, rows, out):
         infoset(definitions[table.variant], table, table.to_act, out[i])
 
 
-def redeal_loop(definitions, tables, rows):
+def resample_hidden_cards_loop(definitions, tables, rows):
     for i in prange(len(rows)):
-        redeal(definitions[tables[rows[i]].variant], tables[rows[i]])
+        resample_hidden_cards(definitions[tables[rows[i]].variant], tables[rows[i]])
 
 
 def payoffs_loop(definitions, tables, rows, out):

@@ -21,8 +21,8 @@ from poker_rl.games.table_loops import (
     observe_loop,
     observe_sorted_loop,
     payoffs_loop,
-    redeal_loop,
     replay_loop,
+    resample_hidden_cards_loop,
     reveal_loop,
     reveal_sorted_loop,
     start_loop,
@@ -199,14 +199,14 @@ class Tables:
         self.run_loop(infoset_loop, rows, out)
         return out.view(f"S{size}")[:, 0]
 
-    def redeal(self, rows: np.ndarray | None = None) -> None:
+    def resample_hidden_cards(self, rows: np.ndarray | None = None) -> None:
         """Deal again the cards that each seat to act cannot see; the random states advance.
 
         Raises:
-            ConfigError: if the game has no rule `redeal`.
+            ConfigError: if the game has no rule `resample_hidden_cards`.
         """
-        self._check_rule("redeal", hasattr(self.game.rules, "redeal"))
-        self.run_loop(redeal_loop, rows)
+        self._check_rule("resample_hidden_cards", hasattr(self.game.rules, "resample_hidden_cards"))
+        self.run_loop(resample_hidden_cards_loop, rows)
 
     def _check_rule(self, rule: str, size: int) -> int:
         """Return the output size of an optional rule; raise ConfigError if the rule is missing."""

@@ -307,7 +307,7 @@ def reveal(game, table, seat, out):
 
 
 @jit
-def redeal(game, table):
+def resample_hidden_cards(game, table):
     """Deal the cards held by the other seats again; each gets as many as it has left."""
     seat, seen_mask = table.to_act, 0
     for i in range(table.left[seat]):

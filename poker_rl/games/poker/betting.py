@@ -28,7 +28,13 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.poker.observation import history, infoset, observe, redeal, reveal
+from poker_rl.games.poker.observation import (
+    history,
+    infoset,
+    observe,
+    resample_hidden_cards,
+    reveal,
+)
 from poker_rl.games.poker.pots import payoffs
 from poker_rl.games.poker.record_dtypes import (
     CALL,
@@ -66,7 +72,7 @@ __all__ = [  # includes rules from other files, as `Game.rules` is one module wi
     "observe_log_chips",
     "observe_sorted",
     "payoffs",
-    "redeal",
+    "resample_hidden_cards",
     "reveal",
     "reveal_sorted",
     "start",

@@ -46,7 +46,7 @@ class LookaheadBot(Bot):
     """Bot that re-weights the likely actions of a player by their estimated values.
 
     Raises:
-        ConfigError: if the player has no critic, or the game has no rule `redeal`.
+        ConfigError: if the player has no critic, or the game has no rule `resample_hidden_cards`.
     """
 
     policy: str  # spec of the player whose policy and critic are used
@@ -72,7 +72,7 @@ class LookaheadBot(Bot):
                 f"policy: {self.policy} has no values to look ahead by; docs/players.md lists"
                 " the players that have"
             )
-        tables.redeal()
+        tables.resample_hidden_cards()
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the probability of each action at tables [B], as an array [B, A]."""
@@ -99,7 +99,7 @@ class LookaheadBot(Bot):
         keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
         tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))
         seed_world_tables(keys, np.uint64(self.seed), self.worlds, tables.records)
-        tables.redeal()
+        tables.resample_hidden_cards()
 
         def choose_responses(rows: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
             records_now = tables.records.take(rows)
