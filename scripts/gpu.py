@@ -37,7 +37,7 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.threads import count_cores
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.learning.matmul_precision import set_matmul_precision
+from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.training.device import prepare_device
 from poker_rl.training.train import build_root_config

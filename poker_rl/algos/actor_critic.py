@@ -36,9 +36,8 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.advantages import compute_doubly_robust
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings
+from poker_rl.learning.averaging.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
-from poker_rl.learning.averaging.policy_averages import PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
@@ -146,14 +145,11 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
             rows = is_traverser if is_traverser.all() else ~is_traverser
-            metrics |= average_policy.add_and_learn(
-                batch.replica[rows],
-                batch.observation[rows],
-                batch.mask[rows],
-                policy[rows],
-                iteration,
+            replica, observation, mask = batch.replica, batch.observation, batch.mask
+            average_policy.add(
+                replica[rows], observation[rows], mask[rows], policy[rows], iteration
             )
-
+            metrics |= average_policy.learn()
         self.count_progress(len(batch))
         return metrics
 

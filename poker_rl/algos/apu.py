@@ -73,13 +73,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True)
 class APU(NetworkLearner):
-    """APU and Dual-APU learner; `progress.updates` counts the gradient steps of all agents.
-
-    Raises:
-        ConfigError: if the game's tables do not record actions, the published reward is used with
-            antes that differ by seat, a period is not a whole number of iterations, or several
-            agents would learn against a fixed opponent.
-    """
+    """APU and Dual-APU learner; `progress.updates` counts the gradient steps of all agents."""
 
     variant: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
     episodes_per_iteration: PositiveInt
@@ -236,14 +230,13 @@ class APU(NetworkLearner):
         modules = {"current": self._actor}
         if self._weight_ema is not None:
             modules = {"weight_average": self._weight_ema.module, **modules}
-        return {name: self.core.build_per_replica_player(m) for name, m in modules.items()}
+        return {
+            name: self.core.build_player(module, instance_per_replica=True)
+            for name, module in modules.items()
+        }
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy networks from a run of any variant; a single actor-critic is copied to each agent.
-
-        Raises:
-            ConfigError, RuntimeError: if a part is missing or has other shapes.
-        """
+        """Copy networks from a run of any variant; each agent gets a copy of a single one."""
         learned_parts = {name: state[name] for name in self.warm_start_parts if name in state}
         replicas = self.core.replicas
         super().warm_start(

@@ -36,10 +36,11 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.acting_networks import ActingNetworks
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.captured_step import ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
-from poker_rl.learning.parallel_branch import ParallelBranch
 from poker_rl.learning.rollout import (
     HAND_ENDED,
     NEXT_PENDING,
@@ -146,7 +147,8 @@ class DQN(NetworkLearner):
     ) -> Player:
         # With shuffled seats every agent learns to play every seat, so the first one is evaluated.
         if self.network_sharing == "per_agent" and self.seating == "shuffled":
-            return self.core.build_first_replica_player(module, player_class, critic)
+            player = self.core.build_player(module, player_class, critic, instance_per_replica=True)
+            return player.select_instance(0)
         return self.core.build_player(module, player_class, critic)
 
     def _total_updates_due(self, decisions: int) -> int:

@@ -35,6 +35,12 @@ import torch
 from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
+from poker_rl.algos.ppo_loss import (
+    METRIC_TAGS,
+    build_same_type_matrix,
+    compute_explained_variance,
+    compute_ppo_loss,
+)
 from poker_rl.config.schedules import ScheduleOverInstanceDecisions
 from poker_rl.config.validation import (
     ConfigError,
@@ -45,9 +51,8 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.learning.advantages import estimate_step_advantages, normalize_advantages
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings
-from poker_rl.learning.averaging.policy_averages import PolicyAverages
+from poker_rl.learning.advantages import estimate_step_advantages
+from poker_rl.learning.averaging.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.distributed import collectives
@@ -56,20 +61,13 @@ from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkA
 from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.step_rollout import StepRollout
-from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
+from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO
 MINIBATCH_MARGIN = 1.03  # size of minibatches on a GPU, which is fixed, over their mean
-METRIC_TAGS = (
-    "loss/policy",
-    "loss/value",
-    "policy/entropy",
-    "policy/approx_kl",
-    "policy/clip_fraction",
-)
 
 
 @dataclass(kw_only=True)
@@ -203,10 +201,8 @@ class PPO(NetworkLearner, NetworkAssignment):
                 for column in (batch.replica, batch.observation, batch.mask, batch.action)
             )
             policy = self._average_policy_targets(rows, action)
-            metrics = average_policy.add_and_learn(
-                replica, observation, mask, policy, self.progress.iterations + 1
-            )
-
+            average_policy.add(replica, observation, mask, policy, self.progress.iterations + 1)
+            metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
         self.progress.updates += updates
         self.count_progress(self._step_rollout.decisions)
@@ -291,12 +287,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._data[name] = values
 
     def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
-        """Return the target of the average-policy network for each row, [N, A].
-
-        Args:
-            rows: indices of rows of `_data`, [N].
-            action: the actions taken there, [N].
-        """
+        """Return the target of the average-policy network at rows [N] of `_data`, [N, A]."""
         policy = self._data["old"][rows].exp()
         if "legal" in self._data:
             legal = LegalActions(self._data["legal"][rows], self._data["count"][rows])
@@ -360,7 +351,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             "advantage": advantage,
             "target": advantage + value,
             "is_used": is_used,
-            "explained_variance": _compute_explained_variance(advantage, value, is_used),
+            "explained_variance": compute_explained_variance(advantage, value, is_used),
         }
         for name, values in computed.items():
             self._keep(name, values)
@@ -381,12 +372,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._take_gradient_step(index, row_weight)
 
     def _take_gradient_step(self, index: Tensor, row_weight: Tensor) -> None:
-        """Take one gradient step.
-
-        Args:
-            index: rows of the minibatch in `_data`, [K, B].
-            row_weight: weight of each row in its replica's mean, [K, B].
-        """
+        """Take one gradient step on rows `index` [K, B] of `_data` with weights [K, B]."""
         minibatch = {name: self._data[name][index] for name in self._loss_columns}
         legal = None
         if "legal" in self._data:
@@ -396,54 +382,18 @@ class PPO(NetworkLearner, NetworkAssignment):
         else:
             logits = self._actor_inputs.forward_rows(self._actor, index, legal)
             value = self._critic_inputs.forward_rows(self._critic, index)
-        loss, metrics = self._compute_loss(logits, value[..., 0], minibatch, row_weight)
+        loss, metrics = compute_ppo_loss(
+            logits,
+            value[..., 0],
+            minibatch,
+            row_weight,
+            self._schedule_values,
+            self.value_coef,
+            normalizes_advantages=self.normalize_advantages,
+            clips_value_loss=self.clip_value_loss,
+        )
         take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
         self._metric_sums += metrics
-
-    def _compute_loss(
-        self, logits: Tensor, value: Tensor, minibatch: dict[str, Tensor], row_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the loss, and the metrics of METRIC_TAGS, [5].
-
-        Args:
-            logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
-            value: output of the critic, [K, B].
-            minibatch: rows of the tensors of `_compute_data`, [K, B, ...] each.
-            row_weight: weight of each row in its replica's mean, [K, B].
-        """
-        clip_coef = self._schedule_values["clip_coef"]
-        log_policy = masked_log_softmax(logits, minibatch["mask"])  # [K, B, A]
-        policy = masked_softmax(logits, minibatch["mask"])  # exp is slow where it underflows
-        log_prob = log_policy.gather(2, minibatch["action"][..., None])[..., 0]  # [K, B]
-        log_ratio = log_prob - minibatch["log_prob"]
-        ratio = log_ratio.exp()
-        advantage = minibatch["advantage"]
-        if self.normalize_advantages:
-            advantage = normalize_advantages(advantage, row_weight)
-        clipped_ratio = ratio.clamp(1 - clip_coef, 1 + clip_coef)
-        surrogate = torch.min(ratio * advantage, clipped_ratio * advantage)
-        entropy = -masked_expectation(policy, log_policy, minibatch["mask"])
-        entropy_bonus = entropy
-        if "same_type" in minibatch:
-            entropy_bonus = entropy + (policy * minibatch["same_type"]).sum(2)
-        actor_loss = -surrogate - self._schedule_values["entropy_coef"] * entropy_bonus
-        if "kl_old_coef" in self._schedule_values:
-            log_difference = log_policy - minibatch["old"]
-            kl_old = masked_expectation(policy, log_difference, minibatch["mask"])
-            actor_loss = actor_loss + self._schedule_values["kl_old_coef"] * kl_old
-
-        value_loss = (value - minibatch["target"]).square()
-        if self.clip_value_loss:
-            change = (value - minibatch["value"]).clamp(-clip_coef, clip_coef)
-            clipped_value = minibatch["value"] + change
-            value_loss = torch.max(value_loss, (clipped_value - minibatch["target"]).square())
-
-        loss = (row_weight * (actor_loss + self.value_coef / 2 * value_loss)).sum()
-        with torch.no_grad():
-            kl = ratio - 1 - log_ratio  # estimate of KL(behavior policy, pi) from the action taken
-            is_clipped = ((ratio - 1).abs() > clip_coef).float()
-            metrics = torch.stack([-surrogate, value_loss / 2, entropy, kl, is_clipped])
-            return loss, (metrics * row_weight).sum((1, 2)) / len(row_weight)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parts, and the iterations of runs that a warm start continues."""
@@ -471,22 +421,3 @@ class PPO(NetworkLearner, NetworkAssignment):
             "opponent_pool": self._opponent_pool,
             **self._averages.stateful_parts(),
         }
-
-
-def _compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor) -> Tensor:
-    """Return the share of the targets' variance that the values explain, at the used rows, [1]."""
-    weight = is_used / is_used.sum().clamp(min=1)
-
-    def compute_variance(numbers: Tensor) -> Tensor:
-        return (weight * (numbers - (weight * numbers).sum()).square()).sum(0, keepdim=True)
-
-    target_variance = compute_variance(advantage + value)
-    return 1 - compute_variance(advantage) / target_variance.clamp(min=1e-8)
-
-
-def build_same_type_matrix(action_types: np.ndarray) -> Tensor | None:
-    """Return 1 for actions of equal type, else 0, [A, A]; None if each action has its own type."""
-    is_same_type = action_types[:, None] == action_types
-    if is_same_type.sum() == len(action_types):
-        return None
-    return torch.from_numpy(is_same_type.astype(np.float32))

@@ -113,10 +113,9 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def _update_baselines(
         self, decay: float, baseline_index: np.ndarray, returns: np.ndarray
     ) -> None:
-        """Move each seat's baseline towards the mean return of its hands.
+        """Move each seat's baseline towards the mean of the `returns` [H] of its hands.
 
-        `returns` are the chips won in hands of a seat, [H], and `baseline_index` is the index of
-        that seat's baseline in the flattened [instances, seats], [H].
+        `baseline_index` [H] is the index of that seat in the flattened [instances, seats].
         """
         hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
         return_sums = np.bincount(baseline_index, returns, self._baselines.size)

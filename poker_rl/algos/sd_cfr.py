@@ -50,11 +50,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True)
 class SDCFR(NetworkLearner):
-    """Learner of CFR by networks; schedules count the decisions in all branches of a hand.
-
-    Raises:
-        ConfigError: if there is a fixed opponent, or `ExactAveragePolicy` raises one.
-    """
+    """Learner of CFR by networks; schedules count the decisions in all branches of a hand."""
 
     traversals: PositiveInt
     iteration_weight_power: NonNegativeFloat

@@ -44,7 +44,8 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.games.tables import Tables
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs
@@ -63,11 +64,7 @@ METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl")
 
 @dataclass(kw_only=True)
 class Vine(NetworkLearner):
-    """Vine learner; its schedules count all decisions, including those in rollouts.
-
-    Raises:
-        ConfigError: if there is a fixed opponent.
-    """
+    """Vine learner; its schedules count all decisions, including those in rollouts."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -193,10 +190,7 @@ class Vine(NetworkLearner):
     ) -> None:
         """Estimate the values of the likely actions at some decisions and store them for replay.
 
-        Args:
-            rows: the decisions.
-            action: legal actions of each decision, [B, L].
-            policy: their probabilities, [B, L], 0 in padding columns.
+        `action` and `policy` [B, L] have their legal actions with the probabilities, 0 in padding.
         """
         likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._action_columns]
         policy = np.take_along_axis(policy, likeliest, 1)
@@ -232,12 +226,9 @@ class Vine(NetworkLearner):
     def _sample_action_values(
         self, records: np.ndarray, table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
-        """Return the value of each action by one rollout, in units of `reward_scale` chips, [N].
+        """Return the values of actions by one rollout each, in units of `reward_scale` chips, [N].
 
-        Args:
-            records: tables at the decisions [N]; the rollouts are played on them, in place.
-            table: index of the table in `core.rollout` that each of them copies [N].
-            action: action of the seat to act [N].
+        The rollouts are played on `records` [N], which copy the tables `table` of `core.rollout`.
         """
         core = self.core
         tables = Tables(core.game, 0, 0)

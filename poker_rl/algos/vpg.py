@@ -38,7 +38,6 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import estimate_advantages
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
@@ -88,11 +87,11 @@ class VPG(NetworkLearner, NetworkAssignment):
         self._actor_optimizer = torch.optim.Adam(self._actor.parameters())
         self._critic_optimizer = torch.optim.Adam(self._critic.parameters())
         self._weight_ema = WeightEMA(self._actor, self.ema_decay)
-        has_few_deals = len(game.definitions) == 1 and game.count_deals() <= MAX_DEALS
         self._first_move_inputs = None
-        if has_few_deals:
-            records = build_first_move_records(game)
-            self._first_move_inputs = self.core.encode_for_instances(records)
+        if len(game.definitions) == 1 and game.count_deals() <= MAX_DEALS:
+            tables = Tables(game, game.count_deals(), 0)
+            tables.deal(decks=game.list_deals())
+            self._first_move_inputs = self.core.encode_for_instances(tables.records)
 
     def run_iteration(self) -> dict[str, float]:
         """Play one batch and take `gradient_steps` steps of each network on it."""
@@ -208,23 +207,12 @@ class VPG(NetworkLearner, NetworkAssignment):
         }
 
 
-def build_first_move_records(game: Game) -> np.ndarray:
-    """Return one table for every possible deal, before its first move, [deals]."""
-    decks = game.list_deals()
-    tables = Tables(game, len(decks), 0)
-    tables.deal(decks=decks)
-    return tables.records
-
-
 def find_nth_decision_hand(
     hand: np.ndarray, replica: np.ndarray, replicas: int, n: int
 ) -> np.ndarray:
-    """Return the number of the hand in which each network makes its n-th decision, [K].
+    """Return the number of the hand in which each of K networks makes its n-th decision, [K].
 
-    Args:
-        hand: number of the hand of each decision, [N].
-        replica: index of the network that decided, [N].
-        replicas: number of networks K, each with at least n decisions.
+    `hand` and `replica` [N] have the number of the hand, and the network, of each decision.
     """
     order = np.lexsort((hand, replica))
     counts = np.bincount(replica, minlength=replicas)

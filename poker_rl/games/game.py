@@ -193,6 +193,15 @@ def fill_zeros(out):
 
 
 @jit
+def hash_bytes(data, seed):
+    """Return a 64-bit hash of bytes and a seed (FNV-1a, Fowler, Noll and Vo)."""
+    digest = np.uint64(0xCBF29CE484222325) ^ seed
+    for byte in data:
+        digest = (digest ^ np.uint64(byte)) * np.uint64(0x100000001B3)
+    return digest
+
+
+@jit
 def random_bits(table):
     """Return 64 random bits and advance the table's counter (SplitMix64, Steele et al. 2014)."""
     table.draws += np.uint64(1)

@@ -9,7 +9,8 @@ L legal actions with padding, W network inputs, H inputs for the hidden cards.
 Imports config, games, nets and players.
 """
 
-from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs

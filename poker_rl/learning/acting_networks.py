@@ -21,7 +21,6 @@ class ActingNetworks:
 
     Args:
         modules: M networks with K replicas, whose outputs are the game's actions.
-        core: plays at the tables, see `LearnerCore`.
     """
 
     def __init__(self, modules: Sequence[nn.Module], core: LearnerCore) -> None:

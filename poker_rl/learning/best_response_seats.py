@@ -20,7 +20,6 @@ class BestResponseSeats:
     """Seats that play the best response in current hands, and a record of this by decision.
 
     Args:
-        core: its rollout calls `_on_deal` for each new hand.
         sample_seats: samples the best-response seats of new hands, tables [B] -> [B, seats] bool.
 
     Attributes:

@@ -58,23 +58,14 @@ def traverse(
 ) -> tuple[TraversalDecisions, TraversalDecisions]:
     """Deal a hand at every table and traverse its tree by external sampling.
 
-    Args:
-        core: provides tables, random numbers and the encoding of observations.
-        traverser: the seat all of whose actions are played.
-        compute_policy: the policy of every seat.
-
     Returns:
         the traverser's decisions, whose targets are sampled regrets in chips (value of the action
         minus value of the policy), and the other seats' decisions, whose targets are the
         probabilities of their actions.
-
-    Raises:
-        ConfigError: if the positions do not fit into memory.
     """
     levels = _expand_levels(core, traverser, compute_policy)
     regrets: list[np.ndarray] = []
-    for i in reversed(range(len(levels))):
-        level = levels[i]
+    for i, level in reversed(list(enumerate(levels))):
         action_values = np.zeros_like(level.decisions.targets)  # [m, A]
         if i + 1 < len(levels):
             next_level = levels[i + 1]
@@ -86,12 +77,9 @@ def traverse(
         regrets.append(
             ((action_values - state_values[:, None]) * level.decisions.mask)[level.is_traverser]
         )
-    visited = [(level.decisions, level.is_traverser) for level in levels]
-    traverser_decisions = _concatenate_decisions(visited)
+    traverser_decisions = _concatenate_decisions(levels, is_traverser=True)
     traverser_decisions.targets = np.concatenate(regrets[::-1])
-    return traverser_decisions, _concatenate_decisions(
-        [(decisions, ~is_traverser) for decisions, is_traverser in visited]
-    )
+    return traverser_decisions, _concatenate_decisions(levels, is_traverser=False)
 
 
 def _expand_levels(
@@ -140,14 +128,12 @@ def _expand_levels(
     return levels
 
 
-def _concatenate_decisions(
-    selections: list[tuple[TraversalDecisions, np.ndarray]],
-) -> TraversalDecisions:
-    """Concatenate the selected decisions of all levels."""
-    names = ("observation", "mask", "replica", "targets")
-    return TraversalDecisions(
-        *(
-            np.concatenate([getattr(decisions, name)[rows] for decisions, rows in selections])
-            for name in names
+def _concatenate_decisions(levels: list[_TreeLevel], is_traverser: bool) -> TraversalDecisions:
+    """Concatenate the decisions of all levels that the traverser, or another seat, makes."""
+
+    def concatenate(name: str) -> np.ndarray:
+        return np.concatenate(
+            [getattr(level.decisions, name)[level.is_traverser == is_traverser] for level in levels]
         )
-    )
+
+    return TraversalDecisions(*(concatenate(field.name) for field in fields(TraversalDecisions)))

@@ -8,7 +8,6 @@ CUDA graph (see `CapturedStep`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,12 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import jit
-from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.learning.rollout import NO_ROW, PendingDecisions
 from poker_rl.learning.state_checks import check_range
+from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
 
@@ -39,94 +39,15 @@ WRITTEN_BY_CPU = (
 CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner")
 
 
-@dataclass
-class StepBatch:
-    """Decisions at T tables, R rows each, in tensors on the networks' device.
-
-    Row i < seats has the decision of seat i that the batch before left unfinished, if there is one.
-    Row seats + j has the decision at step j, if a learning agent decided there.
-    """
-
-    observation: Tensor  # [R, T, W]
-    hidden_cards: Tensor  # the other players' cards [R, T, H] uint8; H = 0 if not shown
-    mask: Tensor  # legal actions [R, T, A] bool
-    action: Tensor  # [R, T] int64
-    log_prob: Tensor  # log-probability of the action in the policy that took it [R, T] float32
-    seat: Tensor  # seat that acted [R, T] int64
-    replica: Tensor  # network replica that decided [R, T] int64
-    is_decision: Tensor  # whether there is a decision in this place [R, T] bool
-    is_learner: Tensor  # whether the networks learn from it [R, T] bool
-    is_over: Tensor  # whether the hand ended at this step [steps, T] bool
-    payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
-
-
-class TableGroup:
-    """Adjacent tables of a rollout, and buffers in the CPU's memory for their next decisions.
-
-    Args:
-        columns: indices of the tables in the rollout.
-        batch: the batch whose columns the tables fill.
-        device: device of the networks.
-
-    Attributes:
-        tables: the tables; they share the memory of the rollout's tables.
-        rows: indices of the tables in the rollout, [B].
-        seat, legal_count: seats to act and their numbers of legal actions, [B].
-        is_decision: whether a learning agent decides, [B].
-        opponent_rows, opponent_actions: tables of the group at which the fixed opponent acts, and
-            its actions.
-        observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
-            holds random numbers in [0, 1) to sample the actions with.
-        action: the actions to play, [B].
-        on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
-    """
-
-    tables: Tables
-
-    def __init__(self, columns: slice, batch: StepBatch, device: torch.device) -> None:
-        self.columns, self.rows = columns, np.arange(columns.start, columns.stop)
-        inputs = {
-            "observation": batch.observation[0, columns],
-            "mask": batch.mask[0, columns],
-            "uniform": batch.log_prob[0, columns],
-            "is_learner": batch.is_learner[0, columns],
-            "replica": batch.replica[0, columns],
-        }
-        self.host = {name: allocate_on_host(like) for name, like in inputs.items()}
-        self.host_action = allocate_on_host(batch.action[0, columns])
-        self.observation, self.mask, self.uniform, self.is_learner, self.replica = (
-            tensor.numpy() for tensor in self.host.values()
-        )
-        self.action = self.host_action.numpy()
-        self.on_device = {name: torch.zeros_like(like) for name, like in inputs.items()}
-        self.on_device["row"] = torch.zeros(1, dtype=torch.int64, device=device)
-        self.is_learner[:] = True
-        self.is_decision = np.ones(len(self.rows), bool)
-        self.seat, self.legal_count = (np.zeros(len(self.rows), np.int64) for _ in range(2))
-        self.opponent_rows = self.opponent_actions = np.zeros(0, np.int64)
-        self.stream: Any = torch.cuda.Stream() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
-
-
-def allocate_on_host(like: Tensor) -> Tensor:
-    """Return zeros of the shape and type of a tensor in the CPU's memory, pinned if it is a GPU's.
-
-    A GPU copies pinned memory without waiting.
-    """
-    tensor = torch.zeros(like.shape, dtype=like.dtype)
-    return tensor.pin_memory() if like.device.type == "cuda" else tensor
-
-
 class StepRollout:
-    """Plays a fixed number of actions at every table of `core.rollout`.
+    """Player of a fixed number of actions at every table of `core.rollout`.
 
     Args:
-        core: see `LearnerCore`.
         steps: actions per table and batch.
         actor: policy network of the learner.
         group_count: number of groups that the tables are divided into.
 
     Attributes:
-        other_network: policy network of the seats that do not learn.
         best_response_seats: samples the seats that learn; None: all of them do.
         batch: the decisions of the last `play`; its tensors keep their addresses.
         decisions: number of its decisions whose end is known, because the hand ended or the same
@@ -197,11 +118,9 @@ class StepRollout:
     def let_others_play(
         self, other_network: nn.Module, best_response_seats: BestResponseSeats
     ) -> None:
-        """Let another policy network play in some seats, from whose decisions nothing is learned.
+        """Let another network [K replicas] play in the seats that `best_response_seats` excludes.
 
-        Args:
-            other_network: the other policy network, K replicas.
-            best_response_seats: samples the seats that learn.
+        Nothing is learned from its decisions.
         """
         self.other_network, self.best_response_seats = other_network, best_response_seats
 
@@ -235,12 +154,7 @@ class StepRollout:
         self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
 
     def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
-        """Return each instance's numbers of decisions, and of learners' ones, [2, instances].
-
-        Args:
-            is_decision: [..., T] bool.
-            is_learner: [..., T] bool.
-        """
+        """Count each instance's decisions, and learners' ones, [..., T] bool -> [2, instances]."""
         parts = [
             np.split(column, self._core.instances, axis=-1)
             for column in (is_decision, is_decision & is_learner)
@@ -411,13 +325,11 @@ class StepRollout:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the decisions whose end is not known, [seats, T, ...] each."""
-        place = np.maximum(self._last_row.T, 0) * len(self._last_row) + np.arange(
-            len(self._last_row)
-        )
-        index = self._core.to_tensor(place.ravel())
-        shape = self._last_row.T.shape
+        last_row = self._last_row.T
+        place = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
+        index, shape = self._core.to_tensor(place.ravel()), last_row.shape
         return {
-            "is_pending": torch.from_numpy(self._last_row.T != NO_ROW),
+            "is_pending": torch.from_numpy(last_row != NO_ROW),
             **{
                 name: getattr(self.batch, name).flatten(0, 1)[index].unflatten(0, shape).cpu()
                 for name in CARRIED
@@ -425,11 +337,7 @@ class StepRollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; the state of the core must be restored before.
-
-        Raises:
-            ValueError: if play with these settings cannot lead to this state.
-        """
+        """Restore a `state_dict`, after that of the core; raise ValueError if it is impossible."""
         seats = self._last_row.shape[1]
         for name in CARRIED:
             column, saved = getattr(self.batch, name)[:seats], state[name]

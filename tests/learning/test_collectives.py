@@ -23,7 +23,7 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
 from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
 from poker_rl.learning.rollout import NEXT_PENDING
-from poker_rl.learning.step_rollout import StepBatch
+from poker_rl.learning.table_group import StepBatch
 from poker_rl.training.run_checkpoints import Checkpoints, split_state
 
 CPU = torch.device("cpu")

@@ -17,7 +17,8 @@ from poker_rl.games.game_loader import load_game
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
 from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions, Rollout
-from poker_rl.learning.step_rollout import StepBatch, StepRollout
+from poker_rl.learning.step_rollout import StepRollout
+from poker_rl.learning.table_group import StepBatch
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.players.action_sampling import sample_from_logits
 from poker_rl.players.player_loader import load_player

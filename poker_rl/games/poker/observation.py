@@ -1,4 +1,4 @@
-"""The rules that show a poker table to a seat: features, history, hidden cards, keys, resampled cards."""
+"""The rules that show a poker table to a seat: features, history, hidden cards and keys."""
 
 # Records have no static type: numba gives the compiled functions theirs.
 # mypy: disable-error-code="no-untyped-def"

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from poker_rl.games.poker.hand_packer import HandPacker
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.learner_core import LearnerCore
 
 HANDS_PER_CHECK = 65_536  # hands of a loaded state that are checked at once, to limit memory
@@ -39,19 +40,7 @@ class TransitionBatch:
 
 
 class HandReplayBuffer(ReplayBuffer):
-    """Replay buffer of the newest `capacity` decisions of each of K replicas.
-
-    Args:
-        hand_packer: packs tables of the game into bytes.
-        core: provides the encoding of observations and the device of sampled batches.
-        capacity_key: the setting that holds `capacity`, for error messages.
-        capacity: number of decisions of each replica.
-        replicas: number of replicas K.
-        other_buffers: other buffers that need main memory at the same time.
-
-    Raises:
-        ConfigError: if the buffers do not fit into memory.
-    """
+    """Replay buffer of the newest `capacity` decisions of each of K replicas."""
 
     def __init__(
         self,
@@ -103,19 +92,14 @@ class HandReplayBuffer(ReplayBuffer):
         observations, hidden_cards = self._core.encode_records(tables.records)
         not_done = self._core.to_tensor(tables.records["over"] == 0)[len(hand) :]
         action = self._hand_packer.get_next_actions(hand, moves)
-        now_and_next = [
-            self._core.to_tensor(rows).view(2, *shape, -1)
-            for rows in (
-                observations,
-                np.concatenate([observations, hidden_cards], 1),
-                tables.legal_mask(),
-            )
-        ]
-        (
-            (observation, next_observation),
-            (critic_input, next_critic_input),
-            (legal_mask, next_legal_mask),
-        ) = now_and_next
+
+        def split(rows: np.ndarray) -> Tensor:
+            return self._core.to_tensor(rows).view(2, *shape, -1)
+
+        observation, next_observation = split(observations)
+        critic_inputs = np.concatenate([observations, hidden_cards], 1)
+        critic_input, next_critic_input = split(critic_inputs)
+        legal_mask, next_legal_mask = split(tables.legal_mask())
         return TransitionBatch(
             observation=observation,
             next_observation=next_observation,

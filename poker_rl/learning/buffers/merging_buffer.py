@@ -21,8 +21,7 @@ import torch
 from torch import Tensor
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.game import jit as compiled
-from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning.external_sampling import TraversalDecisions
 from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.learning.memory_budget import check_memory
@@ -47,13 +46,9 @@ class MergingBuffer:
     """Merging buffer of the decisions of all replicas.
 
     Args:
-        core: see `LearnerCore`.
         capacity: largest number of observations per replica, on average over the replicas.
         iteration_weight_power: items of iteration t have weight t^power.
         other_buffers: other buffers that need main memory at the same time.
-
-    Raises:
-        ConfigError: if the buffers do not fit into memory.
     """
 
     def __init__(
@@ -201,12 +196,7 @@ class MergingBuffer:
         self.warm_start(state)
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the rows of another run's buffer; its iterations count as earlier ones.
-
-        Raises:
-            ConfigError: if they exceed the capacity.
-            ValueError: if they have other shapes or types.
-        """
+        """Copy the rows of another run's buffer; its iterations count as earlier ones."""
         rows = {name: state["rows"][name].numpy().copy() for name in self._rows}
         for name, part in rows.items():
             own = self._rows[name]
@@ -233,7 +223,7 @@ def _build_row_keys(rows: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate(byte_columns, 1)
 
 
-@compiled
+@jit
 def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
     """Return a hash of each row on [0, 1), [N]."""
     priorities = np.empty(len(keys))

@@ -26,8 +26,7 @@ import numpy as np
 
 from poker_rl.config.option_files import list_option_dirs
 from poker_rl.config.validation import ConfigError, Probability, Range, Seed, error_prefix
-from poker_rl.games.game import Game, jit, random_bits
-from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.game import Game, hash_bytes, jit, random_bits
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.basic_bots import Bot
