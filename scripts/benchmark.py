@@ -33,8 +33,9 @@ from poker_rl.games.poker.betting import legal, payoffs, start, step
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate

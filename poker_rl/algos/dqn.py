@@ -48,7 +48,7 @@ from poker_rl.learning.rollout import (
     RolloutBatch,
     Seating,
 )
-from poker_rl.nets.dense import get_value_net
+from poker_rl.nets.net_config import get_value_net
 from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player

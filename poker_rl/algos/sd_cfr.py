@@ -43,7 +43,7 @@ from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_s
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
-from poker_rl.nets.dense import get_value_net
+from poker_rl.nets.net_config import get_value_net
 from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player
 

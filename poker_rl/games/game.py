@@ -29,9 +29,6 @@ A game may have several definitions, such as one for each number of seats. `tabl
 index of the definition in play; it is sampled for each hand.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

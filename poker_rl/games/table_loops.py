@@ -6,9 +6,6 @@ Starting threads costs more than a short loop saves, so the parallel form is onl
 take milliseconds.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def, name-defined"
-
 from __future__ import annotations
 
 from functools import cache

@@ -16,8 +16,7 @@ from poker_rl.learning.chunked_adam import ChunkedAdam
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.state_checks import load_optimizer
 from poker_rl.learning.timing import LearnerTimer
-from poker_rl.nets.dense import clip_gradients
-from poker_rl.nets.replicas import count_replicas
+from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
 

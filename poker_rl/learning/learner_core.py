@@ -18,9 +18,9 @@ from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, S
 from poker_rl.learning.state_checks import check_range
 from poker_rl.learning.timing import LearnerTimer
 from poker_rl.nets.action_probs import masked_softmax
-from poker_rl.nets.dense import NetConfig, NetDimensions, get_value_net
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.network_player import (
     Critic,

@@ -16,7 +16,7 @@ from poker_rl.games.poker import betting
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.table_loops import history_loop
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.nets.dense import NO_HISTORY, FeatureEncoder, FeatureKind, Features
+from poker_rl.nets.net_config import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
 EncodeFunction = Callable[[Tables, np.ndarray], None]
 """Function that writes the inputs for all tables [B] into an array [B, W]."""
@@ -60,10 +60,9 @@ class ObservationEncoder:
             raise ConfigError(f"net.features: every_card needs game=big2, not {game.name}")
         if isinstance(features, str):
             self.size, self._encode = ENCODER_FACTORIES[features](game)
-            is_uint8 = features in ("observation", "sorted_suits", "every_card")
-            self.is_binary = features == "infoset" or (
-                is_uint8 and game.observation_dtype == np.uint8
-            )
+            shows_observation = features in ("observation", "sorted_suits", "every_card")
+            is_uint8 = shows_observation and game.observation_dtype == np.uint8
+            self.is_binary = features == "infoset" or is_uint8
         else:
             self.size, self.is_binary, self._encode = _wrap_feature_encoder(game, features)
         self.history_shape = (
@@ -71,11 +70,8 @@ class ObservationEncoder:
         )
         # Board cards of the first street are sorted like hole cards, so that some tables that
         # differ only in the names of suits still differ after sorting.
-        has_first_street_board = (
-            game.rules is betting and (game.definitions["shown"][:, 0] > 0).any()
-        )
         self.is_suit_invariant = features == "rank" or (
-            self._sorts_suits and not has_first_street_board
+            self._sorts_suits and not (game.definitions["shown"][:, 0] > 0).any()
         )
 
     def __call__(self, records: np.ndarray) -> np.ndarray:

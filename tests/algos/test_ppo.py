@@ -26,7 +26,8 @@ from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_m
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING
 from poker_rl.nets import legal_logits
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.tabular_player import TabularPlayer
 
 CPU = torch.device("cpu")

@@ -18,7 +18,8 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import FOLD
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning.rollout import HAND_ENDED
-from poker_rl.nets.dense import NetConfig, SigmoidPolicyConfig
+from poker_rl.nets.net_config import NetConfig
+from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
 
 TABLE = SigmoidPolicyConfig(init_range=0.5)
 RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)

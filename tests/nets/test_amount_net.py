@@ -14,7 +14,8 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.amount_net import AmountHeads, AmountNetConfig
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets.net_config import NetDimensions
 
 ACTIONS, INPUTS = 41, 5
 

@@ -10,8 +10,9 @@ from toy_games import leduc
 from poker_rl.games.tables import Tables
 from poker_rl.nets import precision
 from poker_rl.nets.amount_net import AmountNetConfig
-from poker_rl.nets.dense import MLPConfig, NetConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.history_net import HistoryNetConfig
+from poker_rl.nets.net_config import NetConfig, NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 STEPS = 4, 5

@@ -15,9 +15,6 @@ boards of the first street that has several; the result does not depend on the n
 Regrets and policy sums are float32, not float64 as in `cfr.py`.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor

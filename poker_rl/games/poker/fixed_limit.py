@@ -19,9 +19,6 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
 
     `raise_sizes` and `max_raises` have one entry for each street; blinds do not count towards
     `max_raises`. `stacks` are the chips of each seat, or one number for all; None is unlimited.
-
-    Raises:
-        ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
     raise_sizes: list[PositiveInt]

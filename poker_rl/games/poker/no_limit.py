@@ -34,9 +34,6 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
     chips, at least by the smallest raise and at most to the stack; of equal raises only the first
     is legal. With `short_bets_reopen` the first bet of a street and the first raise over the blinds
     reopen the betting even if they are an all-in of less than `min_bet`; see `betting`.
-
-    Raises:
-        ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
     stacks: PositiveInt | list[PositiveInt]

@@ -1,8 +1,5 @@
 """The rules that show a poker table to a seat: features, history, hidden cards and keys."""
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import numpy as np

@@ -38,9 +38,6 @@ class VariableSeatsPoker(DisplayedPoker):
     The last seat is the button. The next two seats post the blinds; heads-up the button posts the
     small blind. The seat left of the big blind opens the betting, on later streets the seat left of
     the button. Observations always have room for `max_seats` players.
-
-    Raises:
-        ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
     min_seats: SeatCount
@@ -70,10 +67,7 @@ class VariableSeatsPoker(DisplayedPoker):
             _ = self.variant_games
         except ConfigError as error:
             key, _, problem = str(error).partition(": ")
-            own_keys = {
-                "seats": "max_seats",
-                "blinds": "big_blind",
-            }  # names of the same settings in this class
+            own_keys = {"seats": "max_seats", "blinds": "big_blind"}
             raise ConfigError(f"{own_keys.get(key, key)}: {problem}") from None
 
     @cached_property
@@ -121,11 +115,7 @@ class VariableSeatsPoker(DisplayedPoker):
         return sum(game.count_deals() for game in self.variant_games)
 
     def list_deals(self) -> np.ndarray:
-        """Raise an error, since the deals differ in length and probability.
-
-        Raises:
-            ConfigError: always.
-        """
+        """Raise ConfigError, since the deals differ in length and probability."""
         raise ConfigError(f"game: {self.name} draws its seats, and its deals differ in length")
 
     def action_name(self, action: int) -> str:
