@@ -34,8 +34,9 @@ from poker_rl.games.poker.betting import legal, payoffs, start, step
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
@@ -142,7 +143,7 @@ def sample_raise(masks, state, actions):  # type: ignore[no-untyped-def]
 
 @jit
 def play_without_observations(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
-    """Step each table, redeal those that end, and write the legal actions."""
+    """Step each table, deal again where a hand ends, and write the legal actions."""
     for i in range(len(tables)):
         game, table = definitions[0], tables[i]
         step(game, table, actions[i])

@@ -40,7 +40,7 @@ def test_a_part_that_a_learner_lacks_is_not_saved(settings: Any) -> None:
     learner = PPO(**ppo_settings(average_policy=settings), context=cpu_context(kuhn(), net))
     state = learner.state_dict()
     assert ("average" in state) == (settings is not None)
-    assert {"progress", "agents", "networks", "optimizer"} <= state.keys()
+    assert {"progress", "core", "networks", "optimizer"} <= state.keys()
     learner.load_state_dict(state)
 
 

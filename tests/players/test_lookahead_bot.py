@@ -88,7 +88,7 @@ def test_it_knows_no_hidden_card_and_gives_the_same_answer_in_any_order():
     others = records.copy()
     others["key"], others["draws"] = np.arange(len(others)), 7
     others["deck"] = np.arange(52)
-    tables_from_records(BIG2, others).redeal()
+    tables_from_records(BIG2, others).resample_hidden_cards()
     assert (others["hand"] != records["hand"]).any((1, 2)).mean() > 0.9
     before = records.tobytes()
     player = looking(worlds=8)

@@ -25,8 +25,7 @@ from typing import Annotated
 import numpy as np
 
 from poker_rl.config.validation import ConfigError, NonNegativeFloat, Probability, Range, Seed
-from poker_rl.games.game import Game, jit, random_below, random_bits
-from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.game import Game, hash_bytes, jit, random_below, random_bits
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import (
     CALL,
