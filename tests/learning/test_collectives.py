@@ -118,8 +118,8 @@ def learn_ten_times(
 ) -> tuple[dict[str, int], dict[str, torch.Tensor], dict[str, float]]:
     half = learner(algo, rank, 2, *overrides)
     share_state(half)
-    told = [half.learn() for _ in range(TEN)][-1]
-    return vars(half.progress), weights(half), told
+    last_metrics = [half.learn() for _ in range(TEN)][-1]
+    return vars(half.progress), weights(half), last_metrics
 
 
 PPO = ["algo.tables=16", "algo.rollout_steps=6", "algo.minibatches=1"]
@@ -240,7 +240,7 @@ def gather_often(nearby: ShmAllReduce, workers: int, rank: int) -> None:
     for turn in range(20):
         every = zip(*(values(turn, other) for other in range(workers)), strict=True)
         for mine, all_of_them in zip(values(turn, rank), every, strict=True):
-            found = nearby.all_reduce(mine, lambda places: places.sum(0))
+            found = nearby.all_reduce(mine, lambda columns: columns.sum(0))
             assert torch.equal(found, torch.stack(all_of_them).sum(0))
 
 
