@@ -285,18 +285,27 @@ class Kept:
         """The mean of the final checkpoints and its half-width."""
         return summarize_seeds([float(antes[-1]) for _, _, antes in self.curves])
 
+    @property
+    def figure(self) -> str:
+        """Mean of the final checkpoints with its interval, as text."""
+        mean, width = self.mean
+        return f"{mean:.2g}" if width is None else format_number(mean, width)
+
+    @property
+    def seconds(self) -> str:
+        """Seconds of a run, as text."""
+        seconds = float(self.about["seconds"])
+        return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}"
+
     def cells(self) -> list[str]:
-        """A line of the table."""
-        (mean, width), seconds = self.mean, float(self.about["seconds"])
-        figure = f"{mean:.2g}" if width is None else format_number(mean, width)
+        """Return the cells of a learner's line in the table."""
         command = self.about["command"].removeprefix("poker-rl train ").removeprefix("-m ")
-        command = command.removesuffix(" seed=0,1,2,3,4").removesuffix(" seed=0")
         return [
             self.learner,
-            f"**{figure}**",
+            f"**{self.figure}**",
             format_step_count(float(self.about["decisions"])),
-            f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}",
-            f"`{command}`",
+            self.seconds,
+            f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
         ]
 
     def line(self, x: str) -> CurveLine:
@@ -310,12 +319,35 @@ class Kept:
         return replace(line, x=np.mean(own, axis=0))
 
 
+def format_table(lines: list[list[str]]) -> str:
+    """Return a table of Markdown, with its heads as the first line."""
+    heads, *rest = lines
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *rest])
+
+
+def solvers(games: dict[str, list[Kept]]) -> Iterator[str]:
+    """Yield the part of the page about the solvers."""
+    cells = {(game, row.learner): row for game, rows in games.items() for row in rows}
+    yield "## Solvers"
+    yield (
+        "Seconds in parentheses. The commands are `poker-rl train game=… algo=…` with games"
+        f" {', '.join(f'`{game}`' for game in games)}; [rows.csv](benchmark/rows.csv) has all."
+    )
+    lines = [["`algo=`", *(GAMES[game] for game in games)]]
+    for algo in SOLVERS:
+        found = [cells.get((game, algo)) for game in games]
+        lines.append(
+            [f"`{algo}`", *(f"**{row.figure}** ({row.seconds})" if row else "" for row in found)]
+        )
+    yield format_table(lines)
+
+
 def section(game: str, rows: list[Kept]) -> Iterator[str]:
-    """The part of the page about a game."""
+    """Yield the part of the page about the learners on a game."""
     heads = ["learner", "antes", "decisions", "seconds", "`poker-rl train …`"]
-    lines = [row.cells() for row in sorted(rows, key=lambda row: row.mean[0])]
+    learners = sorted((row for row in rows if row.learner in LEARNERS), key=lambda row: row.mean[0])
     yield f"## {GAMES[game]}"
-    yield "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *lines])
+    yield format_table([heads, *(row.cells() for row in learners)])
     missing = [algo for algo in SOLVERS + LEARNERS if algo not in {row.learner for row in rows}]
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
@@ -336,8 +368,7 @@ def published() -> Iterator[str]:
         " keeps one row for each observation, which is almost a table."
     )
     heads = ["game", "method", "runs", "published", "source"]
-    lines = [heads, ["---"] * len(heads), *([*line, SOURCES[line[1]]] for line in PUBLISHED)]
-    yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    yield format_table([heads, *([*line, SOURCES[line[1]]] for line in PUBLISHED)])
     yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository; the means are ours."
 
 
@@ -405,10 +436,10 @@ def keep(rows: Sequence[Row]) -> dict[str, list[Kept]]:
 
 def write_page(rows: Sequence[Row]) -> None:
     """Write the page and its pictures."""
-    parts = [HEAD]
-    for game, those in keep(rows).items():
-        if those:
-            parts += section(game, those)
+    games = {game: rows for game, rows in keep(rows).items() if rows}
+    parts = [HEAD, *solvers(games)]
+    for game, those in games.items():
+        parts += section(game, those)
         if drawn(those):
             picture(game, those)
     parts += published()
