@@ -24,7 +24,7 @@ from poker_rl.config.option_listing import (
     read_first_comment,
 )
 from poker_rl.config.validation import ConfigError
-from poker_rl.learning.matmul_precision import has_bfloat16
+from poker_rl.nets.precision import has_bfloat16
 from poker_rl.training import train as train_module
 from poker_rl.training.run_checkpoints import DivergedError
 from poker_rl.training.signals import RunInterruptedError

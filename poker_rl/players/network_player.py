@@ -13,15 +13,15 @@ from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.action_probs import masked_softmax, regret_matching
-from poker_rl.nets.dense import (
+from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.net_config import (
     NetConfig,
     NetDimensions,
     get_value_net,
     net_from_dict,
     net_to_dict,
 )
-from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replicas, forward_by_replica
 

@@ -14,6 +14,7 @@ from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.ppo import PPO
+from poker_rl.algos.ppo_loss import compute_ppo_loss
 from poker_rl.config.schedules import Constant
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
@@ -25,7 +26,8 @@ from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_m
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING
 from poker_rl.nets import legal_logits
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.tabular_player import TabularPlayer
 
 CPU = torch.device("cpu")
@@ -195,12 +197,6 @@ def plain_loss(
 
 def test_the_update_against_plain_sums() -> None:
     """Every term of the loss, by its slope in each number that the networks say."""
-    learner = ppo(
-        game_of("kuhn"),
-        clip_value_loss=True,
-        normalize_advantages=True,
-        kl_old_coef=Constant(start=0.7),
-    )
     count, draw = 40, np.random.default_rng(3)
     mask = draw.random((count, 3)) < 0.6
     mask[:, 0] |= mask.sum(1) == 0
@@ -216,15 +212,18 @@ def test_the_update_against_plain_sums() -> None:
         "weight": draw.dirichlet(np.ones(count)),
     }
     now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}
-    shown = torch.from_numpy(draw.random((1, count, next(learner._actor.parameters()).shape[1])))
-    learner._actor_critic.double()
-    outputs = torch.cat(learner._actor_critic(shown), -1)
-    outputs.retain_grad()
+    outputs = torch.from_numpy(draw.normal(size=(1, count, 4))).requires_grad_()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
-    for name, value in now.items():
-        learner._schedule_values[name] = torch.tensor(value, dtype=torch.float64)
-    loss, metrics = learner._compute_loss(
-        outputs[..., :-1], outputs[..., -1], parts, parts["weight"]
+    coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in now.items()}
+    loss, metrics = compute_ppo_loss(
+        outputs[..., :-1],
+        outputs[..., -1],
+        parts,
+        parts["weight"],
+        coefs,
+        0.5,
+        normalizes_advantages=True,
+        clips_value_loss=True,
     )
     loss.backward()
 

@@ -18,8 +18,9 @@ from poker_rl.evaluation.exact import network_query, range_policy
 from poker_rl.evaluation.exact.network_query import has_separable_features
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import (
     GreedyNetworkPlayer,
     NetworkPlayer,

@@ -22,8 +22,9 @@ from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.cards import evaluate_hand
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 FLOP = game("flop_holdem")

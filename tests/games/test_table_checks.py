@@ -63,7 +63,7 @@ def play_damaged(name: str) -> None:
         used.observe(rows), used.reveal(rows), used.infoset_keys(rows)
         if definition.history_step_size:
             used.history(rows)
-        tables_from_records(definition, used.records[rows]).redeal()
+        tables_from_records(definition, used.records[rows]).resample_hidden_cards()
         legal = used.legal_mask(rows)
         used.step((generator.random(legal.shape) * legal).argmax(1), rows)
     assert (used.payoffs().sum(1) == 0).all()

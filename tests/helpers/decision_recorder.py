@@ -9,7 +9,7 @@ import numpy as np
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, NO_ROW, RolloutBatch
-from poker_rl.learning.step_rollout import StepBatch
+from poker_rl.learning.table_group import StepBatch
 
 
 def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:

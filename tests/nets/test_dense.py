@@ -12,15 +12,10 @@ from poker_rl.nets.action_probs import (
     masked_softmax,
     regret_matching,
 )
-from poker_rl.nets.dense import (
-    MLPConfig,
-    NetDimensions,
-    NetworkPair,
-    ReplicatedLinear,
-    SigmoidPolicyConfig,
-    clip_gradients,
-)
-from poker_rl.nets.replicas import clone_replicas, forward_by_replica
+from poker_rl.nets.dense import MLPConfig, NetworkPair, ReplicatedLinear
+from poker_rl.nets.net_config import NetDimensions
+from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
+from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
 from poker_rl.nets.sparse_linear import MIN_INPUTS
 from poker_rl.nets.weight_ema import WeightEMA
 

@@ -64,12 +64,16 @@ def test_bots_that_sample_depend_on_the_information_set_alone(name, of):
     assert (compute(records[::-1]) == answers[::-1]).all()
     assert records.tobytes() == before.tobytes()
     others = tables_from_records(definition, records.copy())
-    others.redeal()
+    others.resample_hidden_cards()
     others.records["draws"] += np.uint64(7)
     for field in ("hand", "rank"):  # what an earlier showdown may have left there
         others.records[field] = 1
     assert (others.records["deck"] != records["deck"]).any(1).all()
     assert (compute(others.records) == answers).all()
+    if player.is_suit_invariant:
+        other_suits = records.copy()
+        other_suits["deck"] = records["deck"] // 4 * 4 + (records["deck"] + 1) % 4
+        assert (compute(other_suits) == answers).all()
     rows = np.arange(len(records))
     own_card = 2 * records["to_act"].astype(int)
     others.records["deck"][rows, own_card] = others.records["deck"][rows, 51]

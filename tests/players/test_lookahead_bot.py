@@ -88,7 +88,7 @@ def test_hidden_cards_and_order_do_not_matter():
     others = records.copy()
     others["key"], others["draws"] = np.arange(len(others)), 7
     others["deck"] = np.arange(52)
-    tables_from_records(BIG2, others).redeal()
+    tables_from_records(BIG2, others).resample_hidden_cards()
     assert (others["hand"] != records["hand"]).any((1, 2)).mean() > 0.9
     before = records.tobytes()
     player = looking(worlds=8)

@@ -21,9 +21,9 @@ from poker_rl.evaluation.exact.network_query import start_network_query
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
-from poker_rl.nets.dense import NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 

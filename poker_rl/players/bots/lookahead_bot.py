@@ -26,8 +26,7 @@ import numpy as np
 
 from poker_rl.config.option_files import list_option_dirs
 from poker_rl.config.validation import ConfigError, Probability, Range, Seed, error_prefix
-from poker_rl.games.game import Game, jit, random_uniform
-from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.game import Game, hash_bytes, jit, random_uniform
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.basic_bots import Bot
@@ -68,7 +67,7 @@ class LookaheadBot(Bot):
                 f"policy: {self.policy} has no values to look ahead by; docs/players.md lists"
                 " the players that have"
             )
-        tables.redeal()
+        tables.resample_hidden_cards()
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         probs = compute_checked_probs(self._game, self._player, records)
@@ -94,7 +93,7 @@ class LookaheadBot(Bot):
         keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
         tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))
         seed_world_tables(keys, np.uint64(self.seed), self.worlds, tables.records)
-        tables.redeal()
+        tables.resample_hidden_cards()
 
         def choose_responses(rows: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
             records_now = tables.records.take(rows)

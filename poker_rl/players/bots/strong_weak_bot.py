@@ -21,7 +21,7 @@ MIN_REFERENCE_BET_PROB = 0.5  # a hand is strong if the reference bot bets it at
 
 
 @dataclass(kw_only=True)
-class RandomizedBot(HoldemBot):
+class StrongWeakBot(HoldemBot):
     """Bot with random choices, whose probabilities depend on whether its hand is strong.
 
     A hand is strong if the reference bot bets it at least half of the time. The bot bets a strong
