@@ -53,6 +53,7 @@ def horizons(node: Mapping[str, Any], key: str = "") -> Iterator[tuple[str, Any]
 def test_horizons_follow_the_budget(arguments, expected, started_configs, capsys):
     assert run_command("train", *arguments.split()) == 0
     assert dict(horizons(started_configs[0]["algo"])) == expected
+    capsys.readouterr()  # perhaps a notice that rules are compiled
     assert run_command("train", "--cfg", "job", *arguments.split()) == 0
     assert yaml.safe_load(capsys.readouterr().out)["algo"] == started_configs[0]["algo"]
 

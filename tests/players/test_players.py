@@ -10,6 +10,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 import torch
+from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, build_network_player
 from random_games import sample_decisions
 
 from poker_rl.config.build import build
@@ -18,13 +19,11 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values, nash_conv
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
 from poker_rl.players.greedy_wrapper import GreedyWrapper
-from poker_rl.players.network_player import NetworkPlayer, count_networks, get_network_index
+from poker_rl.players.network_player import count_networks, get_network_index
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, load_players
 from poker_rl.players.tabular_player import TabularPlayer
@@ -32,10 +31,6 @@ from poker_rl.storage import checkpoint
 
 CPU = torch.device("cpu")
 BOTS = ["uniform", "call", "raise", "fold"]
-KUHN, LEDUC, HOLDEM = (
-    build(load_option("game", name), "game") for name in ("kuhn", "leduc", "limit_holdem")
-)
-KUHN_3P = replace(KUHN, name="kuhn_3p", seats=3, ranks="TJQK")
 KUHN_FIRST = get_tree(KUHN).infoset_records[:1]  # the first move: check or bet
 
 
@@ -43,15 +38,8 @@ def bot(name, game=KUHN):
     return build(load_option("player", name), "player", game=game)
 
 
-def network(game, members="shared", instances=1, features="observation"):
-    net = MLPConfig(hidden_sizes=[8], activation="tanh", init="torch", features=features)
-    inputs = ObservationEncoder(game, features).size
-    copies = instances * count_networks(game, members)
-    module = net.build_module(
-        NetDimensions(inputs=inputs, outputs=game.action_count, replicas=copies),
-        torch.Generator().manual_seed(0),
-    )
-    return NetworkPlayer(game, net, module, members, instances)
+def network(game, sharing="shared", instances=1, features="observation"):
+    return build_network_player(game, features, sharing, instances=instances, scale=1.0)
 
 
 def table(game):
@@ -353,8 +341,6 @@ def test_threads_may_share_a_player(name):
 class Faulty(Player):
     """Gives the same row at each table."""
 
-    instances, is_suit_invariant = 1, False
-
     def __init__(self, row):
         self.row = row
 
@@ -386,8 +372,6 @@ def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
     probs = np.array([[0, 0.4, 0.1, 0.3, 0.2, 0, 0]])  # call, or raise to 2, 3, 4 chips
 
     class Mixed(Player):
-        instance_count = 1
-
         def action_probs(self, records):
             return probs
 
