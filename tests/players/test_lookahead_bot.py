@@ -83,7 +83,7 @@ def test_it_wins_more_than_its_policy(uniform_leduc):
 
 
 def test_hidden_cards_and_order_do_not_matter():
-    _, moves = play(BIG2, 6, seed=3)
+    _, moves = play(BIG2, 4, seed=3)
     records = np.concatenate([move.records for move in moves[::5]])
     others = records.copy()
     others["key"], others["draws"] = np.arange(len(others)), 7
@@ -104,7 +104,7 @@ def test_hidden_cards_and_order_do_not_matter():
 
 
 def test_unlikely_actions_are_not_tried():
-    _, moves = play(BIG2, 12, seed=4)
+    _, moves = play(BIG2, 8, seed=4)
     records = np.concatenate([move.records for move in moves[::5]])
     policy = loader(BIG2)("big2_ppo").action_probs(records)
     found = looking(worlds=8, min_action_prob=0.1).action_probs(records)
