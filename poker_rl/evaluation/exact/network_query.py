@@ -94,7 +94,7 @@ def _split_forward(
 ) -> Callable[[slice], Tensor]:
     """Return a function for the outputs of all states with a slice of n hands, [D * n, out].
 
-    The inputs `state_part` [D, in] are 0 where they depend on the hand, `hand_part` [R, in] else.
+    `state_part` [D, in] is 0 at inputs that depend on the hand, `hand_part` [R, in] at the others.
     """
     run_rest: Callable[[Tensor], Tensor] = module
     if isinstance(module, ReplicatedMLP):
