@@ -31,10 +31,10 @@ def test_an_illegal_choice_is_a_call():
     assert probs.tolist() == [[0.5, 0.25, 0, 0, 0.25, 0], [0.5, 0.5, 0, 0, 0, 0]]
 
 
-@pytest.mark.parametrize("of", GAMES)
+@pytest.mark.parametrize("game_name", GAMES)
 @pytest.mark.parametrize("name", BOTS)
-def test_play_is_legal_and_the_same_after_saving(name, of):
-    definition = game(of)
+def test_play_is_legal_and_the_same_after_saving(name, game_name):
+    definition = game(game_name)
     _, moves = play(definition, 40, seed=4)
     records = np.concatenate([move.records for move in moves])
     legal = np.concatenate([move.legal for move in moves])
@@ -52,11 +52,13 @@ def test_play_is_legal_and_the_same_after_saving(name, of):
     assert (loaded.action_probs(records) == probs).all()
 
 
-@pytest.mark.parametrize("of", ["limit_holdem", "limit_holdem_2to9", "nolimit_holdem_6p_sizes"])
+@pytest.mark.parametrize(
+    "game_name", ["limit_holdem", "limit_holdem_2to9", "nolimit_holdem_6p_sizes"]
+)
 @pytest.mark.parametrize("name", ["mcts", "pot_odds"])
-def test_bots_that_sample_depend_on_the_information_set_alone(name, of):
+def test_bots_that_sample_depend_on_the_information_set_alone(name, game_name):
     """Hidden cards, random states and the order of the tables do not matter; the own cards do."""
-    definition = game(of)
+    definition = game(game_name)
     records = np.concatenate([move.records for move in play(definition, 25, seed=5)[1]])
     player = bot(name, definition)
     compute = player.count_visits if name == "mcts" else player.action_probs
@@ -104,9 +106,9 @@ WINNINGS = [
 ]
 
 
-@pytest.mark.parametrize(("of", "name", "opponent", "won", "half_width", "deals"), WINNINGS)
-def test_winnings_are_those_of_a_longer_match(of, name, opponent, won, half_width, deals):
-    definition = game(of)
+@pytest.mark.parametrize(("game_name", "name", "opponent", "won", "half_width", "deals"), WINNINGS)
+def test_winnings_are_those_of_a_longer_match(game_name, name, opponent, won, half_width, deals):
+    definition = game(game_name)
     players = bot(name, definition), bot(opponent, definition)
     result = play_match(definition, *players, opponent, deals, seed=7)
     # Both are measured: five standard errors of the difference.

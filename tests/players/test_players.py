@@ -142,23 +142,23 @@ def test_network_of_each_decision():
     ] == [1, 3, 3, 12]
 
 
-@pytest.mark.parametrize("members", ["per_seat", "per_agent", "per_betting_node"])
-def test_each_network_decides_at_its_own_tables(members):
+@pytest.mark.parametrize("sharing", ["per_seat", "per_agent", "per_betting_node"])
+def test_each_network_decides_at_its_own_tables(sharing):
     tree = get_tree(KUHN)
-    player = network(KUHN, members)
+    player = network(KUHN, sharing)
     probs = player.action_probs(tree.infoset_records)
-    member = get_network_index(KUHN, members, tree.infoset_records)
+    network_index = get_network_index(KUHN, sharing, tree.infoset_records)
     changed = 1
     with torch.no_grad():
         player.module.layers[-1].bias[changed, 0, 1] += 1
     moved = (player.action_probs(tree.infoset_records) != probs).any(1)
-    assert np.array_equal(moved, member == changed)
+    assert np.array_equal(moved, network_index == changed)
 
 
-@pytest.mark.parametrize("members", ["shared", "per_betting_node"])
-def test_instances_decide_in_their_blocks(members):
+@pytest.mark.parametrize("sharing", ["shared", "per_betting_node"])
+def test_instances_decide_in_their_blocks(sharing):
     tree = get_tree(KUHN)
-    player = network(KUHN, members, instances=3)
+    player = network(KUHN, sharing, instances=3)
     together = player.action_probs(np.tile(tree.infoset_records, 3)).reshape(
         3, tree.infoset_count, -1
     )
