@@ -378,7 +378,7 @@ def test_a_review_of_kuhn_poker() -> None:
         assert review["won"] == view["result"]["won"]
         line = ""
         for step in review["steps"]:
-            action = next(one["move"] for one in step["probs"] if one["label"] == step["label"])
+            action = next(one["name"] for one in step["probs"] if one["label"] == step["label"])
             card = step["table"]["seats"][step["seat"]]["cards"][0]
             name = f"{step['seat']} {card} {line}".strip()
             assert (step["grade"] is not None) == (step["player_index"] == 0)
@@ -401,7 +401,7 @@ def test_grades_without_a_known_cost() -> None:
     record = Tables(holdem, 1, 0)
     record.deal()
     for name, words in (("raise", "mistake mistake fine"), ("call", "mistake fine mistake")):
-        adviser = name, load_player(name, holdem)
+        adviser = NamedPlayer(name, load_player(name, holdem))
         grades = [grade_move(holdem, record.records, action, adviser) for action in (0, 1, 7)]
         assert [grade and grade.word for grade in grades] == words.split()
         assert {(grade.cost, grade.grader) for grade in grades if grade} == {(None, name)}

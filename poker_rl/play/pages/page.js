@@ -136,6 +136,7 @@ async function unfold(next, told = true) {
   $("review").hidden = true;
   $("wait").hidden = true;
   $("against").textContent = `against ${names(view.players.slice(1).map((place) => place.name))}`;
+  $("against").title = [...new Set(view.players.slice(1).map((place) => place.full_name))].join("\n");
   if (!told) $("log").replaceChildren(); // what it has may be of another tab's past
   if (fresh || !told) line(`${title(view.session.hand_noun)} ${view.hand}`, "new");
   if (fresh && view.session.notice) line(view.session.notice);
@@ -232,7 +233,7 @@ function seat(scene, place, i, event) {
   const cards = state && !place.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden_card_count)] : [];
   const shown = [
     make("div", { class: `cards${state && state.cards.length > 3 ? " long" : ""}` }, ...cards),
-    make("span", { class: "name" }, place.you ? "You" : place.name),
+    make("span", { class: "name", title: place.you ? null : place.full_name }, place.you ? "You" : place.name),
     state && state.stack !== null ? make("span", { class: "stack" }, number(state.stack)) : null,
     place.seat === null ? make("span", { class: "note" }, "sits out") : null,
     state?.folded ? make("span", { class: "note" }, "folded") : null,
@@ -350,11 +351,18 @@ async function hint() {
   } else {
     suggested = plays();
     if (view.session.adviser) {
+      const asked = view.turn;
+      $("hint-title").textContent = `${view.session.adviser} would`;
+      $("hint-title").title = view.session.adviser_full_name;
+      $("hint-body").replaceChildren(working("Computing the hint"));
+      $("hint").hidden = false;
       const { ok, answer } = await ask("hint", { turn: view.turn });
+      if (view.turn !== asked) return;
+      $("hint").hidden = !ok;
       if (!ok) $("error").textContent = answer.error;
       else {
         drawHint(answer);
-        const rank = new Map(answer.probs.map((one) => [one.move, one.prob]));
+        const rank = new Map(answer.probs.map((one) => [one.name, one.prob]));
         suggested = suggested.sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0));
       }
     }
@@ -362,9 +370,9 @@ async function hint() {
   if (suggested.length) take(suggested[0]);
 }
 
+const working = (text) => make("p", { class: "working", role: "status" }, `${text} …`);
+
 function drawHint(told) {
-  $("hint").hidden = false;
-  $("hint-title").textContent = `${view.session.adviser} would`;
   $("hint-body").replaceChildren(bars(told.probs));
   if (told.value !== null) {
     const unit = view.stats.unit.split("/")[0];
@@ -403,16 +411,19 @@ function hands({ ranks, action_types: kinds, probs: chances }) {
       make("span", { class: kind }, kind === "call" ? "check or call" : kind === "raise" ? "bet or raise" : kind))));
 }
 
-/** Chances as bars, the likeliest first; the one that was chosen is marked. */
-function bars(chances, marked = null) {
-  const told = (one) => chances.length <= 5 || one.prob >= 0.001 || one.label === marked;
-  const rows = chances.filter(told).sort((a, b) => b.prob - a.prob)
-    .filter((one, i) => i < 8 || one.label === marked);
+/** Probabilities as bars: the likeliest first, or bets by size under their total; the chosen one is marked. */
+function bars(groups) {
+  const sized = groups.some((one) => one.is_part);
+  const told = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
+  const rows = groups.filter(told).sort((a, b) => (sized ? 0 : b.prob - a.prob))
+    .filter((one, i) => i < 8 || one.is_taken);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", one.prob);
-    const mine = one.label === marked;
-    return make("li", { class: mine ? "mine" : "" }, make("span", {}, mine ? `${pretty(one.label)} ◂` : pretty(one.label)),
+    const value = one.value === null ? "" : `expects ${signed(one.value, 2)}`;
+    const facts = [one.amounts, value].filter(Boolean).join(" · ");
+    return make("li", { class: `${one.is_taken ? "mine" : ""} ${one.is_part ? "part" : ""}` },
+      make("span", {}, one.is_taken ? `${pretty(one.label)} ◂` : pretty(one.label), make("small", {}, facts)),
       make("b", {}, percent(one.prob)), bar);
   }));
 }
@@ -421,8 +432,12 @@ function bars(chances, marked = null) {
 
 async function showReview(hand) {
   const asked = view.turn;
+  $("review-title").textContent = title(`${view.session.hand_noun} ${hand}`);
+  $("review-body").replaceChildren(working("Computing the grades"));
+  $("review").hidden = false;
   const { ok, answer } = await ask(`review/${hand}`);
-  if (!ok || view.turn !== asked || view.phase !== "over") return;
+  if (view.turn !== asked || view.phase !== "over") return;
+  if (!ok) return $("review-body").replaceChildren(make("p", {}, answer.error));
   const { steps, before, after } = answer;
   dealt = answer;
   const body = make("div", {});
@@ -451,7 +466,6 @@ async function showReview(hand) {
     copied.select();
     await navigator.clipboard?.writeText(copied.value).catch(() => {}); // not every page may
   };
-  $("review-title").textContent = title(`${view.session.hand_noun} ${hand}`);
   $("review-body").replaceChildren(
     make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
       button("›", "", move(1), { "aria-label": "On" })),
@@ -462,7 +476,6 @@ async function showReview(hand) {
     make("p", { class: "copies" }, ...[["Earlier", before], ["Later", after]].map(([word, other]) =>
       button(`${word} ${view.session.hand_noun}`, "", () => showReview(other), { class: "quiet", disabled: other === null }))),
   );
-  $("review").hidden = false;
   turn();
 }
 
@@ -471,10 +484,10 @@ function judged(step, at, count) {
   const who = place.you ? "You" : place.name;
   const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${pretty(step.label)}`)];
   const whose = place.you ? view.session.adviser : place.name;
-  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), bars(step.probs, step.label));
+  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), bars(step.probs));
   if (step.grade) made.push(make("p", {}, verdict(step.grade)));
   if (step.equilibrium)
-    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), bars(step.equilibrium, step.label));
+    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), bars(step.equilibrium));
   return made;
 }
 
