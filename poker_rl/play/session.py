@@ -386,6 +386,17 @@ class Session:
         except ConfigError as error:
             raise MoveNotAllowedError(f"{error}.") from None
 
+    def format_all_hands(self, kind: str) -> str:
+        """Return all finished hands as one text; `phh` gives PHH with a section for each hand.
+
+        Raises:
+            MoveNotAllowedError: if PHH does not support the game.
+        """
+        numbers = sorted(self._finished_hands)
+        if kind == "phh":
+            return "\n".join(f"[{one}]\n{self.format_hand_phh(one)}" for one in numbers)
+        return "\n\n".join(self.format_hand_text(one) for one in numbers) + "\n"
+
     def summarize_statistics(self) -> dict[str, Any]:
         """Return the statistics of the session (`SessionStatistics.summarize`)."""
         is_hand_running = not self._current_hand.is_over

@@ -135,6 +135,7 @@ async function unfold(next, told = true) {
   $("hint").hidden = true;
   $("review").hidden = true;
   $("wait").hidden = true;
+  $("game").textContent = view.session.game.replaceAll("_", " ");
   $("against").textContent = `against ${names(view.players.slice(1).map((place) => place.name))}`;
   $("against").title = [...new Set(view.players.slice(1).map((place) => place.full_name))].join("\n");
   if (!told) $("log").replaceChildren(); // what it has may be of another tab's past
@@ -553,7 +554,7 @@ function curve(all, unit, hands) {
 // Keys and the wheel: each key presses the button that shows it.
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey || $("help").open) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open], .choosing")) return;
   const key = event.key.toLowerCase();
   const target = event.target;
   const typing = target.matches("input[type=number]");
@@ -593,17 +594,3 @@ document.addEventListener("click", (event) => {
 
 $("table").addEventListener("click", () => hurry());
 $("help-button").addEventListener("click", () => $("help").showModal());
-$("fresh").addEventListener("click", () => {
-  $("log").replaceChildren();
-  send("begin");
-});
-
-/** Come back to one's table, or to a new one. One that can't be read just now is left alone. */
-async function open() {
-  const { ok, status, answer } = await ask("view");
-  if (status === 204) await send("begin");
-  else if (ok) await unfold(answer, false);
-  else $("wait").textContent = status ? `${answer.error} “New session” begins another one.` : answer.error;
-}
-
-open();
