@@ -28,6 +28,8 @@ from starlette.staticfiles import StaticFiles
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.play.move_requests import MoveNotAllowedError
+from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.request_guard import RequestGuard
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_results import summarize_sessions
@@ -41,6 +43,7 @@ MESSAGE_BY_DEFAULT_DETAIL = {  # replacements of starlette's own messages
     "Method Not Allowed": "This address does not take that method.",
 }
 MAX_HAND_NUMBER_DIGITS = 9
+MAX_ACTIONS, MAX_BOARD_TEXT = 200, 20  # of a position in the range explorer
 
 
 @dataclass
@@ -148,6 +151,7 @@ class PageEndpoints:
         cookie_key: key that signs the cookie, which holds only a session's id.
         cookie_name: name that differs between servers, because all ports of a host share cookies.
         url_prefix: prefix of all URL paths, such as `/token`, or "".
+        catalog: the players of `conf/player`, for the range explorer.
         start_screen: games and opponents to choose from; None if all visitors play at one table.
         results_folder: folder of all sessions, for results over sessions; None to show none.
     """
@@ -157,6 +161,7 @@ class PageEndpoints:
     cookie_key: str
     cookie_name: str
     url_prefix: str
+    catalog: PlayerCatalog
     start_screen: StartScreen | None = None
     results_folder: Path | None = None
 
@@ -177,6 +182,7 @@ class PageEndpoints:
             Route("/players/{game}", self._serve_players),
             Route("/results", self._serve_results),
             Route("/hands/{kind}", self._serve_hands),
+            Route("/ranges", self._serve_ranges),
             Route(
                 "/review/{hand}",
                 self._create_get_endpoint(lambda session, hand: session.review_hand(hand)),
@@ -248,6 +254,21 @@ class PageEndpoints:
         response.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
         return response
 
+    async def _serve_ranges(self, request: Request) -> Response:
+        """Return a position of the range explorer, from the query parameters of the request."""
+        query = request.query_params
+        actions = None if "actions" not in query else _parse_actions(query["actions"])
+        board, names = query.get("board", "")[:MAX_BOARD_TEXT], query.getlist("player")
+        session_id = self._require_session_id(request)
+
+        def explore() -> dict[str, Any]:
+            with self.session_store.locked_session(session_id) as session:
+                hand = session.current_hand
+            # Without the lock, as the first call of a bot may compile for a minute.
+            return explore_ranges(hand, self.catalog, actions, board, names)
+
+        return JSONResponse(await run_in_threadpool(explore))
+
     def _get_start_screen(self) -> StartScreen:
         if self.start_screen is None:
             raise HTTPException(404, "This server has only one table.")
@@ -302,9 +323,7 @@ class PageEndpoints:
     async def _answer_with_session(
         self, request: Request, answer_session: Callable[[Session], Any]
     ) -> Response:
-        session_id = self._get_session_id(request)
-        if session_id is None:
-            raise HTTPException(404, "You have no table yet; a POST to begin opens one.")
+        session_id = self._require_session_id(request)
 
         def answer_in_thread() -> Response:
             with self.session_store.locked_session(session_id) as session:
@@ -317,6 +336,12 @@ class PageEndpoints:
             )
 
         return await run_in_threadpool(answer_in_thread)
+
+    def _require_session_id(self, request: Request) -> str:
+        session_id = self._get_session_id(request)
+        if session_id is None:
+            raise HTTPException(404, "You have no table yet; a POST to begin opens one.")
+        return session_id
 
     def _get_session_id(self, request: Request) -> str | None:
         """Return the id of the visitor's session, from the cookie; None without a valid one."""
@@ -381,6 +406,14 @@ def _parse_hand_number(text: str) -> int:
     if not (text.isdecimal() and text.isascii() and len(text) <= MAX_HAND_NUMBER_DIGITS):
         raise HTTPException(404, "Hands are numbered from 1.")
     return int(text)
+
+
+def _parse_actions(text: str) -> list[int]:
+    """Return the actions in a text such as `2.1`; raise a 400 error if it has others."""
+    parts = text.split(".") if text else []
+    if len(parts) > MAX_ACTIONS or not all(len(one) < 6 and one.isdecimal() for one in parts):
+        raise HTTPException(400, "actions: numbers with dots between them are needed.")
+    return [int(one) for one in parts]
 
 
 def _parse_choice(request_data: dict[str, Any]) -> tuple[str, list[str]]:

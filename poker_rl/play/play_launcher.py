@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from poker_rl.play.live_hand import GameTable
+    from poker_rl.play.player_catalog import PlayerCatalog
     from poker_rl.play.start_screen import StartScreen
     from poker_rl.players.player import Player
 
@@ -280,17 +281,15 @@ def serve_page(
     """
     from poker_rl.play.connection_limits import PageServer, split_file_limit
     from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+    from poker_rl.play.player_catalog import PlayerCatalog
     from poker_rl.play.session import Session
 
-    folder = Path(config.outputs)
+    folder, catalog = Path(config.outputs), PlayerCatalog(option_dirs)
     max_sessions, max_connections = split_file_limit(config.max_sessions)
     port = listener.getsockname()[1]
     if game_table is None:
-        title, table_digest, start_screen = (
-            "poker-rl",
-            "start",
-            create_start_screen(config, option_dirs),
-        )
+        start_screen = create_start_screen(config, option_dirs, catalog)
+        title, table_digest = "poker-rl", "start"
         session_store = SessionStore(
             start_screen.create_session, start_screen.resume_session, max_sessions
         )
@@ -318,6 +317,7 @@ def serve_page(
         load_cookie_key(folder),
         f"poker_rl_{port}_{table_digest}",
         url_prefix,
+        catalog,
         start_screen,
         None if config.public else folder,
     )
@@ -333,7 +333,9 @@ def serve_page(
         PageServer(app, max_connections).run([listener])
 
 
-def create_start_screen(config: PlayConfig, option_dirs: Sequence[Path]) -> StartScreen:
+def create_start_screen(
+    config: PlayConfig, option_dirs: Sequence[Path], catalog: PlayerCatalog
+) -> StartScreen:
     """Create the start screen, whose tables have the other settings of `config`."""
     from poker_rl.config.compose import compose_plain_config
     from poker_rl.play.start_screen import StartScreen
@@ -349,8 +351,9 @@ def create_start_screen(config: PlayConfig, option_dirs: Sequence[Path]) -> Star
     return StartScreen(
         Path(config.outputs),
         option_dirs,
+        catalog,
         config.game,
-        config.default_advisers,
+        config.default_opponents,
         config.seed,
         config.public,
         build_chosen_table,

@@ -257,6 +257,11 @@ class Session:
         )
 
     @property
+    def current_hand(self) -> LiveHand:
+        """Return the present hand."""
+        return self._current_hand
+
+    @property
     def turn_id(self) -> int:
         """Return a number that grows with every decision of the session."""
         return self._current_hand.hand_number * MAX_DECISIONS_PER_HAND + self._decision_count

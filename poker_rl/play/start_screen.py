@@ -22,9 +22,9 @@ from poker_rl.games.game import Game
 from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.live_hand import GameTable, shorten_names
 from poker_rl.play.move_requests import MoveNotAllowedError
+from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.session import Session
 from poker_rl.play.session_results import read_session_file
-from poker_rl.players.player_loader import load_player
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 
 MAX_TABLES = 32  # tables in memory without a session; further ones replace the oldest
@@ -38,8 +38,9 @@ class StartScreen:
     Args:
         folder: folder of the sessions of all games.
         option_dirs: folders of option files.
+        catalog: the players of `conf/player`.
         default_game: the game that is chosen first.
-        trained_players: names of the strongest players, which are listed first.
+        first_players: names of the players that are listed first, in this order.
         seed: seed of each new session; None to choose one at random.
         is_public: whether strangers may visit.
         build_table: function from a game's name, opponents and a session's file, one of which may
@@ -48,17 +49,17 @@ class StartScreen:
 
     folder: Path
     option_dirs: Sequence[Path]
+    catalog: PlayerCatalog
     default_game: str
-    trained_players: Sequence[str]
+    first_players: Sequence[str]
     seed: int | None
     is_public: bool
     build_table: Callable[[str | None, Sequence[str], Path | None], GameTable]
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()  # Hydra, which reads the settings, has global state
-        self._options = list_options_by_group(self.option_dirs)
+        self._path_by_game = list_options_by_group(self.option_dirs)["game"]
         self._build_cached_table = lru_cache(MAX_TABLES)(self.build_table)
-        self._game_by_name: dict[str, dict[str, Any]] = {}
 
     def list_choices(self, last_session_id: str | None) -> dict[str, Any]:
         """Return the games, each with a line about it, and the visitor's last session."""
@@ -74,7 +75,7 @@ class StartScreen:
             }
         games = [
             {"name": name, "about": read_first_comment(path)}
-            for name, path in self._options["game"].items()
+            for name, path in self._path_by_game.items()
         ]
         return {"games": games, "game": self.default_game, "last": last_session}
 
@@ -84,30 +85,21 @@ class StartScreen:
         Raises:
             MoveNotAllowedError: if there is no such game, or it can't be displayed.
         """
-        with self._lock:
-            if game_name not in self._game_by_name:
-                self._game_by_name[game_name] = self._load_game_description(game_name)
-        return self._game_by_name[game_name]
-
-    def _load_game_description(self, game_name: str) -> dict[str, Any]:
-        if game_name not in self._options["game"]:
+        if game_name not in self._path_by_game:
             raise MoveNotAllowedError("There is no such game.")
-        config = compose_plain_config([f"game={game_name}"], self.option_dirs)
+        with self._lock:
+            config = compose_plain_config([f"game={game_name}"], self.option_dirs)
         game: Game = build_instance_of(Game, config["game"], "game")
         if not isinstance(game, DisplayedGame):
             raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
-        about = {name: read_first_comment(path) for name, path in self._options["player"].items()}
-        specs = sorted(about, key=lambda name: name not in self.trained_players)
+        names = self.catalog.load_all(game)
+        specs = [*(name for name in self.first_players if name in names), *names]
+        about = {name: read_first_comment(self.catalog.path_by_name[name]) for name in names}
         if not self.is_public:
             runs = self.folder.parent.glob(f"{game_name}/*/*/{PLAYERS_FOLDER}")
             newest_runs = sorted(runs, key=lambda path: -path.stat().st_mtime)[:MAX_RUNS]
             about |= {str(path.parent): "a run of yours" for path in newest_runs}
-            specs = list(dict.fromkeys([*specs, *about]))
-        players = []
-        for spec in specs:
-            with suppress(ConfigError, OSError):
-                load_player(spec, game, option_folders=self.option_dirs)
-                players.append({"spec": spec, "about": about[spec]})
+        players = [{"spec": spec, "about": about[spec]} for spec in dict.fromkeys([*specs, *about])]
         return {"seats": game.seats, "players": players}
 
     def create_session(self, game_name: str, against: Sequence[str]) -> Session:

@@ -16,10 +16,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from servers import make_game_table, serve
 
+from poker_rl.config.option_files import list_option_dirs
 from poker_rl.play.network_address import list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.session import Session
 
+CATALOG = PlayerCatalog(list_option_dirs(None))
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
     "--headless=new",
@@ -65,7 +68,8 @@ def playing(game: str, folder: Path) -> Iterator[str]:
         max_sessions=100,
     )
     app = create_application(
-        PageEndpoints(game, sittings, "key", game, ""), list_host_names("127.0.0.1", [], False)
+        PageEndpoints(game, sittings, "key", game, "", CATALOG),
+        list_host_names("127.0.0.1", [], False),
     )
     with serve(app) as (_, port):
         yield f"http://127.0.0.1:{port}/"

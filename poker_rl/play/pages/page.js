@@ -135,6 +135,7 @@ async function unfold(next, told = true) {
   $("hint").hidden = true;
   $("review").hidden = true;
   $("wait").hidden = true;
+  $("ranges-button").hidden = !view.session.grid;
   $("game").textContent = view.session.game.replaceAll("_", " ");
   $("against").textContent = `against ${names(view.players.slice(1).map((place) => place.name))}`;
   $("against").title = [...new Set(view.players.slice(1).map((place) => place.full_name))].join("\n");
@@ -495,17 +496,18 @@ function judged(step, at, count) {
 function verdict(grade) {
   const mark = { fine: "✓", inaccuracy: "?", mistake: "✗" }[grade.word];
   const cost = grade.cost < 0.005 ? "nothing" : `${number(grade.cost, 2)} ${view.session.cost_unit}s`;
-  const facts = [...(grade.cost === null ? [] : [`costs ${cost}`]), `${grade.grader} does it ${percent(grade.prob)} of the time`];
-  return `${mark} ${grade.word}: ${facts.join("; ")}`;
+  return `${mark} ${grade.word}: ${grade.cost === null ? "" : `costs ${cost}, `}${percent(grade.prob)} of the time`;
 }
 
 /** One's own decisions with their grades, in short; those without a choice are left out. */
 function graded(steps, rule) {
   const mine = steps.filter((step) => step.grade && step.choices > 1);
   if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
+  const graders = [...new Set(mine.map(({ grade }) => grade.grader))].join(" and ");
   const grades = mine.map(({ label, grade }) =>
     make("li", { class: grade.word }, make("b", {}, pretty(label)), " ", verdict(grade)));
-  return [make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
+  return [make("p", { class: "whose" }, `Graded by ${graders}: how often it makes your move`),
+    make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
 
 // The session.
@@ -517,25 +519,31 @@ function drawStats(stats) {
   const rows = [
     [`${title(word)}s`, number(stats.hands)],
     [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
-    [`Won, ${stats.unit}`, stats.hands ? range(stats) : "–"],
+    [`Won, ${stats.unit}`, stats.hands ? range(stats) : "–", unit === "mbb" ? "thousandths of a big blind won a hand, with the 95 % interval" : `mean of all ${word}s, with the 95 % interval`],
   ];
-  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", range(stats.bb_per_100), "big blinds won in 100 hands"]);
+  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", range(stats.bb_per_100), "big blinds won in 100 hands, with the 95 % interval"]);
   if (stats.ev_adjusted)
-    rows.push([`EV-adjusted, ${stats.unit}`, range(stats.ev_adjusted), "what you won, with the luck of the cards taken out by AIVAT"]);
+    rows.push([`EV-adjusted, ${stats.unit}`, range(stats.ev_adjusted), "what you won, with most of the luck of the cards and of the opponents' actions removed by AIVAT"]);
   if (stats.style)
     rows.push(
-      ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds aside"],
+      ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds not counted"],
       ["PFR", percent(stats.style.pfr), "how often you raise before the flop"],
-      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1), "your bets and raises for each call"]);
+      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1), "your bets and raises divided by your calls"]);
   if (stats.places) rows.push([`Places 1 to ${stats.places.length}`, stats.places.join(" · ")]);
-  const table = make("dl", {}, ...rows.flatMap(([name, value, meaning = null]) =>
-    [make("dt", { title: meaning }, name), make("dd", {}, value)]));
-  const made = [table, curve(stats.curve, unit, stats.hands)];
+  const explained = make("p", { class: "more", role: "status" });
+  const term = (name, meaning) => make("button", { type: "button", class: "term", title: meaning,
+    click: () => (explained.textContent = `${name}: ${meaning}.`) }, name);
+  const table = make("dl", {}, ...rows.flatMap(([name, value, meaning]) =>
+    [make("dt", {}, meaning ? term(name, meaning) : name), make("dd", {}, value)]));
+  const made = [table, explained, curve(stats.curve, unit, stats.hands)];
   if (stats.opponents.length > 1)
     made.push(make("table", {}, make("caption", {}, `What each opponent has won, ${stats.unit}`),
       ...stats.opponents.map((one) => make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, range(one))))));
   if (stats.more_hands)
     made.push(make("p", { class: "more" }, `About ${number(stats.more_hands)} more ${word}s until this is known to ±${number(stats.goal, stats.goal < 1 ? 2 : 0)}.`));
+  const kinds = [["text", "Save all hands as text"], ...(view.session.phh ? [["phh", "as PHH"]] : [])];
+  if (stats.hands)
+    made.push(make("p", { class: "more" }, ...kinds.flatMap(([kind, text]) => [make("a", { href: `hands/${kind}`, download: true }, text), " "])));
   $("stats").replaceChildren(...made.filter((one) => one !== null));
 }
 

@@ -32,7 +32,7 @@ async function showStart() {
   if (last)
     $("start-last").replaceChildren(
       button("Continue the last session", "", resume, { class: "main" }),
-      make("span", {}, `${plain(last.game)} against ${names(last.against)}, ${last.hands} finished`));
+      make("span", {}, `${plain(last.game)} against ${names(last.against)}, finished ${last.hands}`));
   await choose();
 }
 
