@@ -268,6 +268,21 @@ def test_an_earlier_hand_is_looked_at(sit: Any) -> None:
     expect(page.locator("#log")).to_contain_text("Hand 3")
 
 
+def test_ranges_of_two_players(sit: Any) -> None:
+    page = sit("limit_holdem", 360)
+    page.get_by_role("button", name="Ranges").click()
+    expect(page.locator("#ranges .hands")).to_have_count(1)
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.locator("#ranges-moves").get_by_role("button", name="Call").click()
+    page.locator("#ranges-moves").get_by_role("button", name="Check").click()
+    page.get_by_label("Board").fill("AsAd2c")
+    page.keyboard.press("Enter")
+    expect(page.locator("#ranges .gone").first).to_have_text("AA")
+    page.get_by_label("Second player").select_option("tight")
+    expect(page.locator("#ranges .hands")).to_have_count(2)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
 def test_a_hint_has_a_grid(sit: Any) -> None:
     page = sit("limit_holdem", 360)
     while settled(page):
