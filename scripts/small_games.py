@@ -144,7 +144,7 @@ the exploitability).
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `sd_cfr` | `vpg`, `mmd`, `vine` |
 | no-limit Leduc | `nfsp_ppo` (same on Leduc) | |
 
-All others have their settings of another game here, or defaults, which were chosen on Kuhn poker.
+All others have the settings of another of these games, or defaults, which were chosen on Kuhn.
 """
 
 
