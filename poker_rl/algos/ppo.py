@@ -69,6 +69,7 @@ METRIC_TAGS = (
     "policy/entropy",
     "policy/approx_kl",
     "policy/clip_fraction",
+    "gradient/norm",
 )
 
 
@@ -399,13 +400,13 @@ class PPO(NetworkLearner, NetworkAssignment):
             logits = self._actor_inputs.forward_rows(self._actor, index, legal)
             value = self._critic_inputs.forward_rows(self._critic, index)
         loss, metrics = self._compute_loss(logits, value[..., 0], minibatch, row_weight)
-        take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
-        self._metric_sums += metrics
+        norm = take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
+        self._metric_sums += torch.cat([metrics, norm[None]])
 
     def _compute_loss(
         self, logits: Tensor, value: Tensor, minibatch: dict[str, Tensor], row_weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss, and the metrics of METRIC_TAGS, [5].
+        """Return the loss, and the metrics of METRIC_TAGS before the gradient norm, [5].
 
         Args:
             logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.

@@ -50,9 +50,9 @@ def test_the_mean_loss_is_that_of_a_copy_and_a_step() -> None:
     )
     updates = make_updates(descent)
     updates.take_steps(3)
-    assert descent.pop_mean_loss() == 3.0  # 18 of three steps and two copies
+    assert descent.pop_means()[0] == 3.0  # 18 of three steps and two copies
     updates.take_steps(1)
-    assert descent.pop_mean_loss() == 2.0
+    assert descent.pop_means()[0] == 2.0
 
 
 def test_every_step_has_the_learning_rate_of_its_turn() -> None:
@@ -81,8 +81,8 @@ def test_networks_that_learn_together_learn_as_alone() -> None:
     for (one, _), (other, _) in zip(together, alone, strict=True):
         for weight, expected in zip(one.parameters(), other.parameters(), strict=True):
             assert torch.equal(weight, expected)
-    assert [stepper.pop_mean_loss() for _, stepper in together] == [
-        stepper.pop_mean_loss() for _, stepper in alone
+    assert [stepper.pop_means() for _, stepper in together] == [
+        stepper.pop_means() for _, stepper in alone
     ]
 
 
