@@ -22,6 +22,8 @@ class Trackio(Tracker):
     def open_run(self, config: Mapping[str, Any]) -> None:
         """Start a run whose name ends with `run_id`, or continue the one with this name."""
         os.environ.setdefault("TRACKIO_DIR", str(self.files))
+        # Trackio skips values while another thread is importing this module, which it looks at.
+        import matplotlib.figure  # noqa: F401
         import trackio
 
         self._run = trackio.init(
