@@ -12,7 +12,6 @@ from typing import Any
 
 from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.result import format_number
 from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import (
     METRICS_FILE,
@@ -93,8 +92,9 @@ def describe_run(folder: Path, config: Mapping[str, Any], rows: Sequence[Row]) -
     cells = {"progress": f"{row[unit]:,.0f} of {budget:,.0f} {unit} ({row[unit] / budget:.0%})"}
     for name, tag in find_first_measures(row).items():
         measure_unit = manifest.get("measurements", {}).get(tag, {}).get("unit", "")
-        number = format_number(row[tag], row.get(f"{tag}/half_width"))
-        cells[name] = f"{number} {measure_unit}"
+        half_width = row.get(f"{tag}/half_width")
+        interval = "" if half_width is None else f" ± {half_width:.2g}"
+        cells[name] = f"{row[tag]:.4g}{interval} {measure_unit}"
     names = ("decisions", "updates")
     rates = [f"{row[tag]:,.0f} {n}/s" for n in names if (tag := f"time/{n}_per_second") in row]
     if rates:

@@ -125,7 +125,7 @@ def test_a_broken_tracker_is_dropped_with_one_warning(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tracker, "CLOSE_TIMEOUT_S", 0.25)
+    monkeypatch.setattr(tracker, "TIMEOUT_S", 0.25)
     monkeypatch.setattr(tracker, "MAX_WAITING_CALLS", 5)
     start = monotonic()
     last_row, _ = tiny.train(figures=False, loggers=[BrokenTracker(step, hangs)])

@@ -6,6 +6,7 @@ hangs, a warning is printed once, and the run continues without it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import Any, ClassVar
 
 from poker_rl.config.validation import ConfigError
@@ -20,7 +22,7 @@ from poker_rl.storage.disk import print_error
 from poker_rl.storage.run_folder import flatten_hparams, read_manifest
 from poker_rl.training.loggers import Logger, Row
 
-CLOSE_TIMEOUT_S = 20.0  # longest wait at the end of a run for rows that are not yet tracked
+TIMEOUT_S = 15.0  # longest wait at the end of a run, less the time that a call has already taken
 MAX_WAITING_CALLS = 1000  # of a tracker that hangs, before it is dropped
 
 
@@ -71,7 +73,7 @@ class Tracker(Logger, ABC):
         outputs = folder.parents[2] if is_in_place else Path(config["outputs"]).resolve()
         self.files = outputs / self.package
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._is_dropped = False
+        self._is_dropped, self._call_start = False, math.inf
         self._thread = Thread(target=self._run_calls, daemon=True)
         self._thread.start()
         self._add_call(partial(self.open_run, config))
@@ -87,14 +89,15 @@ class Tracker(Logger, ABC):
         self._add_call(partial(self.track, {}, {f"figures/{name}": path}, step))
 
     def close(self, status: str) -> None:
-        """Close the run and wait until everything is tracked, at most CLOSE_TIMEOUT_S."""
+        """Close the run and wait until everything is tracked, at most TIMEOUT_S."""
         if self._thread is None:
             return
+        busy_s = max(0.0, monotonic() - self._call_start)
         self._add_call(partial(self.close_run, status))
         self._calls.put(None)
-        self._thread.join(CLOSE_TIMEOUT_S)
+        self._thread.join(max(0.0, TIMEOUT_S - busy_s))
         if self._thread.is_alive():
-            self._drop(f"no answer for {CLOSE_TIMEOUT_S:g} s")
+            self._drop(f"no answer for {TIMEOUT_S:g} s")
 
     def _add_call(self, call: Callable[[], None]) -> None:
         if not self._is_dropped:
@@ -105,7 +108,9 @@ class Tracker(Logger, ABC):
     def _run_calls(self) -> None:
         try:
             while (call := self._calls.get()) is not None:
+                self._call_start = monotonic()
                 call()
+                self._call_start = math.inf
         except (Exception, SystemExit) as error:
             lines = str(error).strip().splitlines() or [""]
             self._drop(f"{type(error).__name__}: {lines[0]}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from poker_rl.training.loggers.tracker import Tracker
+from poker_rl.training.loggers.tracker import TIMEOUT_S, Tracker
 
 
 @dataclass
@@ -37,7 +37,13 @@ class WandB(Tracker):
             mode=self.mode,
             dir=self.files.parent,
             resume="allow",
-            settings=wandb.Settings(silent=True, console="off"),
+            settings=wandb.Settings(
+                silent=True,
+                console="off",
+                init_timeout=TIMEOUT_S,
+                finish_timeout=TIMEOUT_S,
+                finish_timeout_raises=True,
+            ),
         )
 
     def track(self, values: Mapping[str, float], figures: Mapping[str, Path], step: int) -> None:
