@@ -220,7 +220,8 @@ def watch(arguments: list[str]) -> int:
 
     from poker_rl.reports.watch import watch_run
 
-    return watch_run(Path(namespace.folders[0]))
+    watch_run(Path(namespace.folders[0]))
+    return 0
 
 
 COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {

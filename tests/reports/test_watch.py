@@ -35,7 +35,7 @@ def test_a_pipe_gets_a_line_for_each_row_until_the_end(
     assert first.startswith("progress: 0 of 100 decisions (0%), average/exploitability: 0.5 ante")
     assert second == (
         "progress: 50 of 100 decisions (50%), average/exploitability: 0.25 ante/hand,"
-        " rates: 1,234 decisions/s, networks: 75% of the learning time in networks on the CPU,"
+        " rates: 1,234 decisions/s, networks: 75% of the learning time on the CPU,"
         " time: 0:05:00 spent, 0:05:00 left"
     )
     assert third.endswith("time: 0:10:00 spent")

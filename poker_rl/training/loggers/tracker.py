@@ -33,12 +33,12 @@ class Tracker(Logger, ABC):
     one thread, and may raise any exception.
 
     Attributes:
-        package: name of the library that is imported and of the extra that installs it.
-        run_id: id of the run, which is in its manifest; a resumed run has the same id.
+        package: name of the library and of the extra that installs it.
+        run_id: id of the run, which is in its manifest, so that a resumed run has the same one.
         run_name: game, algorithm and name of the run.
         names: the options of game, algorithm and other groups.
         hparams: the settings by dotted key.
-        files: folder for the tracker's files, which all runs share.
+        files: folder for the tracker's files, which all runs in `outputs` share.
         is_resumed: whether an earlier process trained the run.
     """
 
@@ -65,12 +65,11 @@ class Tracker(Logger, ABC):
         """Start the thread and open the run in it."""
         manifest, folder = read_manifest(folder), folder.resolve()
         self.run_id, self.is_resumed = str(manifest["tracker_id"]), bool(manifest["resumed"])
-        self.names = dict(config["names"])
+        self.names, self.hparams = dict(config["names"]), flatten_hparams(config)
         location = (self.names["game"], self.names["algo"])
         self.run_name = "/".join((*location, folder.name))
-        self.hparams = flatten_hparams(config)
-        is_in_place = folder.parent.parts[-2:] == location  # the user has not moved the run
-        outputs = folder.parents[2] if is_in_place else Path(config["outputs"]).resolve()
+        has_moved = folder.parent.parts[-2:] != location  # the user has moved the run's folder
+        outputs = Path(config["outputs"]).resolve() if has_moved else folder.parents[2]
         self.files = outputs / self.package
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._is_dropped, self._call_start = False, math.inf
@@ -112,8 +111,8 @@ class Tracker(Logger, ABC):
                 call()
                 self._call_start = math.inf
         except (Exception, SystemExit) as error:
-            lines = str(error).strip().splitlines() or [""]
-            self._drop(f"{type(error).__name__}: {lines[0]}")
+            reason = str(error).strip().partition("\n")[0]
+            self._drop(f"{type(error).__name__}: {reason}")
 
     def _drop(self, reason: str) -> None:
         """Print a warning and ignore all further calls."""
