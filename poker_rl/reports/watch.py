@@ -10,9 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.validation import ConfigError
-from poker_rl.storage.disk import print_line
+from poker_rl.storage.disk import escape_control_characters, print_line
 from poker_rl.storage.run_folder import (
     METRICS_FILE,
     read_manifest,
