@@ -82,8 +82,16 @@ def describe_run(
     """Return the state of a run after these rows as text by label."""
     if not rows:
         return {"progress": "no row yet"}
+    try:
+        return _describe_rows(config, read_manifest(folder), rows)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise ConfigError(f"{folder} is damaged: values are missing or of another type") from None
+
+
+def _describe_rows(
+    config: Mapping[str, Any], manifest: Mapping[str, Any], rows: Sequence[Mapping[str, float]]
+) -> dict[str, str]:
     row, unit, budget = rows[-1], str(config["budget_unit"]), float(config["budget"])
-    manifest = read_manifest(folder)
     cells = {"progress": f"{row[unit]:,.0f} of {budget:,.0f} {unit} ({row[unit] / budget:.0%})"}
     for name, tag in find_first_measures(rows).items():
         interval = f" ± {row[key]:.2g}" if (key := f"{tag}/half_width") in row else ""

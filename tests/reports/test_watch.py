@@ -61,6 +61,9 @@ def test_mistakes_are_named(
     assert run_command("watch") == 2
     assert run_command("watch", str(run.parent)) == 2
     assert "is no run folder" in capsys.readouterr().err
+    damaged = write_run_folder(f"{run}_damaged", [make_row(0, 0.5)], manifest={"measurements": []})
+    assert run_command("watch", str(damaged)) == 2
+    assert "is damaged" in capsys.readouterr().err
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(watch, "find_spec", lambda name: None)
     assert run_command("watch", str(run)) == 2
