@@ -191,6 +191,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_weight = kl_coef * self._unit_chips / self.reward_scale
         metric_sums, updates = torch.zeros(3, device=self.core.device), 0
+        norm_sum = torch.zeros((), device=self.core.device)
         size = int(np.bincount(batch.replica, minlength=self.core.replicas).max())
         size = collectives.max_over_processes(size)
         uniform = draw_uniform(torch.tensor(self.core.sample_seed()), len(batch))
@@ -215,13 +216,16 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 parts = torch.stack([critic_loss, actor_loss, entropy])
                 metrics = (row_weight * parts).sum((1, 2))  # replica means, summed over replicas
                 loss = metrics[0] + metrics[1]
-                take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
+                norm_sum += take_gradient_step(
+                    loss, self._optimizer, self._actor, self.max_grad_norm
+                )
                 metric_sums += metrics.detach()
             updates += 1
         self.progress.updates += updates
         metric_means = (metric_sums / (updates * self.core.replicas)).tolist()
         return {
             **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), metric_means, strict=True)),
+            "gradient/norm": norm_sum.item() / updates,
             "schedule/kl_uniform_coef": kl_coef,
         }
 

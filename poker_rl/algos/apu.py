@@ -305,14 +305,14 @@ class APU(NetworkLearner):
             )
 
     def _update_networks(self, learner: TargetNetworkLearner) -> Tensor:
-        """Take one gradient step and update the target networks; return the losses and entropy."""
+        """Take one gradient step and update the target networks; return losses, entropy, norm."""
         metrics = self._compute_losses(learner)
         with self.core.timer.time_networks():
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
-            learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
+            norm = learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
             learner.update_targets(self.tau)
-        return metrics.detach()
+        return torch.cat([metrics.detach(), norm[None]])
 
     def _compute_losses(self, learner: TargetNetworkLearner) -> Tensor:
         """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
@@ -341,8 +341,9 @@ class APU(NetworkLearner):
     ) -> dict[str, float]:
         metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.buffer.fill_fraction}
         if step_metrics:
-            names = ("loss/critic", "loss/actor", "policy/entropy")
-            means = torch.stack(step_metrics).mean(0) / learner.buffer.replicas
+            names = ("loss/critic", "loss/actor", "policy/entropy", "gradient/norm")
+            means = torch.stack(step_metrics).mean(0)
+            means[:3] /= learner.buffer.replicas
             metrics |= dict(zip(names, means.tolist(), strict=True))
         return metrics
 

@@ -392,8 +392,8 @@ class PPO(NetworkLearner, NetworkAssignment):
             normalizes_advantages=self.normalize_advantages,
             clips_value_loss=self.clip_value_loss,
         )
-        take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
-        self._metric_sums += metrics
+        norm = take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
+        self._metric_sums += torch.cat([metrics, norm[None]])
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parts, and the iterations of runs that a warm start continues."""

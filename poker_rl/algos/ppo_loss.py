@@ -17,6 +17,7 @@ METRIC_TAGS = (
     "policy/entropy",
     "policy/approx_kl",
     "policy/clip_fraction",
+    "gradient/norm",
 )
 
 
@@ -31,7 +32,7 @@ def compute_ppo_loss(
     normalizes_advantages: bool,
     clips_value_loss: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss, and the metrics of METRIC_TAGS, [5].
+    """Return the loss, and the metrics of METRIC_TAGS before the gradient norm, [5].
 
     Args:
         logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.

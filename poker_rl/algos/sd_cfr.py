@@ -135,8 +135,13 @@ class SDCFR(NetworkLearner):
             losses.append([regret_loss, average_loss])
         self.count_progress(decisions)
         self.progress.updates += len(seats) * self.regret_gradient_steps
-        regret_loss, average_loss = np.mean(losses, 0).tolist()
-        return {"loss/regrets": regret_loss, "loss/average": average_loss}
+        (regret_loss, regret_norm), (average_loss, average_norm) = np.mean(losses, 0).tolist()
+        return {
+            "loss/regrets": regret_loss,
+            "loss/average": average_loss,
+            "gradient/norm": regret_norm,
+            "gradient/norm_average": average_norm,
+        }
 
     def players(self) -> dict[str, Player]:
         """Return the average policy, the current policy, and the exact average if there is one."""
@@ -172,16 +177,20 @@ class SDCFR(NetworkLearner):
         buffer: MergingBuffer,
         gradient_steps: int,
         compute_error: Callable[[Tensor, TargetBatch], Tensor],
-    ) -> float:
-        """Take `gradient_steps` steps on batches of a buffer; return the mean error per replica."""
-        total = torch.zeros((), device=self.core.device)
+    ) -> list[float]:
+        """Take `gradient_steps` steps on batches of a buffer.
+
+        Return the mean error per replica and the mean gradient norm.
+        """
+        sums = torch.zeros(2, device=self.core.device)
         for _ in range(gradient_steps):
             targets = buffer.sample_targets(self.batch_size)
             with self.core.timer.time_networks():
                 loss = (targets.weight * compute_error(module(targets.observation), targets)).sum()
-                take_gradient_step(loss, optimizer, module, self.max_grad_norm)
-                total += loss.detach()
-        return float(total) / (gradient_steps * self.core.replicas)
+                norm = take_gradient_step(loss, optimizer, module, self.max_grad_norm)
+                sums += torch.stack([loss.detach(), norm])
+        error_sum, norm_sum = sums.tolist()
+        return [error_sum / (gradient_steps * self.core.replicas), norm_sum / gradient_steps]
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         """Return the parts to save, by name; a part that the settings turn off is None."""

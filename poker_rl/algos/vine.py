@@ -59,7 +59,7 @@ from poker_rl.players.player import Player
 from poker_rl.players.successors import MAX_TABLES, compute_successor_values
 
 ADAM_EPSILON = 1e-5
-METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl")
+METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "gradient/norm")
 
 
 @dataclass(kw_only=True)
@@ -277,10 +277,10 @@ class Vine(NetworkLearner):
             value_loss = (value - rows["value"]).square()
             actor_loss = -expected_advantage + kl_old_coef * kl - entropy_coef * policy_entropy
             loss = (actor_loss + weight * value_loss).mean(1).sum()
-            take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
+            norm = take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
             with torch.no_grad():
                 parts = (-expected_advantage, value_loss, policy_entropy, kl)
-                return torch.stack([part.mean() for part in parts])
+                return torch.stack([*(part.mean() for part in parts), norm])
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         """Return the parts to save, by name; a part that the settings turn off is None."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
 
 from poker_rl.config.schedules import Schedule
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
@@ -34,20 +35,28 @@ def take_gradient_step(
     optimizer: torch.optim.Optimizer,
     clipped_module: nn.Module | None = None,
     max_grad_norm: float | None = None,
-) -> None:
+) -> Tensor:
     """Take one optimizer step on a loss, with gradients averaged over the processes of the run.
 
     Args:
         loss: sum over the replicas of each replica's mean loss.
         clipped_module: networks whose gradients are clipped.
         max_grad_norm: largest gradient norm of each replica; None: no clipping.
+
+    Returns:
+        The gradient norm before clipping, []: the mean over the replicas of `clipped_module`, or
+        without clipping the norm of all gradients of the optimizer.
     """
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     collectives.average_gradients(optimizer)
     if clipped_module is not None and max_grad_norm is not None:
-        clip_gradients(clipped_module, max_grad_norm)
+        norm = clip_gradients(clipped_module, max_grad_norm).mean()
+    else:
+        weights = (weight for group in optimizer.param_groups for weight in group["params"])
+        norm = get_total_norm([weight.grad for weight in weights if weight.grad is not None])
     optimizer.step()
+    return norm
 
 
 class GradientStepper:
@@ -60,7 +69,7 @@ class GradientStepper:
         compute_loss: returns the sum of the replicas' mean losses on a batch of the buffer.
 
     Attributes:
-        losses_summed: number of steps since the last `pop_mean_loss`.
+        losses_summed: number of steps since the last `pop_means`.
         captured_steps: recordings of this optimizer's steps.
     """
 
@@ -93,7 +102,7 @@ class GradientStepper:
             self._optimizer = ChunkedAdam(
                 module.parameters(), lr=lr, fused=True, capturable=device.type == "cuda"
             )
-        self._loss_sum, self.losses_summed = torch.zeros((), device=device), 0
+        self._sums, self.losses_summed = torch.zeros(2, device=device), 0  # losses and norms
 
     def prepare_steps(self, steps: int) -> None:
         """Set the learning rates of the next `steps` steps, at most STEPS_PER_GRAPH; count them."""
@@ -111,15 +120,18 @@ class GradientStepper:
         for batch, lr in zip(batches, self._lr_tensors, strict=False):
             loss = self._compute_loss(batch)
             self._optimizer.param_groups[0]["lr"] = lr
-            take_gradient_step(loss, self._optimizer, self.module, self._max_grad_norm)
-            self._loss_sum += loss.detach()
+            norm = take_gradient_step(loss, self._optimizer, self.module, self._max_grad_norm)
+            self._sums += torch.stack([loss.detach(), norm])
 
-    def pop_mean_loss(self) -> float:
-        """Return the mean loss per replica since the last call; raises if there was no step."""
-        mean = float(self._loss_sum) / (self.losses_summed * count_replicas(self.module))
-        self._loss_sum.zero_()
+    def pop_means(self) -> tuple[float, float]:
+        """Return the mean loss per replica and the mean gradient norm since the last call.
+
+        Raises an error if there was no step.
+        """
+        steps, (loss_sum, norm_sum) = self.losses_summed, self._sums.tolist()
+        self._sums.zero_()
         self.losses_summed = 0
-        return mean
+        return loss_sum / (steps * count_replicas(self.module)), norm_sum / steps
 
     def state_dict(self) -> dict[str, Any]:
         """Return the optimizer state and the number of steps."""

@@ -40,11 +40,11 @@ class TargetNetworkLearner:
         is_owned: np.ndarray = (self.replicas.start <= replica) & (replica < self.replicas.stop)
         return is_owned
 
-    def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> None:
-        """Take one gradient step on the sum of actor and critic losses."""
+    def step(self, loss: Tensor, actor_lr: float, critic_lr: float) -> Tensor:
+        """Take one gradient step on the sum of the losses of both; return the gradient norm, []."""
         set_learning_rates(self._optimizer, actor_lr, critic_lr)
-        take_gradient_step(loss, self._optimizer)
         self.updates += 1
+        return take_gradient_step(loss, self._optimizer)
 
     @torch.no_grad()
     def update_targets(self, tau: float) -> None:

@@ -137,14 +137,15 @@ class AveragePolicy:
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
-        """Return the mean loss since the last call, or no metric if there was no step.
+        """Return means since the last call of `pop_metrics`, or no metric if there was no step.
 
         The loss is a cross-entropy weighted by (iteration / newest iteration of the batch)^power,
         so it is smaller than the unweighted one unless the power is 0.
         """
         if not self.stepper.losses_summed:
             return {}
-        return {"loss/average": self.stepper.pop_mean_loss()}
+        loss, norm = self.stepper.pop_means()
+        return {"loss/average": loss, "gradient/norm_average": norm}
 
     def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
         logits = self.module(batch["observation"])  # [K, B, A]
