@@ -226,7 +226,6 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         }
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "actor": self._actor,
             "critic": self._critic,

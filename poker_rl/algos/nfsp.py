@@ -102,7 +102,6 @@ class NFSP(DQN):
         return metrics | {"memory/average": buffer.fill_fraction}
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return super().stateful_parts() | {
             "average": self._average_policy,
             "best_response_seats": self._best_response_seats,

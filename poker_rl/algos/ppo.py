@@ -400,7 +400,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         return super().state_dict() | {"warm_start_iterations": self._warm_start_iterations}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         super().load_state_dict(state)
         self._learn_epoch.reset()  # loading has replaced the moments of the optimizer
         self._warm_start_iterations = state["warm_start_iterations"]
@@ -412,7 +411,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._warm_start_iterations = iterations
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "networks": self._actor_critic,
             "optimizer": self._optimizer,

@@ -184,7 +184,6 @@ class SDCFR(NetworkLearner):
         return float(total) / (gradient_steps * self.core.replicas)
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "regrets": self._regret_network,
             "average": self._average_network,

@@ -283,7 +283,6 @@ class Vine(NetworkLearner):
                 return torch.stack([part.mean() for part in parts])
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "networks": self._actor_critic,
             "optimizer": self._optimizer,

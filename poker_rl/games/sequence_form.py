@@ -64,9 +64,7 @@ def split_parts(first_part: int, stop_part: int, thread_count: int) -> tuple[lis
 def compute_reach(sequences, part, policy, reach):  # type: ignore[no-untyped-def]
     """Write the owner's contribution to the reach probability of each edge of a part.
 
-    Args:
-        policy: probabilities of actions, [I, A].
-        reach: output, [I * A + seats] float64; the entry of the owner's root has to be 1.
+    In `reach` [I * A + seats] float64, the entry of the owner's root has to be 1.
     """
     actions = policy.shape[1]
     for infoset_run in range(
@@ -128,13 +126,9 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):  # type: ig
 def compute_best_response(sequences, part, counterfactual_values):  # type: ignore[no-untyped-def]
     """Propagate the values of a seat's best response from its last moves to its first.
 
-    Args:
-        counterfactual_values: the result of `collect_leaf_values`, [I * A + seats], which is
-            changed: the best value at an information set is added to the edge before it.
-
-    Returns:
-        the best-response value of the part in chips per hand: the sum over its information sets
-        whose previous edge is the root.
+    The best value at an information set is added to the edge before it in `counterfactual_values`
+    [I * A + seats], the result of `collect_leaf_values`. Return the value of the part in chips per
+    hand: the sum over its information sets whose previous edge is the root.
     """
     actions = sequences.legal_mask.shape[1]
     root_value = 0.0

@@ -37,10 +37,8 @@ def take_gradient_step(
 ) -> None:
     """Take one optimizer step on a loss, with gradients averaged over the processes of the run.
 
-    Args:
-        loss: sum over the replicas of each replica's mean loss.
-        clipped_module: networks whose gradients are clipped.
-        max_grad_norm: largest gradient norm of each replica; None: no clipping.
+    The loss is the sum of each replica's mean loss. The gradients of `clipped_module` are clipped
+    to `max_grad_norm` for each replica, unless that is None.
     """
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
@@ -126,7 +124,6 @@ class GradientStepper:
         return {"updates": self.updates, "optimizer": self._optimizer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.updates = state["updates"]
         load_optimizer(self._optimizer, state["optimizer"])
         for step in self.captured_steps:

@@ -38,5 +38,4 @@ class WeightEMA:
         return self.module.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.module.load_state_dict(state)

@@ -43,11 +43,7 @@ BYTES_PER_ACTION = 8 + 2 + 8
 
 @dataclass(kw_only=True)
 class PublicCFR:
-    """CFR solver over the public tree.
-
-    Raises:
-        ConfigError: if the game is not two-player poker, or its public tree is too large.
-    """
+    """CFR solver over the public tree."""
 
     alpha: float
     beta: float
@@ -110,7 +106,6 @@ class PublicCFR:
         return {**views, "progress": self.progress.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self._regrets[:] = state["regrets"].numpy()
         self._policy_sums[:] = state["sums"].numpy()
         self.progress.load_state_dict(state["progress"])

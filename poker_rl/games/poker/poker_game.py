@@ -214,8 +214,7 @@ class PokerGame(Game):
     def _build_common_definition(self, seat_slots: int, raise_levels: int) -> np.ndarray:
         """Return a definition in which the fields of the kind of betting are still 0.
 
-        Args:
-            raise_levels: an observation distinguishes 0 to raise_levels - 1 raises on a street.
+        An observation distinguishes 0 to raise_levels - 1 raises on a street.
         """
         street_count = len(self.board_cards)
         action_type_count = 2 if seat_slots == 2 else 3

@@ -15,19 +15,12 @@ from poker_rl.games.public.ranges import Ranges
 
 @dataclass(frozen=True)
 class Board:
-    """The board cards of one street and of all streets before it.
+    """The board cards of one street and of all streets before it."""
 
-    Attributes:
-        cards: the cards in the order of the streets, [n] int64.
-        multiplicity: number of boards that this one represents, among those that continue the same
-            board of the street before.
-        suit_permutations: the permutations of suits that leave the cards of each street unchanged
-            as a set, as indices in `Ranges.permuted_hands`, [S].
-    """
-
-    cards: np.ndarray
-    multiplicity: int
-    suit_permutations: np.ndarray
+    cards: np.ndarray  # in the order of the streets, [n] int64
+    multiplicity: int  # boards that this one represents, among those with the same board before
+    # Those that leave the cards of each street unchanged, as indices in `Ranges.permuted_hands`.
+    suit_permutations: np.ndarray  # [S]
 
 
 def encode_cards(cards: np.ndarray, deck_size: int) -> np.ndarray:

@@ -15,11 +15,7 @@ MAX_ROWS = 2e9  # a pass over this many rows takes hours
 
 
 def check_heads_up(game: Game) -> PokerGame:
-    """Return the game if it is heads-up poker in which both seats have the same ante.
-
-    Raises:
-        ConfigError: if it is not.
-    """
+    """Return the game, or raise ConfigError unless it is heads-up poker with equal antes."""
     if not isinstance(game, PokerGame) or game.seats != 2:
         raise ConfigError(f"{game.name} is not poker for two players, which it has to be")
     if any(game.dead_antes):
@@ -30,11 +26,7 @@ def check_heads_up(game: Game) -> PokerGame:
 class PublicTree:
     """The boards, betting lines and hands of a game of heads-up poker.
 
-    Args:
-        merge_suits: whether boards and hands that differ only in the names of suits are merged.
-
-    Raises:
-        ConfigError: if it is another game, or has too many rows (public states times hands).
+    With `merge_suits`, boards and hands that differ only in the names of suits are merged.
     """
 
     def __init__(self, game: Game, merge_suits: bool) -> None:

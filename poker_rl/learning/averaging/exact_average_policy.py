@@ -23,10 +23,7 @@ from poker_rl.players.tabular_player import TabularPlayer
 class ExactAveragePolicy:
     """Sums of policies, weighted by how likely the player's actions reach each information set.
 
-    Args:
-        interval: a policy is added in every `interval`-th iteration.
-        iteration_weight_power: the policy of iteration t has weight t^power.
-        instances: number of instances of the learner; it must be 1.
+    A policy is added in every `interval`-th iteration; that of iteration t has weight t^power.
     """
 
     def __init__(
@@ -64,5 +61,4 @@ class ExactAveragePolicy:
         return {"sums": torch.from_numpy(self._policy_sums.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self._policy_sums[:] = state["sums"].numpy()

@@ -34,10 +34,7 @@ class InsertionRule(Protocol):
     ) -> np.ndarray:
         """Return the slot of each new item, [N] int64; `capacity` or more: it is not stored.
 
-        Args:
-            item_number: for each item, the number of items ever added before it, [N] int64.
-            capacity: number of slots.
-            generator: source of random numbers.
+        `item_number` [N] is the number of items ever added before each item.
         """
 
 
@@ -110,9 +107,6 @@ class ReplayBuffer:
 
     Attributes:
         items_added: number of items ever added to each replica, [K] int64.
-
-    Raises:
-        ConfigError: if the buffers do not fit into memory.
     """
 
     def __init__(
@@ -268,9 +262,6 @@ class ReplayBuffer:
 
         If the state comes from another type of device, whose generator state has another size,
         sampling starts from this buffer's seed.
-
-        Raises:
-            ValueError: if its items have other shapes or types.
         """
         self._load_items(state)
         self._insertion_generator.bit_generator.state = state["insertion_generator"]
@@ -278,12 +269,7 @@ class ReplayBuffer:
             self.sample_generator.set_state(state["sample_generator"])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the items of another run's buffer.
-
-        Raises:
-            ConfigError: if that buffer has another capacity or other columns.
-            ValueError: if its items have other shapes or types.
-        """
+        """Copy the items of another run's buffer."""
         if state["items"].keys() != self._layout.columns.keys():
             theirs, ours = (", ".join(names) for names in (state["items"], self._layout.columns))
             raise ConfigError(f"{self._capacity_key}: that buffer holds {theirs}, this one {ours}")
