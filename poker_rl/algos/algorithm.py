@@ -156,7 +156,7 @@ class NetworkLearner(ABC):
                 part.load_state_dict(state[name])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts`, and an opponent pool if both have one, from another run's state."""
+        """Copy `warm_start_parts`, and a common opponent pool, from the state of another run."""
         parts = self._all_stateful_parts()
         for name in self.warm_start_parts:
             if (name in parts) != (name in state):

@@ -42,7 +42,6 @@ def learner(
         "output_init_scale": 0.01,
         "ema_decay": 0.9,
         "average_policy": None,
-        "exact_average_interval": None,
         "network_sharing": "shared",
         "instances": 1,
         "seating": "fixed",
@@ -120,10 +119,7 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
     [
         {"network_sharing": "per_betting_node", "instances": 3},
         {"network_sharing": "per_agent", "seating": "shuffled"},
-        {
-            "average_policy": average_settings(capacity=100, iteration_weight_power=1.5),
-            "exact_average_interval": 2,
-        },
+        {"average_policy": average_settings(capacity=100, iteration_weight_power=1.5)},
     ],
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
