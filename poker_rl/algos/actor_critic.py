@@ -36,7 +36,7 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.advantages import compute_doubly_robust
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings, PolicyAverages
+from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment

@@ -52,7 +52,7 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.advantages import estimate_step_advantages
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings, PolicyAverages
+from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.distributed import collectives

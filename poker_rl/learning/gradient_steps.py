@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from poker_rl.config.schedules import Schedule
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.captured_step import CapturedStep, ParallelBranch
-from poker_rl.learning.chunked_adam import ChunkedAdam
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.state_checks import load_optimizer
 from poker_rl.learning.timing import LearnerTimer
@@ -21,6 +20,8 @@ from poker_rl.nets.replicas import clip_gradients, count_replicas
 OptimizerName = Literal["adam", "sgd"]
 
 STEPS_PER_GRAPH = 8  # a graph of several steps samples all their batches at once
+MIN_CHUNK = 2048  # numbers that the 512 threads of a block handle at once
+MAX_CHUNKS = 128  # about the number of multiprocessors
 
 
 def set_learning_rates(optimizer: torch.optim.Optimizer, *learning_rates: float) -> None:
@@ -46,6 +47,51 @@ def take_gradient_step(
     if clipped_module is not None and max_grad_norm is not None:
         clip_gradients(clipped_module, max_grad_norm)
     optimizer.step()
+
+
+class ChunkedAdam(torch.optim.Adam):
+    """Fused Adam with one parameter group, whose kernel handles small parts of the weights.
+
+    A block of torch's fused kernel handles 65,536 numbers of a tensor one after the other. So a
+    small network keeps a few multiprocessors busy, for 50 microseconds on an H200. Here the kernel
+    gets each tensor as several short ones, which share its memory.
+    """
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Take one step; the first one allocates the moments, as torch does it."""
+        if not self.state:
+            super().step(closure)
+            return
+        (group,) = self.param_groups
+        weights = [weight for weight in group["params"] if weight.grad is not None]
+        states = [self.state[weight] for weight in weights]
+        chunk = MIN_CHUNK * -(-sum(map(torch.numel, weights)) // (MAX_CHUNKS * MIN_CHUNK))
+
+        def split(tensors: list[Tensor]) -> list[Tensor]:
+            return [part for tensor in tensors for part in torch.split(tensor.view(-1), chunk)]
+
+        torch._foreach_add_([state["step"] for state in states], 1)
+        beta1, beta2 = group["betas"]
+        torch._fused_adam_(
+            split(weights),
+            split([weight.grad for weight in weights]),
+            split([state["exp_avg"] for state in states]),
+            split([state["exp_avg_sq"] for state in states]),
+            [],
+            [
+                state["step"]
+                for weight, state in zip(weights, states, strict=True)
+                for _ in range(-(-weight.numel() // chunk))
+            ],
+            lr=group["lr"],
+            beta1=beta1,
+            beta2=beta2,
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 class GradientStepper:

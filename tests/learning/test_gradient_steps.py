@@ -12,8 +12,13 @@ from torch import Tensor, nn
 from poker_rl.config.schedules import Constant, Linear, Schedule
 from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
-from poker_rl.learning.chunked_adam import MIN_CHUNK, ChunkedAdam
-from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
+from poker_rl.learning.gradient_steps import (
+    MIN_CHUNK,
+    CapturedUpdates,
+    ChunkedAdam,
+    GradientStepper,
+    OptimizerName,
+)
 from poker_rl.learning.timing import LearnerTimer
 from poker_rl.nets.dense import ReplicatedMLP, build_mlp
 

@@ -103,10 +103,7 @@ class Big2(DisplayedGame):
                 for seat in range(self.seats)
             ),
             board=self._name_cards(get_cards_to_beat(record)) if record["size"] else (),
-            pots=(),
-            street="",
             to_act=None if record["over"] else int(record["to_act"]),
-            hand_name="",
         )
 
     def _build_seat_view(self, record: np.void, seat: int, show_cards: bool, note: str) -> SeatView:
@@ -114,10 +111,6 @@ class Big2(DisplayedGame):
         return SeatView(
             cards=self._name_cards(record["hand"][seat, :held_count]) if show_cards else (),
             hidden_card_count=0 if show_cards else held_count,
-            bet=0,
-            paid=0,
-            stack=None,
-            folded=False,
             notes=(note,) if note else (),
         )
 
@@ -134,17 +127,8 @@ class Big2(DisplayedGame):
         for action, category in zip(actions, categories, strict=True):
             cards = self._name_cards(hand[list(ACTION_POSITIONS[action])])
             names = COMBINATION_NAMES[int(ACTION_SIZES[action])] if cards else []
-            moves.append(
-                LegalMove(
-                    action=int(action),
-                    name="".join(cards) or "pass",
-                    action_type=names[category] if cards else "pass",
-                    chips_added=None,
-                    raise_to=None,
-                    cards=cards,
-                    size_name="",
-                )
-            )
+            action_type = names[category] if cards else "pass"
+            moves.append(LegalMove(int(action), "".join(cards) or "pass", action_type, cards=cards))
         return moves
 
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

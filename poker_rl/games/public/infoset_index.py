@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from poker_rl.games.game import Game, jit
-from poker_rl.games.public.boards import Board, encode_cards
-from poker_rl.games.public.tree import PublicTree
+from poker_rl.games.public.tree import Board, PublicTree, encode_cards
 from poker_rl.games.tables import tables_from_records
 
 

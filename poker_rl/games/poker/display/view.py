@@ -123,7 +123,6 @@ class DisplayedPoker(DisplayedGame):
                     action_type=action_type,
                     chips_added=chips_after - chips_before,
                     raise_to=chips_after - bet_before_street if is_raise else None,
-                    cards=(),
                     size_name=size_names.get(action, "") if is_raise else "",
                 )
             )
