@@ -145,9 +145,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         )
         self._same_type = None
         if self.entropy_over == "action_types":
-            self._same_type = build_same_type_matrix(context.game.action_types)
-            if self._same_type is not None:
-                self._same_type = self._same_type.to(device)
+            self._same_type = build_same_type_matrix(context.game.action_types, device)
         self._averages = PolicyAverages(
             self.core,
             self._actor,
@@ -189,10 +187,8 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._seed.fill_(self.core.sample_seed())
             with timer.time_networks():
                 self._learn_epoch()
-        # EMA warm-up: the decay grows with iteration t so that early weights are forgotten.
-        t = self._warm_start_iterations + self.progress.iterations
-        self._averages.weight_ema.decay = min(self.ema_decay, t / (t + 3))
-        self._averages.weight_ema.update(self._actor)
+        iterations = self._warm_start_iterations + self.progress.iterations
+        self._averages.weight_ema.update(self._actor, iterations)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
             batch, rows = self._step_rollout.batch, self._data["is_used"].nonzero()[:, 0]

@@ -64,7 +64,9 @@ class PublicCFR:
         """Run `iterations_per_step` iterations; return the mean largest regret as a metric."""
         for _ in range(self.iterations_per_step):
             self.progress.iterations += 1
-            weights = self._compute_weights()
+            t = self.progress.iterations
+            discounts = compute_discount(t, self.alpha), compute_discount(t, self.beta)
+            weights = *discounts, float(t) ** self.gamma
             for seat in range(self._game.seats):
                 arrays = self._regrets, self._policy_sums
                 _SeatUpdate(self._infoset_index, *arrays, seat, weights).run()
@@ -83,12 +85,6 @@ class PublicCFR:
         ]
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
         return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
-
-    def _compute_weights(self) -> tuple[float, float, float]:
-        """Return this iteration's discounts of positive and negative regrets, and its weight."""
-        t = self.progress.iterations
-        discounts = compute_discount(t, self.alpha), compute_discount(t, self.beta)
-        return *discounts, float(t) ** self.gamma
 
     def players(self) -> dict[str, Player]:
         """Return the average policy, which converges."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -252,7 +252,10 @@ class PokerGame(Game):
         if self.starting_stacks is not None:
             fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
             fields["chip_plane"] = own_cards_offset + self.deck_size * self._card_planes
-        return build_definition_record(fields)
+        definition = np.zeros(1, DEFINITION_DTYPE)
+        for name, value in fields.items():  # lists may be shorter than their fields
+            definition[name].flat[: np.size(value)] = value
+        return definition
 
     @property
     def _card_planes(self) -> int:
@@ -306,14 +309,6 @@ class PokerGame(Game):
 
     def _deal_group_sizes(self) -> list[int]:
         return [self.hole_cards] * self.seats + [count for count in self.board_cards if count]
-
-
-def build_definition_record(fields: Mapping[str, Any]) -> np.ndarray:
-    """Return a definition with these fields, [1]; lists may be shorter than their fields."""
-    definition = np.zeros(1, DEFINITION_DTYPE)
-    for name, value in fields.items():
-        definition[name].flat[: np.size(value)] = value
-    return definition
 
 
 def require(condition: bool, message: str) -> None:

@@ -162,15 +162,14 @@ class ReplayBuffer:
         """Smallest number of items of a replica, over all processes of the run."""
         if self._min_size is None:  # processes communicate only once after each `add`
             own_min_size = int(min(self.items_added.min(), self.capacity))
-            self._min_size = collectives.min_over_processes(own_min_size)
+            self._min_size = -collectives.max_over_processes(-own_min_size)
         return self._min_size
 
     @property
     def has_items(self) -> bool:
         """Return whether any replica in any process of the run has an item."""
-        self._has_items = (
-            self._has_items or collectives.max_over_processes(int(self.items_added.max())) > 0
-        )
+        if not self._has_items:
+            self._has_items = collectives.max_over_processes(int(self.items_added.max())) > 0
         return self._has_items
 
     @property
@@ -209,13 +208,8 @@ class ReplayBuffer:
 
         The samples of a replica without items are zeros.
         """
-        uniform = torch.rand(
-            self.replicas,
-            batch_size,
-            dtype=torch.float64,
-            generator=self.sample_generator,
-            device=self._device,
-        )
+        shape, generator = (self.replicas, batch_size), self.sample_generator
+        uniform = torch.rand(shape, dtype=torch.float64, generator=generator, device=self._device)
         index = ((uniform * self._sizes).long() + self._replica_starts).view(-1)
         rows = self._words.index_select(0, index).view(torch.uint8)
         return {
@@ -242,17 +236,14 @@ class ReplayBuffer:
     def state_dict(self) -> dict[str, Any]:
         """Return the items, the numbers of items added, and both generator states."""
         sizes = np.minimum(self.items_added, self.capacity)
+        starts = self._replica_starts[:, 0].tolist()
+        parts = [self._storage[a : a + size] for a, size in zip(starts, sizes, strict=True)]
         return {
             "items_added": self.items_added.tolist(),
             "insertion_generator": self._insertion_generator.bit_generator.state,
             "sample_generator": self.sample_generator.get_state(),
             "items": {
-                name: [
-                    self._layout.view_stored(self._storage[start : start + size], name)
-                    .cpu()
-                    .clone()
-                    for start, size in zip(self._replica_starts[:, 0].tolist(), sizes, strict=True)
-                ]
+                name: [self._layout.view_stored(part, name).cpu().clone() for part in parts]
                 for name in self._layout.columns
             },
         }

@@ -43,15 +43,15 @@ class ShmAllReduce:
         """
         self._rank, self._check_alive = rank, check_alive
 
-    def all_reduce(self, values: Tensor, reduce: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return CPU values of equal shape, reduced over the processes by [workers, n] -> [n].
-
-        The result is bitwise equal in each process.
-        """
+    def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
+        """Return the sum or maximum of CPU values of equal shape; bitwise equal in each process."""
         flat = values.contiguous().view(-1)
         chunk_size = CHUNK_BYTES // flat.element_size()
-        chunks = torch.split(flat, chunk_size)
-        return torch.cat([reduce(self._all_gather(chunk)) for chunk in chunks]).view_as(values)
+        reduced = []
+        for chunk in torch.split(flat, chunk_size):
+            gathered = self._all_gather(chunk)  # [workers, n]
+            reduced.append(gathered.amax(0) if take_max else gathered.sum(0, dtype=values.dtype))
+        return torch.cat(reduced).view_as(values)
 
     def _all_gather(self, values: Tensor) -> Tensor:
         """Return a view of all processes' values, [workers, n], valid until the call after next."""
