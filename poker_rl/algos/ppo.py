@@ -193,7 +193,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         if (average_policy := self._averages.average_policy) is not None:
             batch, rows = self._step_rollout.batch, self._data["is_used"].nonzero()[:, 0]
             replica, observation, mask, action = (
-                column.flatten(0, 1)[self._places[rows]].cpu().numpy()
+                column.flatten(0, 1)[self._cells[rows]].cpu().numpy()
                 for column in (batch.replica, batch.observation, batch.mask, batch.action)
             )
             policy = self._average_policy_targets(rows, action)
@@ -222,7 +222,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         """Set the inputs of networks, and the steps that a GPU replays."""
         core, batch = self.core, self._step_rollout.batch
         device, count = core.device, batch.action.numel()
-        self._places = torch.arange(count, device=device)  # of the decisions used, [N]
+        self._cells = torch.arange(count, device=device)  # of the decisions used, [N]
         self._actor_inputs = NetworkInputs.from_tensor(batch.observation.flatten(0, 1))
         self._critic_inputs = self._actor_inputs
         self._critic_rows: Tensor | None = None
@@ -247,14 +247,14 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
     def _compact_batch(self) -> None:
-        """Leave out the places without a decision, which saves work where no shape is fixed."""
+        """Leave out the cells without a decision, which saves work where no shape is fixed."""
         batch = self._step_rollout.batch
-        self._places = batch.is_decision.flatten().nonzero()[:, 0]
-        observations = batch.observation.flatten(0, 1)[self._places]
+        self._cells = batch.is_decision.flatten().nonzero()[:, 0]
+        observations = batch.observation.flatten(0, 1)[self._cells]
         self._actor_inputs = NetworkInputs(observations.numpy(), self.core.device)
         self._critic_inputs = self._actor_inputs
         if self._critic_rows is not None:
-            hidden_cards = batch.hidden_cards.flatten(0, 1)[self._places]
+            hidden_cards = batch.hidden_cards.flatten(0, 1)[self._cells]
             critic_rows = torch.cat([observations, hidden_cards], 1)
             self._critic_inputs = NetworkInputs(critic_rows.numpy(), self.core.device)
 
@@ -304,7 +304,7 @@ class PPO(NetworkLearner, NetworkAssignment):
 
         def select(column: Tensor) -> Tensor:
             flat = column.flatten(0, 1)
-            return flat[self._places] if device.type == "cpu" else flat
+            return flat[self._cells] if device.type == "cpu" else flat
 
         mask, action, replica = select(batch.mask), select(batch.action), select(batch.replica)
         row_replica = replica if self.core.replicas > 1 else None
@@ -317,12 +317,12 @@ class PPO(NetworkLearner, NetworkAssignment):
             logits = self._actor_inputs.forward_all(self._actor, row_replica)
             log_policies["old"] = masked_log_softmax(logits, mask)
         value = self._critic_inputs.forward_all(self._critic, row_replica)[:, 0]
-        place_values = value
+        cell_values = value
         if device.type == "cpu":
-            place_values = value.new_zeros(batch.action.numel()).index_copy_(0, self._places, value)
+            cell_values = value.new_zeros(batch.action.numel()).index_copy_(0, self._cells, value)
         advantages, is_complete = estimate_step_advantages(
             batch,
-            place_values.view_as(batch.action),
+            cell_values.view_as(batch.action),
             self.gamma,
             self.gae_lambda,
             self.reward_scale,
@@ -356,7 +356,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         """Take the gradient steps of one epoch and add their metrics, of METRIC_TAGS."""
         uniform = draw_uniform(self._seed, self._step_rollout.batch.action.numel())
         if self.core.device.type == "cpu":
-            uniform = uniform[self._places]
+            uniform = uniform[self._cells]
         for index, row_weight in iterate_minibatches(
             self._data["replica"],
             self._data["is_used"],

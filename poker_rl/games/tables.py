@@ -137,10 +137,7 @@ class Tables:
         return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write the observations [B, W], with suits in canonical order if `sorted_suits`.
-
-        See `suit_isomorphism` for the order.
-        """
+        """Write the observations [B, W]; `sorted_suits` have the order of `suit_isomorphism`."""
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(seat_rule_loop, None, out, rule=rule)
 

@@ -116,8 +116,8 @@ def _check_memory(game: Game, needed_bytes: int, max_bytes: int) -> None:
 def estimate_bytes(game: Game, limit: int) -> int:
     """Estimate the bytes that building the tree takes, or return some number over `limit` if more.
 
-    The estimate counts the tables and action masks of two levels at a time, and the arrays of all
-    nodes with their intermediate arrays, but not the arrays of information sets.
+    It counts tables and action masks of two levels, and the arrays of all nodes with intermediate
+    ones, but not the arrays of information sets.
     """
     deal_count, bytes_per_node = game.count_deals(), 64 + 16 * game.seats
     nodes_per_deal = previous_level_size = max_two_level_size = needed_bytes = 0

@@ -36,7 +36,7 @@ def estimate_step_advantages(
     Both are in units of `reward_scale` chips.
 
     Returns:
-        advantages [R, T], and which places hold a decision whose end is known, [R, T] bool. Where
+        advantages [R, T], and which cells hold a decision whose end is known, [R, T] bool. Where
         it is not known, the advantage is 0, and V only bootstraps the same seat's decision before.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
@@ -77,13 +77,7 @@ def compute_gae(
 ) -> np.ndarray:
     """Return A = d + gamma lambda A(next), d = r + gamma V(next) - V, for rows in order of play.
 
-    Args:
-        reward: r, won until the agent's next decision, [N] float32.
-        value: V, [N] float32.
-        next_rows: row of the agent's next decision, HAND_ENDED or NEXT_PENDING, [N] int64.
-
-    Returns:
-        [N] float32; 0 at NEXT_PENDING rows, whose V only bootstraps the agent's row before.
+    It is 0 at NEXT_PENDING rows, whose V only bootstraps the agent's row before; all are [N].
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)

@@ -81,7 +81,6 @@ class LearnerCore:
 
     Args:
         assignment: often the learner itself, if it derives from `NetworkAssignment`.
-        tables_per_instance: number of tables of each instance.
         show_hidden_cards: critics also see the other players' cards.
         include_forced_moves: a move that is a player's only legal one also counts as a decision.
         rollout_steps: actions per table and iteration; 1 if whole hands are played.
@@ -206,7 +205,7 @@ class LearnerCore:
         """Return a critic that is saved with players, so that their values can be displayed.
 
         Without `value_network` the player's policy network values actions. Return None if the
-        critic sees hidden cards, or if its values are discounted, so they are no chips.
+        critic sees hidden cards, or if its values are discounted and so are not in chips.
         """
         if self.hidden_card_size or gamma < 1:
             return None

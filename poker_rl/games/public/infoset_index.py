@@ -38,7 +38,6 @@ class InfosetIndex:
     """The rows of all information sets of a game; those that differ only in suit names share one.
 
     Attributes:
-        tree: the game's public tree.
         root: the node before the first street.
         row_count: number of rows, I.
         legal_masks: for each street the action masks of its decision lines, [D, A] bool.
