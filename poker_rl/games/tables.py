@@ -177,11 +177,11 @@ class Tables:
         keys = self._apply_rule(seat_rule_loop, "infoset", rows, size, np.uint8)
         return keys.view(f"S{size}")[:, 0]
 
-    def resample_hidden_cards(self, rows: np.ndarray | None = None) -> None:
+    def resample_hidden_cards(self) -> None:
         """Deal again the cards that each seat to act cannot see; the random states advance."""
         if not hasattr(self.game.rules, "resample_hidden_cards"):
             raise ConfigError(f"game: {self.game.name} has no rule `resample_hidden_cards`")
-        self.run_loop(rule_loop, rows, rule="resample_hidden_cards")
+        self.run_loop(rule_loop, None, rule="resample_hidden_cards")
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Play one action at each table; actions are [B]."""
