@@ -12,6 +12,7 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.games.big2 import big2_rules
 from poker_rl.games.big2.combinations import (
     ACTION_COUNT,
+    ACTION_OF_POSITIONS,
     ACTION_POSITIONS,
     ACTION_SIZES,
     DECK_SIZE,
@@ -22,10 +23,6 @@ from poker_rl.games.table_view import DisplayedGame, LegalMove, SeatView, TableV
 from poker_rl.games.tables import tables_from_records
 
 MAX_TURNS = 255  # the most that the field `turns` of a table can count
-ACTION_OF_POSITIONS = np.full(1 << HAND_SIZE, -1)  # index: set of positions, as bits; -1: no action
-ACTION_OF_POSITIONS[[sum(1 << i for i in choice) for choice in ACTION_POSITIONS]] = np.arange(
-    ACTION_COUNT
-)
 
 COMBINATION_NAMES = {  # by number of cards, then by category
     1: ["single"],
