@@ -1,6 +1,6 @@
 """Speed beside other libraries, measured in the same run: `make bench`.
 
-They are OpenSpiel, RLCard, PettingZoo, phevaluator and PokerKit.
+They are OpenSpiel, RLCard, PettingZoo, pgx, phevaluator and PokerKit.
 
 Every rate is the best of several short windows, ours and the peers' taken in turn, so that what
 else the machine does strikes all alike. One thread each unless a line says otherwise. A peer that
@@ -9,6 +9,7 @@ is not installed is left out.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -293,6 +294,41 @@ def environments(rlcard: bool) -> dict[str, Work]:
 
             works["PettingZoo"] = agent_environment(texas_holdem_v4.env())
     return works
+
+
+def pgx_rules(tables: int = 2048, steps: int = 16) -> Work:
+    """Return the work of random play of Leduc at many tables in one compiled call of JAX."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # JAX starts one thread per core that it may use
+    import jax
+    import pgx
+    from pgx.experimental.wrappers import auto_reset
+
+    jax.devices()
+    os.sched_setaffinity(0, cores)
+    environment = pgx.make("leduc_holdem")
+    step_and_reset = auto_reset(environment.step, environment.init)
+
+    def step_one(state: Any, key: Any) -> Any:
+        action_key, deal_key = jax.random.split(key)
+        logits = jax.numpy.where(state.legal_action_mask, 0.0, -1e9)
+        return step_and_reset(state, jax.random.categorical(action_key, logits), deal_key)
+
+    def step_all(carry: Any, _: None) -> Any:
+        state, key = carry
+        key, step_key = jax.random.split(key)
+        return (jax.vmap(step_one)(state, jax.random.split(step_key, tables)), key), None
+
+    play = jax.jit(lambda carry: jax.lax.scan(step_all, carry, None, steps)[0])
+    key = jax.random.PRNGKey(0)
+    carry = jax.jit(jax.vmap(environment.init))(jax.random.split(key, tables)), key
+
+    def step() -> int:
+        nonlocal carry
+        carry = jax.block_until_ready(play(carry))
+        return tables * steps
+
+    return step
 
 
 # Strength of seven cards
@@ -628,6 +664,10 @@ def main() -> None:
 
     if find_spec("pettingzoo") is not None:
         report("Environments of limit hold'em", environments(rlcard))
+    works = {"ours": RandomPlay(game("leduc"), 0)}
+    if find_spec("pgx") is not None:
+        works["pgx"] = pgx_rules()
+    report("Leduc hold'em, decisions", works)
 
     for name in ("nolimit_holdem_sizes", "nolimit_holdem", "nolimit_holdem_6p"):
         play = RandomPlay(game(name), 0)

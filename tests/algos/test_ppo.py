@@ -170,20 +170,20 @@ def plain_loss(
     logits: np.ndarray, value: np.ndarray, rows: dict[str, np.ndarray], now: dict[str, float]
 ) -> tuple[float, list[float]]:
     """Loss and metrics of decisions [B] by plain sums, with `value=0.5` and both its clips."""
-    loss, told = 0.0, [0.0] * 5
+    loss, metrics = 0.0, [0.0] * 5
     weight, clip = rows["weight"], now["clip_coef"]
     mean = sum(weight * rows["advantage"])
     spread = np.sqrt(sum(weight * (rows["advantage"] - mean) ** 2))
     for i in range(len(value)):
         legal = np.flatnonzero(rows["mask"][i])
-        chances = np.exp(logits[i, legal]) / np.exp(logits[i, legal]).sum()
-        taken = chances[list(legal).index(rows["action"][i])]
+        probs = np.exp(logits[i, legal]) / np.exp(logits[i, legal]).sum()
+        taken = probs[list(legal).index(rows["action"][i])]
         ratio = taken / np.exp(rows["log_prob"][i])
         advantage = (rows["advantage"][i] - mean) / spread
         near = min(max(ratio, 1 - clip), 1 + clip)
         gain = min(ratio * advantage, near * advantage)
-        entropy = -sum(p * np.log(p) for p in chances)
-        apart = sum(chances * (np.log(chances) - rows["old"][i, legal]))
+        entropy = -sum(p * np.log(p) for p in probs)
+        apart = sum(probs * (np.log(probs) - rows["old"][i, legal]))
         old, goal = rows["value"][i], rows["target"][i]
         clipped = old + min(max(value[i] - old, -clip), clip)
         error = max((value[i] - goal) ** 2, (clipped - goal) ** 2)
@@ -191,8 +191,8 @@ def plain_loss(
         loss += weight[i] * (actor + 0.5 / 2 * error)
         kl = ratio - 1 - np.log(ratio)
         each = (-gain, error / 2, entropy, kl, float(abs(ratio - 1) > clip))
-        told = [told[j] + weight[i] * one for j, one in enumerate(each)]
-    return loss, told
+        metrics = [metrics[j] + weight[i] * one for j, one in enumerate(each)]
+    return loss, metrics
 
 
 def test_the_update_against_plain_sums() -> None:
@@ -212,12 +212,12 @@ def test_the_update_against_plain_sums() -> None:
         "weight": draw.dirichlet(np.ones(count)),
     }
     now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}
-    said = torch.from_numpy(draw.normal(size=(1, count, 4))).requires_grad_()
+    outputs = torch.from_numpy(draw.normal(size=(1, count, 4))).requires_grad_()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
     coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in now.items()}
-    loss, told = compute_ppo_loss(
-        said[..., :-1],
-        said[..., -1],
+    loss, metrics = compute_ppo_loss(
+        outputs[..., :-1],
+        outputs[..., -1],
         parts,
         parts["weight"],
         coefs,
@@ -227,17 +227,17 @@ def test_the_update_against_plain_sums() -> None:
     )
     loss.backward()
 
-    plain = said.detach().numpy()[0].copy()
+    plain = outputs.detach().numpy()[0].copy()
     expected = plain_loss(plain[:, :-1], plain[:, -1], rows, now)
     assert loss.item() == pytest.approx(expected[0], rel=1e-6)
-    np.testing.assert_allclose(told, expected[1], 1e-6)
+    np.testing.assert_allclose(metrics, expected[1], 1e-6)
     slopes = np.zeros_like(plain)
-    for place in np.ndindex(plain.shape):
+    for index in np.ndindex(plain.shape):
         for sign in (1, -1):
-            plain[place] += sign * 1e-6
-            slopes[place] += sign * plain_loss(plain[:, :-1], plain[:, -1], rows, now)[0] / 2e-6
-            plain[place] -= sign * 1e-6
-    np.testing.assert_allclose(said.grad[0], slopes, atol=1e-6)
+            plain[index] += sign * 1e-6
+            slopes[index] += sign * plain_loss(plain[:, :-1], plain[:, -1], rows, now)[0] / 2e-6
+            plain[index] -= sign * 1e-6
+    np.testing.assert_allclose(outputs.grad[0], slopes, atol=1e-6)
 
 
 def test_learns_to_beat_a_player_who_always_folds() -> None:
@@ -302,7 +302,7 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
 
 
 def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {}
+    metrics = {}
     for many in (legal_logits.MIN_ACTIONS, 10**6):
         monkeypatch.setattr(legal_logits, "MIN_ACTIONS", many)
         learner = ppo(
@@ -312,8 +312,8 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.Monk
             kl_old_coef=Constant(start=0.1),
             average_policy=average_settings(capacity=1000),
         )
-        told[many] = [learner.learn() for _ in range(2)]
-    few, all_of_them = told.values()
+        metrics[many] = [learner.learn() for _ in range(2)]
+    few, all_of_them = metrics.values()
     for one, other in zip(few, all_of_them, strict=True):
         del one["time/outside_networks"], other["time/outside_networks"]
         assert one == pytest.approx(other, rel=1e-4, abs=1e-5)

@@ -49,9 +49,9 @@ def played(learner: Reinforce, metrics: bool = False) -> Any:
     batches = []
     play_out = learner.core.rollout.play_full_hands
     learner.core.rollout.play_full_hands = lambda act: batches.append(play_out(act)) or batches[-1]  # type: ignore
-    told = learner.learn()
+    learned = learner.learn()
     learner.core.rollout.play_full_hands = play_out  # type: ignore[method-assign]
-    return (batches[0], told) if metrics else batches[0]
+    return (batches[0], learned) if metrics else batches[0]
 
 
 def equilibrium(game: FixedLimitPoker) -> Any:

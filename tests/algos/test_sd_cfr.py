@@ -67,10 +67,10 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -
     tree, hands, times = get_tree(game), 1000, 20
     core, policy = agents_of(game, hands), any_policy(tree, 1)
     rows, _ = core.encode_records(tree.infoset_records)
-    place = {row.tobytes(): i for i, row in enumerate(rows)}
+    row_index = {row.tobytes(): i for i, row in enumerate(rows)}
 
     def infosets(seen: np.ndarray) -> np.ndarray:
-        return np.array([place[row.tobytes()] for row in seen], np.int64)
+        return np.array([row_index[row.tobytes()] for row in seen], np.int64)
 
     for traverser in range(game.seats):
         regrets, met, _ = compute_counterfactual_values(tree, policy, traverser)
@@ -88,18 +88,18 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -
         for found, expected in ((counts, met), (sums, np.where(theirs[:, None], 0, regrets))):
             error = found.std(0, ddof=1) / times**0.5
             off = abs(found.mean(0) - expected)
-            wanted = often if found is counts else often & ~theirs
-            assert (off <= 6 * error + 1e-12)[wanted].all()
+            is_checked = often if found is counts else often & ~theirs
+            assert (off <= 6 * error + 1e-12)[is_checked].all()
         assert sums[:, theirs] == pytest.approx((counts[..., None] * policy)[:, theirs])
 
 
 def decisions(
-    seen: list[list[int]], told: list[list[float]], copy: list[int]
+    seen: list[list[int]], regret_rows: list[list[float]], copy: list[int]
 ) -> TraversalDecisions:
     observation = np.zeros((len(seen), 11), np.uint8)
     observation[:, :2] = seen
     mask = np.ones((len(seen), 3), np.bool_)
-    return TraversalDecisions(observation, mask, np.array(copy), np.array(told, np.float64))
+    return TraversalDecisions(observation, mask, np.array(copy), np.array(regret_rows, np.float64))
 
 
 def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
@@ -126,7 +126,7 @@ def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
 def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
     core = agents_of(kuhn())
     core.observation_column = core.observation_column._replace(width=11)
-    kept = []
+    sampled = []
     for _ in range(200):
         memory = MergingBuffer(
             core, capacity=2, iteration_weight_power=1.0
@@ -138,8 +138,8 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
             item.observation[:, :8] = row
             memory.add(item)
         assert len(memory) == 4
-        kept += memory.sample_targets(batch_size=8).target[0, :, 0].tolist()
-    counts = np.bincount(np.array(kept).round().astype(int), minlength=8)
+        sampled += memory.sample_targets(batch_size=8).target[0, :, 0].tolist()
+    counts = np.bincount(np.array(sampled).round().astype(int), minlength=8)
     assert abs(counts - 100).max() < 30  # 4 standard deviations
 
 
@@ -213,8 +213,8 @@ def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch)
     core.observation_column = core.observation_column._replace(width=11)
     memory = MergingBuffer(core, capacity=5, iteration_weight_power=1.0)
     memory.start_iteration()
-    places = [[a, b] for a in (0, 1) for b in (0, 1)]
-    memory.add(decisions(2 * places, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
+    cells = [[a, b] for a in (0, 1) for b in (0, 1)]
+    memory.add(decisions(2 * cells, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
     memory.start_iteration()
     memory.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
     assert len(memory) == 9

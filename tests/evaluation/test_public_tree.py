@@ -105,9 +105,9 @@ def test_bots_of_holdem_are_blind_to_the_names_of_suits(name):
     tables.deal()
     for action in (1, 1, 2):  # to the flop, and a bet
         tables.step(np.full(1000, action))
-        chances = bot.action_probs(tables.records)
+        probs = bot.action_probs(tables.records)
         np.testing.assert_array_equal(
-            Renamed(bot, [2, 0, 3, 1]).action_probs(tables.records), chances
+            Renamed(bot, [2, 0, 3, 1]).action_probs(tables.records), probs
         )
     assert bot.is_suit_invariant
 
@@ -115,7 +115,7 @@ def test_bots_of_holdem_are_blind_to_the_names_of_suits(name):
 class Renamed:
     """Plays as another player would if the suits had other names."""
 
-    instances = 1
+    instance_count = 1
 
     def __init__(self, player, names):
         self.player, self.names = player, np.array(names)

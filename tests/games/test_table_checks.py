@@ -35,10 +35,10 @@ def damaged(game: Game, record: np.ndarray) -> np.ndarray:
     whole = []
     for name in game.table_dtype.names or ():
         kind = np.iinfo(game.table_dtype[name].base)
-        for place in range(record[name].size):
+        for position in range(record[name].size):
             for value in (kind.min, kind.max, -1 if kind.min else 60, 1):
                 one = copy_records(record)
-                one[name].reshape(-1)[place] = value
+                one[name].reshape(-1)[position] = value
                 whole.append(one)
     return np.concatenate(whole)
 

@@ -218,7 +218,7 @@ def test_hidden_cards_of_hold_em_are_redealt_uniformly():
     many.resample_hidden_cards()
     decks = many.records["deck"][:, :9]
     assert (decks[:, 2:7] == known).all()
-    for place in decks[:, [0, 1, 7, 8]].T:
-        counts = np.bincount(place, minlength=52)
+    for column in decks[:, [0, 1, 7, 8]].T:
+        counts = np.bincount(column, minlength=52)
         assert not counts[known].any()
         assert abs(excess(np.delete(counts, known), count / 47)) < 4

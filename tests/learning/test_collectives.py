@@ -118,8 +118,8 @@ def learn_ten_times(
 ) -> tuple[dict[str, int], dict[str, torch.Tensor], dict[str, float]]:
     half = learner(algo, rank, 2, *overrides)
     share_state(half)
-    told = [half.learn() for _ in range(TEN)][-1]
-    return vars(half.progress), weights(half), told
+    last_metrics = [half.learn() for _ in range(TEN)][-1]
+    return vars(half.progress), weights(half), last_metrics
 
 
 PPO = ["algo.tables=16", "algo.rollout_steps=6", "algo.minibatches=1"]

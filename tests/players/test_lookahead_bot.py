@@ -55,7 +55,7 @@ def test_each_action_is_worth_what_it_wins_on_average(uniform_leduc):
     won = uniform_leduc.worth[child, tree.infoset_seat[edge // LEDUC.action_count]]
     number = np.bincount(edge, minlength=tree.legal_mask.size)
     worth = np.bincount(edge, won, minlength=tree.legal_mask.size) / np.maximum(number, 1)
-    worth = worth.reshape(tree.legal_mask.shape)  # chips, at uniform chances of the hidden cards
+    worth = worth.reshape(tree.legal_mask.shape)  # chips, at uniform probs of the hidden cards
     assert LEDUC.unit_chips == 1
     temperature = 4.0
     goal = uniform_leduc.policies[0] * np.exp(worth / temperature)

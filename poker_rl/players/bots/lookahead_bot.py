@@ -74,7 +74,6 @@ class LookaheadBot(Bot):
         tables.resample_hidden_cards()
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         probs = compute_checked_probs(self._game, self._player, records)
         threshold = np.minimum(self.min_action_prob, probs.max(1, keepdims=True))
         is_tried = (probs > 0) & (probs >= threshold)
