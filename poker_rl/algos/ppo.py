@@ -34,13 +34,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from poker_rl.algos import ppo_loss
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.algos.ppo_loss import (
-    METRIC_TAGS,
-    build_same_type_matrix,
-    compute_explained_variance,
-    compute_ppo_loss,
-)
 from poker_rl.config.schedules import ScheduleOverInstanceDecisions
 from poker_rl.config.validation import (
     ConfigError,
@@ -112,9 +107,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     def __post_init__(self, context: LearnerContext) -> None:
         sees_hidden_cards = self.critic_view == "perfect_information"
         if sees_hidden_cards and self.shared_layers:
-            raise ConfigError(
-                "shared_layers: a critic that sees more than the actor shares no layer: 0"
-            )
+            raise ConfigError("shared_layers: 0, since the critic sees more than the actor")
         decisions = self.tables * self.rollout_steps
         if self.minibatches > decisions:
             problem = f"{self.minibatches:,} parts of the {decisions:,} decisions of an iteration"
@@ -145,7 +138,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         )
         self._same_type = None
         if self.entropy_over == "action_types":
-            self._same_type = build_same_type_matrix(context.game.action_types, device)
+            self._same_type = ppo_loss.build_same_type_matrix(context.game.action_types, device)
         self._averages = PolicyAverages(
             self.core,
             self._actor,
@@ -206,16 +199,15 @@ class PPO(NetworkLearner, NetworkAssignment):
             [self._metric_sums / updates, self._data["explained_variance"]]
         ).tolist()
         return metrics | {
-            **dict(zip(METRIC_TAGS, means, strict=True)),
+            **dict(zip(ppo_loss.METRIC_TAGS, means, strict=True)),
             "value/explained_variance": explained_variance,
             **{f"schedule/{name}": value for name, value in schedule_values.items()},
         }
 
     def players(self) -> dict[str, Player]:
         """Return the average policy if any, the EMA of the weights and the current policy."""
-        critic = self.core.build_player_critic(
-            self._critic, self.reward_scale, self.gamma, per_action=False
-        )
+        scale, gamma = self.reward_scale, self.gamma
+        critic = self.core.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)
 
     def _set_up_captured_steps(self) -> None:
@@ -239,7 +231,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             "same_type": self._same_type is not None,
         }
         self._loss_columns += [name for name, is_needed in needed.items() if is_needed]
-        self._metric_sums = torch.zeros(len(METRIC_TAGS), device=device)
+        self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
         self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
         self._prepare_data = CapturedStep(
             self._compute_data, device, is_capturable=core.replicas == 1
@@ -274,13 +266,6 @@ class PPO(NetworkLearner, NetworkAssignment):
         elif size > self._minibatch_rows:
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
-
-    def _keep(self, name: str, values: Tensor) -> None:
-        """Set a tensor of `_data`; on a GPU, it keeps its address."""
-        if name in self._data and values.device.type != "cpu":
-            self._data[name].copy_(values)
-        else:
-            self._data[name] = values
 
     def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
         """Return the target of the average-policy network at rows [N] of `_data`, [N, A]."""
@@ -347,13 +332,16 @@ class PPO(NetworkLearner, NetworkAssignment):
             "advantage": advantage,
             "target": advantage + value,
             "is_used": is_used,
-            "explained_variance": compute_explained_variance(advantage, value, is_used),
+            "explained_variance": ppo_loss.compute_explained_variance(advantage, value, is_used),
         }
         for name, values in computed.items():
-            self._keep(name, values)
+            if name in self._data and device.type != "cpu":
+                self._data[name].copy_(values)  # on a GPU, tensors keep their addresses
+            else:
+                self._data[name] = values
 
     def _take_gradient_steps(self) -> None:
-        """Take the gradient steps of one epoch and add their metrics, of METRIC_TAGS."""
+        """Take the gradient steps of one epoch and add their metrics to the sums."""
         uniform = draw_uniform(self._seed, self._step_rollout.batch.action.numel())
         if self.core.device.type == "cpu":
             uniform = uniform[self._cells]
@@ -365,31 +353,27 @@ class PPO(NetworkLearner, NetworkAssignment):
             self.minibatches,
             self._minibatch_rows,
         ):
-            self._take_gradient_step(index, row_weight)
-
-    def _take_gradient_step(self, index: Tensor, row_weight: Tensor) -> None:
-        """Take one gradient step on rows `index` [K, B] of `_data` with weights [K, B]."""
-        minibatch = {name: self._data[name][index] for name in self._loss_columns}
-        legal = None
-        if "legal" in self._data:
-            legal = LegalActions(self._data["legal"][index], self._data["count"][index])
-        if self._critic_inputs is self._actor_inputs:
-            logits, value = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
-        else:
-            logits = self._actor_inputs.forward_rows(self._actor, index, legal)
-            value = self._critic_inputs.forward_rows(self._critic, index)
-        loss, metrics = compute_ppo_loss(
-            logits,
-            value[..., 0],
-            minibatch,
-            row_weight,
-            self._schedule_values,
-            self.value_coef,
-            normalizes_advantages=self.normalize_advantages,
-            clips_value_loss=self.clip_value_loss,
-        )
-        take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
-        self._metric_sums += metrics
+            minibatch = {name: self._data[name][index] for name in self._loss_columns}
+            legal = None
+            if "legal" in self._data:
+                legal = LegalActions(self._data["legal"][index], self._data["count"][index])
+            if self._critic_inputs is self._actor_inputs:
+                logits, value = self._actor_inputs.forward_rows(self._actor_critic, index, legal)
+            else:
+                logits = self._actor_inputs.forward_rows(self._actor, index, legal)
+                value = self._critic_inputs.forward_rows(self._critic, index)
+            loss, metrics = ppo_loss.compute_ppo_loss(
+                logits,
+                value[..., 0],
+                minibatch,
+                row_weight,
+                self._schedule_values,
+                self.value_coef,
+                normalizes_advantages=self.normalize_advantages,
+                clips_value_loss=self.clip_value_loss,
+            )
+            take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
+            self._metric_sums += metrics
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parts, and the iterations of runs that a warm start continues."""
