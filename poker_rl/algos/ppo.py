@@ -225,12 +225,9 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._seed = torch.zeros((), dtype=torch.int64, device=device)  # of the order of rows
         self._data: dict[str, Tensor] = {}
         self._loss_columns = ["mask", "action", "log_prob", "advantage", "target"]
-        needed = {
-            "value": self.clip_value_loss,
-            "old": self.kl_old_coef is not None,
-            "same_type": self._same_type is not None,
-        }
-        self._loss_columns += [name for name, is_needed in needed.items() if is_needed]
+        self._loss_columns += ["value"] * self.clip_value_loss
+        self._loss_columns += ["old"] * (self.kl_old_coef is not None)
+        self._loss_columns += ["same_type"] * (self._same_type is not None)
         self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
         self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
         self._prepare_data = CapturedStep(
