@@ -107,7 +107,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     def __post_init__(self, context: LearnerContext) -> None:
         sees_hidden_cards = self.critic_view == "perfect_information"
         if sees_hidden_cards and self.shared_layers:
-            raise ConfigError("shared_layers: 0, since the critic sees more than the actor")
+            raise ConfigError("shared_layers: a critic that sees more shares no layer; allowed: 0")
         decisions = self.tables * self.rollout_steps
         if self.minibatches > decisions:
             problem = f"{self.minibatches:,} parts of the {decisions:,} decisions of an iteration"
