@@ -352,7 +352,6 @@ class APU(NetworkLearner):
         return metrics
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         learners = {f"learner_{i}": learner for i, learner in enumerate(self._learners)}
         return {
             **self._networks,
@@ -369,10 +368,8 @@ def compute_published_rewards(
     """Return the published reward of each decision, see the module, [N] float64.
 
     Args:
-        batch: finished hands.
         paid: chips that the player had put in before each decision, [N].
         final_paid_by_seat: chips that each seat had put in at the end, [tables, seats].
-        unit: chips per unit of reward.
         power: power of the chips taken from the pot; 2 as published.
     """
     ended = batch.next_row == HAND_ENDED

@@ -220,7 +220,6 @@ class DQN(NetworkLearner):
         }
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "q": self._q_network,
             "target": self._target_network,

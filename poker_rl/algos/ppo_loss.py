@@ -87,9 +87,9 @@ def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor
     return 1 - compute_variance(advantage) / target_variance.clamp(min=1e-8)
 
 
-def build_same_type_matrix(action_types: np.ndarray) -> Tensor | None:
+def build_same_type_matrix(action_types: np.ndarray, device: torch.device) -> Tensor | None:
     """Return 1 for actions of equal type, else 0, [A, A]; None if each action has its own type."""
     is_same_type = action_types[:, None] == action_types
     if is_same_type.sum() == len(action_types):
         return None
-    return torch.from_numpy(is_same_type.astype(np.float32))
+    return torch.from_numpy(is_same_type.astype(np.float32)).to(device)

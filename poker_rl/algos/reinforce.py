@@ -130,12 +130,10 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         return super().state_dict() | {"baseline": torch.from_numpy(self._baselines.copy())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         super().load_state_dict(state)
         self._baselines[:] = state["baseline"].numpy()
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "policy": self._policy_network,
             "optimizer": self._optimizer,

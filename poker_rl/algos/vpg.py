@@ -198,7 +198,6 @@ class VPG(NetworkLearner, NetworkAssignment):
         return self.core.sample_actions(self._actor, rows)
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
-        """Return the parts to save, by name; a part that the settings turn off is None."""
         return {
             "actor": self._actor,
             "critic": self._critic,

@@ -20,9 +20,7 @@ from poker_rl.learning.state_checks import load_optimizer
 class TargetNetworkLearner:
     """Replicas of actor and critic that learn together, with a replay buffer and an optimizer.
 
-    Args:
-        replicas: which of the K replicas of all agents learn here.
-        networks: actor, critic, target actor and target critic of these replicas.
+    `networks` are the actor, critic, target actor and target critic of these replicas.
     """
 
     def __init__(
@@ -60,7 +58,6 @@ class TargetNetworkLearner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.updates = state["updates"]
         load_optimizer(self._optimizer, state["optimizer"])
         self.buffer.load_state_dict(state["buffer"])

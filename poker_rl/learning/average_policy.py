@@ -30,27 +30,16 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True, frozen=True)
 class AveragePolicySettings:
-    """Settings of an average-policy network.
+    """Settings of an average-policy network."""
 
-    Args:
-        capacity: number of decisions that the reservoir of each replica can hold.
-        insertion_rule: rule of which decisions the reservoir keeps.
-        gradient_steps: gradient steps per update of the learner.
-        batch_size: decisions of each replica in a gradient step.
-        optimizer: `adam`, or `sgd` without momentum.
-        lr: learning rate as a function of this network's own gradient steps.
-        max_grad_norm: largest gradient norm of each replica; None: no clipping.
-        iteration_weight_power: decisions of iteration t have weight t^power.
-    """
-
-    capacity: PositiveInt
+    capacity: PositiveInt  # number of decisions that the reservoir of each replica can hold
     insertion_rule: InsertionRule
-    gradient_steps: PassCount
-    batch_size: PositiveInt
+    gradient_steps: PassCount  # per update of the learner
+    batch_size: PositiveInt  # decisions of each replica in a gradient step
     optimizer: OptimizerName
     lr: ScheduleOverOwnSteps
-    max_grad_norm: PositiveFloat | None
-    iteration_weight_power: NonNegativeFloat
+    max_grad_norm: PositiveFloat | None  # of each replica; None: no clipping
+    iteration_weight_power: NonNegativeFloat  # decisions of iteration t have weight t^power
 
 
 class AveragePolicy:
@@ -166,18 +155,13 @@ class AveragePolicy:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self.module.load_state_dict(state["module"])
         self.stepper.load_state_dict(state["stepper"])
         self.buffer.load_state_dict(state["buffer"])
         self._warm_start_iterations = state["warm_start_iterations"]
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy weights and reservoirs of another run; its iterations count as earlier ones.
-
-        Raises:
-            ConfigError: if the reservoirs have another capacity or other columns.
-        """
+        """Copy weights and reservoirs of another run; its iterations count as earlier ones."""
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
         if self.settings.iteration_weight_power:
