@@ -29,9 +29,13 @@ LAYERS = (
 # Libraries that only these modules or packages import.
 ONLY_IN = {
     "gymnasium": ("integrations.",),
+    "mlflow": ("training.loggers.mlflow",),
     "optuna": ("sweeps.",),
     "pettingzoo": ("integrations.",),
     "stable_baselines3": ("integrations.sb3_env",),
+    "rich": ("reports.watch",),
+    "trackio": ("training.loggers.trackio",),
+    "wandb": ("training.loggers.wandb",),
     "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_launcher"),
     "omegaconf": ("config.build", "config.compose", "config.option_files", "config.sweep_launcher"),
 }

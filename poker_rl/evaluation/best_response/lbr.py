@@ -27,9 +27,8 @@ from poker_rl.evaluation.best_response.showdown_equity import compute_showdown_e
 from poker_rl.evaluation.exact.range_policy import QueriedHands, RangePolicy
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
-from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import check_heads_up
+from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player

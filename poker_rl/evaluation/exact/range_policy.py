@@ -9,9 +9,8 @@ import numpy as np
 
 from poker_rl.evaluation.exact.network_query import has_separable_features, start_network_query
 from poker_rl.games.game import Game
-from poker_rl.games.public.boards import Board, Boards
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import check_heads_up
+from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
