@@ -40,7 +40,7 @@ class RepairingCache(FunctionCache):
 
 
 @cache
-def use_cache() -> None:
+def enable_compile_cache() -> None:
     """Let numba cache compiled code in the folder that belongs to the present sources.
 
     If nothing can be written there, a new temporary folder is used and standard error says so.

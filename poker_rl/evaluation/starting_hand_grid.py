@@ -1,8 +1,8 @@
 """Grids of 13 x 13 starting hands with a player's policy in hold'em.
 
-Pairs are on the diagonal, suited hands above and offsuit ones below it, aces first. A cell is the
-mean over its combinations of two cards, without those that share a card with the board: up to 6 for
-a pair, 4 for a suited and 12 for an offsuit hand. The player is called once for all hands.
+Pairs are on the diagonal, suited hands above and offsuit hands below it, aces first. A cell holds
+the mean policy over its combinations of two cards: up to 6 for a pair, 4 for a suited and 12 for an
+offsuit hand. Combinations that share a card with the board are left out.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from poker_rl.players.player import Player, compute_checked_probs
 ANSI_COLORS = ("\x1b[30;48;5;252m", "\x1b[30;48;5;117m", "\x1b[97;48;5;166m")  # fold, call, raise
 ANSI_RESET = "\x1b[0m"
 EXAMPLE_FLOPS = ("Kd7s2c", "9h8h4c", "AsQs5s")  # dry, with draws, and of one suit
-ACTION_TYPE_COUNT = 3  # fold, call and raise, whatever its size
+ACTION_TYPE_COUNT = 3  # fold, call, and raise of any size
 
 Situation = tuple[str, list[int], np.void]
-"""A title, the board cards, and a table."""
+"""A title, the board cards, and the record of a table."""
 
 
 @dataclass(frozen=True)
 class StartingHandGrid:
-    """Policy of a player at one table with every starting hand.
+    """Policy of a player in one situation with every starting hand.
 
     Attributes:
         title: describes the situation.
-        probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3], the ace first;
-            NaN where the board leaves none of the hands of a cell.
+        probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3]; row and column 0
+            are aces. NaN where every hand of a cell shares a card with the board.
         mean_probs: the mean over all hands, [3].
     """
 
@@ -57,7 +57,7 @@ def supports_hand_grid(game: Game) -> bool:
 def compute_hand_grid(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int], title: str
 ) -> StartingHandGrid:
-    """Compute a player's policy in the seat to act with each hand that shares no board card."""
+    """Compute the policy of the seat to act with each hand that shares no card with the board."""
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
     records = copy_with_cards(game, record, hands, board_cards)
@@ -75,7 +75,10 @@ def compute_hand_grid(
 
 
 def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:
-    """Compute the grid at a table with the board seen there; the title names the seat to act."""
+    """Compute the grid for a table, with the board cards that are visible there.
+
+    The title names the seat to act, the board and the actions so far.
+    """
     variant_game = game.get_variant_game(record)
     _, cards_text, actions_text = (*variant_game.infoset_name(record).split(" "), "")[:3]
     board_text = cards_text.partition("|")[2]
@@ -127,8 +130,8 @@ def _format_cell(probs: np.ndarray, use_color: bool) -> str:
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
     """Return situations before the flop in a variant of the game.
 
-    First, each seat acts after all seats before it have folded. Then the first seat has raised by
-    about the pot, and all seats between it and the seat to act have folded.
+    In the first ones, all seats before the seat to act have folded. In the others, the first seat
+    has raised by about the pot, and all seats between it and the seat to act have folded.
     """
     tables = _deal_variant(game, variant)
     situations = list(_iterate_folded_situations(game, tables, "first in"))
@@ -162,7 +165,7 @@ def _raise_to_about(game: DisplayedPoker, tables: Tables, target: int) -> bool:
 def _iterate_folded_situations(
     game: DisplayedPoker, tables: Tables, situation: str
 ) -> Iterator[Situation]:
-    """Yield the situation of each seat that may fold, after all seats before it have folded."""
+    """Yield a situation for each seat in turn, and fold for it; stop where folding is illegal."""
     variant_game = game.get_variant_game(tables.records[0])
     while not tables.records["over"][0] and tables.legal_mask()[0, FOLD]:
         seat = describe_seat(variant_game, int(tables.records["to_act"][0]))
@@ -171,11 +174,11 @@ def _iterate_folded_situations(
 
 
 def list_flop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
-    """Return situations on each of `EXAMPLE_FLOPS`.
+    """Return two situations on each of `EXAMPLE_FLOPS`: the first to act, and facing a bet.
 
-    Before the flop all seats fold but the last two, who only call. First, the first seat acts; then
-    it has bet half the pot or the nearest legal amount. The list is empty if the second street does
-    not deal three cards, or if the blinds are all-in.
+    Before the flop all seats fold but the last two, which only call. The bet is half the pot or the
+    nearest legal amount. The list is empty if the second street does not deal three cards, or if
+    the blinds are all-in.
     """
     variant_game = game.variant_games[variant]
     if list(variant_game.board_cards[1:2]) != [3]:

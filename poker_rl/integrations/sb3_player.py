@@ -21,7 +21,7 @@ from poker_rl.storage.checkpoint import (
     MACHINE_MEMORY_BYTES,
     UNREADABLE_FILE_ERRORS,
     check_archive,
-    check_tree,
+    check_loaded_values,
 )
 from poker_rl.storage.disk import naming_path
 
@@ -86,7 +86,7 @@ def read_model(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
             policy_bytes = archive.read("policy.pth")
         pickle_bytes = check_archive(BytesIO(policy_bytes))
         weights = torch.load(BytesIO(policy_bytes), map_location="cpu", weights_only=True)
-        check_tree(weights, pickle_bytes, len(policy_bytes))
+        check_loaded_values(weights, pickle_bytes, len(policy_bytes))
         return dict(weights), {
             key: dict(settings[key]) for key in ("policy_class", "policy_kwargs")
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numba
 
-from poker_rl.config.compile_cache import use_cache
+from poker_rl.config.compile_cache import enable_compile_cache
 
 
 def compile_kernels(
@@ -18,7 +18,7 @@ def compile_kernels(
     With `allow_reordered_sums`, vector instructions may change the order of the terms of sums; the
     new order is the same in every call.
     """
-    use_cache()
+    enable_compile_cache()
     config: Any = numba.config
     njit: Any = numba.njit
     fastmath = {"reassoc", "contract"} if allow_reordered_sums else False

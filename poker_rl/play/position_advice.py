@@ -69,7 +69,7 @@ class LegalAction:
     """Legal action with its probability in the player's policy."""
 
     action: int
-    action_name: str  # name in every position, such as raise_0.5
+    action_name: str  # name that is the same in every position, such as raise_0.5
     display_name: str  # name in this position, with amounts in chips
     bet: Bet | None
     prob: float

@@ -162,10 +162,11 @@ class EvaluationReport:
                 for result in self.results
                 if result.tag == f"{name}/exploitability" and result.kind == EXACT
             ]
-            number, name = f"{best.number} {best.unit}", mark_headline(name, self.headline_player)
+            number = f"{best.formatted_value} {best.unit}"
+            name = mark_headline(name, self.headline_player)
             statement = f"at least {number}, {LOWER_BOUND} by {responder}"
             if exact:
-                statement = f"{exact[0].number} {exact[0].unit}, {EXACT}"
+                statement = f"{exact[0].formatted_value} {exact[0].unit}, {EXACT}"
             elif best.kind != LOWER_BOUND:
                 statement = (
                     f"not known: what {responder} wins, {number}, says nothing ({best.kind})"

@@ -182,7 +182,7 @@ def format_tournament(results: TournamentResults) -> str:
     cross_table = [["", *names]]
     cross_table += [[name, *(cell(name, f"won/{other}") for other in names)] for name in names]
     parts: list[str | TextTable] = [
-        results.protocol,
+        results.description,
         TextTable(ranking, key_columns=2),
         TextTable(cross_table, results.cell_meaning),
         "\n".join(results.remarks),

@@ -24,7 +24,11 @@ from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.untrusted_files import MIB, open_regular_file
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import play_deals
-from poker_rl.evaluation.matches.tournament import TableKind, create_line_ups, list_scored_players
+from poker_rl.evaluation.matches.tournament import (
+    TableKind,
+    create_seat_orders,
+    list_counted_players,
+)
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_bot, load_player
@@ -100,7 +104,7 @@ class Tournament:
         self.device = prepare_device(device, 1, plan.seed)
         self.game: Game = build_instance_of(Game, plan.game, "game")
         self.names = list(plan.players)
-        self.seat_orders = create_line_ups(
+        self.seat_orders = create_seat_orders(
             self.game, len(self.names), plan.table_kind, plan.rounds, plan.seed
         )
         self.load_player = cache(self._load_player)
@@ -124,14 +128,14 @@ class Tournament:
         seat_order = self.seat_orders[table]
         players = [self.load_player(self.names[player]) for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
-        columns = [seat_order.index(player) for player in list_scored_players(seat_order)]
+        columns = [seat_order.index(player) for player in list_counted_players(seat_order)]
         with atomic_replacement(self.get_path(table)) as new_path, new_path.open("wb") as file:
             np.save(file, blocks[:, columns].T)
 
     def read_table(self, table: int) -> np.ndarray:
         """Read the chips a hand that the scored players of a table won, [scored, deals]."""
         path = self.get_path(table)
-        shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
+        shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
         try:
             with open_regular_file(path, MIB + 8 * shape[0] * shape[1]) as file:
                 winnings: np.ndarray = np.lib.format.read_array(file)

@@ -56,7 +56,7 @@ def load_checked(path: Path) -> dict[str, Any]:
             with open_regular_file(path, MACHINE_MEMORY_BYTES) as file:
                 pickle_bytes = check_archive(file)
             tree = torch.load(path, map_location="cpu", weights_only=True)
-            check_tree(tree, pickle_bytes, path.stat().st_size)
+            check_loaded_values(tree, pickle_bytes, path.stat().st_size)
         return dict(tree)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
@@ -85,7 +85,7 @@ def check_archive(file: BinaryIO) -> int:
     return sum(sizes)
 
 
-def check_tree(tree: Any, pickle_bytes: int, file_bytes: int) -> None:
+def check_loaded_values(tree: Any, pickle_bytes: int, file_bytes: int) -> None:
     """Check that a tree holds no more values than its file has bytes, and only plain tensors.
 
     A few lists that refer to each other can stand for billions of values, and so can a tensor whose

@@ -53,7 +53,7 @@ MAX_ROW_BYTES = 1 << 18
 FILES_BEFORE_MANIFEST = {METRICS_FILE, CONFIG_FILE, "opponents"}
 
 
-def create_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
+def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
     """Return the overrides as the beginning of a folder's name: `entropy_coef.start-0.5_seed-1`.
 
     The label is one word for shells and for Hydra, which takes no `=` or comma in a value such as

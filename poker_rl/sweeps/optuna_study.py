@@ -32,7 +32,7 @@ DATABASE_TIMEOUT_S = 60.0  # time to wait for another process's lock
 MIN_TRIALS_FOR_FIGURES = 2
 
 
-def open_study(objective: Objective) -> optuna.Study:
+def open_or_create_study(objective: Objective) -> optuna.Study:
     """Open the study in the folder of the objective, or create it."""
     folder, config = objective.folder, objective.config
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # trials print their own messages

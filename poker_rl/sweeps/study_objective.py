@@ -81,7 +81,7 @@ class Objective:
         try:
             for seed in self.config.seeds:
                 values.append(self.train_seed(trial, overrides, seed, values))
-                with self.write_database():
+                with self.handle_database_errors():
                     trial.report(fmean(values), len(values) * self.root.budget)
                 if len(values) < len(self.config.seeds) and trial.should_prune():
                     raise TrialPruned(f"after the run of seed {seed}")
@@ -128,7 +128,7 @@ class Objective:
         raise TrialStoppedError(outcome)
 
     @contextmanager
-    def write_database(self) -> Iterator[None]:
+    def handle_database_errors(self) -> Iterator[None]:
         """Write to the study's database in this context.
 
         Raises:
@@ -177,7 +177,7 @@ class TrialLogger(Logger):
         if done < root.budget:
             # Rows of two runs may differ by one step of learning, so the step is rounded down.
             steps = done // root.evaluate_every * root.evaluate_every
-            with self.objective.write_database():
+            with self.objective.handle_database_errors():
                 mean = fmean([*self.earlier_values, value])
                 self.trial.report(mean, len(self.earlier_values) * root.budget + steps)
                 self.should_prune = self.trial.should_prune()

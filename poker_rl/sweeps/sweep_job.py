@@ -25,12 +25,12 @@ from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.storage.disk import print_line
 from poker_rl.storage.run_folder import (
     LOCATION_SETTINGS,
-    create_label,
+    create_folder_label,
     read_manifest,
     read_run_folder,
 )
 from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_with_sweep
-from poker_rl.sweeps.sweep_summary import read_jobs, save_outcome
+from poker_rl.sweeps.sweep_summary import read_job_overrides, save_outcome
 from poker_rl.training.loggers import Logger
 from poker_rl.training.opponents import bundle_opponents
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, find_difference
@@ -38,7 +38,7 @@ from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import forward_signal
 from poker_rl.training.train import format_command, train
 
-MAX_NAME = 60  # maximal number of characters in a run's name
+MAX_NAME_CHARACTERS = 60  # maximal number of characters in a run's name
 COMPARED_KEYS = ("game", "algo", "net", "seed", "budget_unit")  # must be equal in the same run
 
 
@@ -53,10 +53,10 @@ def run_job(
     if read_stop_signal(stop_folder) is not None:
         return  # the sweep stops; parallel jobs are still saving their work
     with stop_with_sweep(stop_folder):
-        jobs = read_jobs(sweep)
+        jobs = read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
         try:
-            request, is_finished = find_run(compose_config(jobs[number]), option_dirs)
+            request, is_finished = find_existing_run(compose_config(jobs[number]), option_dirs)
         except ConfigError as error:
             outcome = RunOutcome(status="refused", exit_code=2, message=str(error))
         else:
@@ -86,7 +86,9 @@ class JobLogger(Logger):
         save_outcome(self.sweep, self.number, RunOutcome(status="running", folder=self.folder))
 
 
-def find_run(request: ComposedConfig, option_dirs: Sequence[Path]) -> tuple[ComposedConfig, bool]:
+def find_existing_run(
+    request: ComposedConfig, option_dirs: Sequence[Path]
+) -> tuple[ComposedConfig, bool]:
     """Return the request, changed to resume an existing run, and whether that run is finished."""
     has_own_name = request.config["name"] is not None
     if request.config["resume"] is not None:
@@ -123,8 +125,10 @@ def add_digest_name(request: ComposedConfig, option_dirs: Sequence[Path]) -> Com
     content = {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}
     content["bots"] = [read_plain_yaml(path) for path in bots]
     digest = compute_digest(normalize_numbers(content))
-    label = create_label(request.overrides, CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS)
-    name = f"{label[: MAX_NAME - len(digest) - 1]}_{digest}".lstrip("_")
+    label = create_folder_label(
+        request.overrides, CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS
+    )
+    name = f"{label[: MAX_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
     parent = resolve_run_path(request)[1].parent
     # A run with equal settings, written differently, has another label and the same digest.
     names = sorted(path.name for path in parent.glob(f"*{digest}") if read_manifest(path))

@@ -22,7 +22,7 @@ STOP_FILE = "stopped_by"  # contains the number of the first stop signal
 WATCH_INTERVAL_S = 0.5
 
 
-def stop_sweep(folder: Path, number: int) -> None:
+def record_stop_signal(folder: Path, number: int) -> None:
     """Record a signal, after which no further job starts in any process; later ones are ignored."""
     with suppress(FileExistsError), (folder / STOP_FILE).open("x") as file:
         file.write(str(number))
@@ -50,7 +50,7 @@ def handle_sweep_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
             signal.signal(number, handler)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        stop_sweep(folder, number)
+        record_stop_signal(folder, number)
         restore_handlers()
         if not (is_parallel and multiprocessing.active_children()):
             raise KeyboardInterrupt

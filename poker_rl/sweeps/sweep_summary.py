@@ -35,7 +35,7 @@ NOT_RUN = RunOutcome(status="not run")
 RUNNING = "running or killed"
 
 
-def create_sweep(sweep: Path, jobs: Sequence[list[str]]) -> None:
+def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:
     """Create or reopen the folder of a sweep."""
     create_writable_folder(sweep)
     check_no_special_files(sweep)
@@ -43,7 +43,7 @@ def create_sweep(sweep: Path, jobs: Sequence[list[str]]) -> None:
         write_text_atomically(sweep / JOBS_FILE, json.dumps(list(jobs)))
 
 
-def read_jobs(sweep: Path) -> list[list[str]]:
+def read_job_overrides(sweep: Path) -> list[list[str]]:
     """Return the overrides of each job of a sweep."""
     try:
         jobs = read_json(sweep / JOBS_FILE)
@@ -66,7 +66,7 @@ def save_outcome(sweep: Path, number: int, outcome: RunOutcome) -> None:
     write_text_atomically(sweep / f"{number:06}.json", text)
 
 
-def read_job(sweep: Path, number: int) -> RunOutcome:
+def read_job_outcome(sweep: Path, number: int) -> RunOutcome:
     """Return the outcome that a job saved last, updated by the manifest and metrics of its run."""
     path = sweep / f"{number:06}.json"
     try:
@@ -98,12 +98,12 @@ def format_job_count(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
-class Summary:
+class SweepSummary:
     """Outcomes of all jobs of a sweep at the moment when the summary is created."""
 
     def __init__(self, sweep: Path) -> None:
-        self.overrides = read_jobs(sweep)
-        self.jobs = [read_job(sweep, number) for number in range(len(self.overrides))]
+        self.overrides = read_job_overrides(sweep)
+        self.jobs = [read_job_outcome(sweep, number) for number in range(len(self.overrides))]
         name = os.path.basename(os.path.abspath(sweep))  # also right for `.`
         self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
 

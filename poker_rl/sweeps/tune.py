@@ -47,7 +47,7 @@ from poker_rl.storage.disk import (
     print_line,
 )
 from poker_rl.storage.run_folder import LOCATION_SETTINGS, write_text_atomically
-from poker_rl.sweeps.optuna_study import check_study, open_study, run_trials, save_figures
+from poker_rl.sweeps.optuna_study import check_study, open_or_create_study, run_trials, save_figures
 from poker_rl.sweeps.study_config import (
     SearchSpace,
     TuneConfig,
@@ -65,8 +65,13 @@ from poker_rl.training.launch_workers import count_torchrun_processes
 from poker_rl.training.run_config import find_difference
 from poker_rl.training.train import build_root_config
 
-PLAN_FILE = "tune.yaml"
-PLAN_KEYS = ("train_overrides", "seeds", "metric", "direction")  # kept in tune.yaml, never changed
+DEFINITION_FILE = "tune.yaml"
+DEFINITION_KEYS = (
+    "train_overrides",
+    "seeds",
+    "metric",
+    "direction",
+)  # kept in tune.yaml, never changed
 STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of a run that the study chooses
 SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # must be equal in all trials
 
@@ -92,15 +97,15 @@ def tune(
     config = TuneConfig(**convert_fields(TuneConfig, settings, "", {}))
     folder = resolve_study_folder(config)
     search_space = parse_search_space(search_space_config)
-    root = check_trainable(config.train_overrides, search_space, option_dirs)
-    plan = {"search_space": search_space_config}
-    plan |= {key: getattr(config, key) for key in PLAN_KEYS}
-    is_new = create_study_folder(folder, plan)
+    root = check_search_space(config.train_overrides, search_space, option_dirs)
+    definition = {"search_space": search_space_config}
+    definition |= {key: getattr(config, key) for key in DEFINITION_KEYS}
+    is_new = create_study_folder(folder, definition)
     with warnings.catch_warnings(), name_database_in_errors(folder):
         warnings.simplefilter("ignore", ExperimentalWarning)  # Optuna's heartbeats and figures
         objective = Objective(folder, config, search_space, root, option_dirs)
         try:
-            study = open_study(objective)
+            study = open_or_create_study(objective)
             check_study(study, objective)
             fail_stale_trials(study)
         except StorageInternalError:
@@ -132,26 +137,26 @@ def resolve_study_folder(config: TuneConfig) -> Path:
     return folder
 
 
-def create_study_folder(folder: Path, plan: Mapping[str, Any]) -> bool:
+def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
     """Create the study's folder, or check that it holds the same study; return True if new."""
     with error_prefix("out"):
         create_writable_folder(folder)
         with exclusive_lock(folder):  # another process may create the same study at this moment
             check_no_special_files(folder)
-            if (folder / PLAN_FILE).exists():
-                if key := find_difference(plan, read_plain_yaml(folder / PLAN_FILE)):
+            if (folder / DEFINITION_FILE).exists():
+                if key := find_difference(definition, read_plain_yaml(folder / DEFINITION_FILE)):
                     raise ConfigError(f"{folder} holds a study with another {key}; give out=FOLDER")
                 return False
             if list_complete_names(folder):
                 raise ConfigError(
-                    f"{folder} is no study's folder, there is no {PLAN_FILE}; give a new one"
+                    f"{folder} is no study's folder, there is no {DEFINITION_FILE}; give a new one"
                 )
-            text = yaml.safe_dump(plan, sort_keys=False, allow_unicode=True)
-            write_text_atomically(folder / PLAN_FILE, text)
+            text = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True)
+            write_text_atomically(folder / DEFINITION_FILE, text)
             return True
 
 
-def check_trainable(
+def check_search_space(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
     """Check all keys by building the algorithm with each bound and choice; return root settings."""

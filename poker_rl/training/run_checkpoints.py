@@ -108,7 +108,7 @@ class Checkpoints:
                 "regular": list(self.regular_steps),
             },
         )
-        remove_other_parts(self.folder, decisions)
+        remove_other_worker_checkpoints(self.folder, decisions)
 
     def create_diverged_error(self, problem: str) -> DivergedError:
         """Return the error for a value that is not finite; it names the last good checkpoint."""
@@ -231,12 +231,12 @@ def find_misfit(found: Any, expected: Any, key: str) -> str | None:
 
 
 def get_worker_path(folder: Path, decisions: int, rank: int) -> Path:
-    """Return the path of the part of a checkpoint that a rank above 0 saves."""
+    """Return the path of the worker file, in which a rank above 0 saves its own state."""
     return folder / WORKERS_FOLDER / f"{decisions}_{rank}.pt"
 
 
-def remove_other_parts(folder: Path, decisions: int) -> None:
-    """Remove the parts of ranks above 0, complete or not, of checkpoints at other decisions."""
+def remove_other_worker_checkpoints(folder: Path, decisions: int) -> None:
+    """Remove all worker files, complete or not, but those of the checkpoint at `decisions`."""
     for path in (folder / WORKERS_FOLDER).glob("*_*.pt*"):
         if path.name.partition("_")[0] != str(decisions):
             path.unlink(missing_ok=True)

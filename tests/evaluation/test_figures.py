@@ -11,7 +11,7 @@ from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, Policies, evaluation, load
 from matplotlib.colors import to_rgb
 
 from poker_rl.evaluation.plots import plotting, policy_figures, run_figures
-from poker_rl.evaluation.result import flatten
+from poker_rl.evaluation.result import flatten_results
 from poker_rl.games.game_tree import get_tree
 
 
@@ -22,7 +22,7 @@ def metrics(path, rows):
 
 def run(path, one, player, **extra):
     """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
-    row = flatten(one.evaluate({"current": player}))
+    row = flatten_results(one.evaluate({"current": player}))
     counters = [dict.fromkeys(run_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
     return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
 

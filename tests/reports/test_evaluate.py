@@ -14,7 +14,7 @@ from evaluations import KUHN, LEDUC, evaluation, loader, random_policies
 
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, read_plain_yaml
 from poker_rl.config.validation import ConfigError
-from poker_rl.evaluation.matches.duplicate_match import compute_exact_values
+from poker_rl.evaluation.matches.duplicate_match import compute_exact_match_values
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game_tree import get_tree
@@ -62,7 +62,7 @@ def test_earlier_selves_are_met_at_even_distances(run):
     sampled = [one for one in results if one.half_width is not None]
     assert [one.measure for one in sampled if one.measure.startswith("against/")] == opponents
     uniform, then = get_tree(KUHN).build_uniform_policy(), random_policies(KUHN)[0]
-    truth = compute_exact_values(get_tree(KUHN), [uniform, then])[0]
+    truth = compute_exact_match_values(get_tree(KUHN), [uniform, then])[0]
     exact = [one for one in results if one.measure in opponents and one.kind == "exact"]
     assert [one.value for one in exact] == pytest.approx([truth] * 3)
 

@@ -24,7 +24,7 @@ from poker_rl.config.option_listing import list_options_by_group
 from poker_rl.sweeps import study_objective as trial_module
 from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.study_config import parse_search_space
-from poker_rl.sweeps.tune import check_trainable
+from poker_rl.sweeps.tune import check_search_space
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -245,4 +245,4 @@ def test_without_optuna_it_says_what_to_install(monkeypatch, get_refusal):
 def test_shipped_studies_can_be_trained(name):
     settings = load_option("tune", name)
     search_space = parse_search_space(settings["search_space"])
-    check_trainable(settings["train_overrides"], search_space, list_option_dirs(None))
+    check_search_space(settings["train_overrides"], search_space, list_option_dirs(None))

@@ -145,7 +145,7 @@ def play_match(
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)
 
 
-def compute_exact_values(tree: GameTree, policies: Sequence[np.ndarray]) -> np.ndarray:
+def compute_exact_match_values(tree: GameTree, policies: Sequence[np.ndarray]) -> np.ndarray:
     """Return what each policy [I, A] wins in the mean over all rotations: chips a hand, [seats]."""
     seats = len(policies)
     mean_values = np.zeros(seats)
@@ -194,7 +194,9 @@ def play_mixed_table(
             name: compute_checked_probs(game, player, tree.infoset_records)
             for name, player in players.items()
         }
-        exact_by_seat = compute_exact_values(tree, [policies[name] for name in seat_order]) * scale
+        exact_by_seat = (
+            compute_exact_match_values(tree, [policies[name] for name in seat_order]) * scale
+        )
     results = []
     for name in dict.fromkeys(seat_order):
         seats = [seat for seat, other in enumerate(seat_order) if other == name]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.evaluation.matches.duplicate_match import (
-    compute_exact_values,
+    compute_exact_match_values,
     get_result_unit,
     play_match,
     summarize_blocks,
@@ -95,7 +95,7 @@ def measure_match(
         policies = [
             compute_checked_probs(game, one, tree.infoset_records) for one in (player, opponent)
         ]
-        values = compute_exact_values(tree, [policies[0]] + [policies[1]] * (game.seats - 1))
+        values = compute_exact_match_values(tree, [policies[0]] + [policies[1]] * (game.seats - 1))
         exact = float(values[0]) * get_result_unit(game)[0]
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
     all_payoffs = np.concatenate(payoffs)

@@ -31,7 +31,7 @@ from poker_rl.games.game import Game
 TableKind = Literal["one_against_rest", "mixed"]
 
 
-def create_line_ups(
+def create_seat_orders(
     game: Game, player_count: int, table_kind: TableKind, rounds: int, seed: int
 ) -> list[tuple[int, ...]]:
     """Return the tables of a tournament, each as the indices of the players in seat order.
@@ -62,7 +62,7 @@ def create_line_ups(
     return seat_orders
 
 
-def list_scored_players(seat_order: Sequence[int]) -> list[int]:
+def list_counted_players(seat_order: Sequence[int]) -> list[int]:
     """Return the players whose results at a table count: all, or the one against the rest."""
     return list(seat_order) if len(set(seat_order)) == len(seat_order) else [seat_order[0]]
 
@@ -98,10 +98,10 @@ class TournamentResults:
     def format_cell(self, player: str, measure: str) -> str:
         """Return the number of a result as text; "-" if there is no such measure."""
         result = self.find(player, measure)
-        return "-" if result is None else result.number
+        return "-" if result is None else result.formatted_value
 
     @property
-    def protocol(self) -> str:
+    def description(self) -> str:
         """A sentence on the tables and deals that were played."""
         seat_count = self.game.seats
         tables_text = f"one player against another in all {seat_count - 1} other seats"
@@ -148,9 +148,9 @@ def compute_results(
     table_kind: TableKind,
     rounds: int,
 ) -> TournamentResults:
-    """Rank the players of a tournament by the results of its tables, from `create_line_ups`.
+    """Rank the players of a tournament by the results of its tables, from `create_seat_orders`.
 
-    `blocks` holds for each table what its `list_scored_players` won in each deal, [scored, deals]
+    `blocks` holds for each table what its `list_counted_players` won in each deal, [scored, deals]
     in chips a hand.
     """
     scale, unit = get_result_unit(game)
@@ -159,7 +159,7 @@ def compute_results(
     design_rows, mean_results = [], []
     for seat_order, block in zip(seat_orders, blocks, strict=True):
         for player, deal_results in zip(
-            list_scored_players(seat_order), block * scale, strict=True
+            list_counted_players(seat_order), block * scale, strict=True
         ):
             results_of_player.setdefault(player, []).append(deal_results)
             for other in sorted(set(seat_order) - {player}):

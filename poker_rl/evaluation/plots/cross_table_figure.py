@@ -46,7 +46,7 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     ax = figure.subplots()
     ax.imshow(winnings_matrix, cmap="PuOr", norm=norm, aspect="auto")
     for (row, column), result in cells.items():
-        cell_text = result.number.replace("-", "\N{MINUS SIGN}")
+        cell_text = result.formatted_value.replace("-", "\N{MINUS SIGN}")
         sign = "+" if result.value > 0 else ""
         text = (sign + cell_text).replace(" ± ", "\n± ")
         draw_cell_text(ax, column, row, text, is_dark=abs(norm(result.value) - 0.5) > 0.3)
@@ -66,5 +66,5 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         draw_lines(borders, -0.5, player_count - 0.5, color="white", linewidth=2)
     title = f"{results.game.name}: {results.cell_meaning}, {results.results[0].unit}"
     set_figure_title(figure, title)
-    add_footnote(figure, f"{results.protocol}; players by rank")
+    add_footnote(figure, f"{results.description}; players by rank")
     return figure
