@@ -1,7 +1,8 @@
 """Disk cache of the game rules that numba compiles.
 
-Numba keeps compiled code on disk, but does not notice when a function called from another file has
-changed. The cache folder is therefore named by a hash of the sources of the rules and of plug-ins.
+Numba keeps compiled code on disk. But if a function calls another one from a different file, numba
+does not notice changes in that file. The name of the cache folder is therefore a hash of all source
+files of the rules and of plug-ins.
 """
 
 # numba has hardly any static types.
@@ -24,7 +25,7 @@ from numba.core.caching import FunctionCache
 from poker_rl.config.plugins import list_plugins
 
 RULES_FOLDER = Path(__file__).parents[1] / "games"
-PROBE_BYTES = 1 << 20  # written as a test, because a full disk still accepts an empty file
+PROBE_BYTES = 1 << 20  # size of a test file; a full disk would still accept an empty one
 
 
 class RepairingCache(FunctionCache):
@@ -41,9 +42,9 @@ class RepairingCache(FunctionCache):
 
 @cache
 def enable_compile_cache() -> None:
-    """Let numba cache compiled code in the folder that belongs to the present sources.
+    """Make numba cache compiled code in the folder for the present source files.
 
-    If nothing can be written there, a new temporary folder is used and standard error says so.
+    If that folder can't be written, use a temporary one and print a warning on standard error.
     """
     dispatcher.FunctionCache = RepairingCache
     if "NUMBA_CACHE_DIR" in os.environ:

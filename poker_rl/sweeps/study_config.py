@@ -1,4 +1,4 @@
-"""Settings of `poker-rl tune`, and the search space of a study: keys and the values to try."""
+"""Settings of `poker-rl tune`, and the search space of a study: the values to try for each key."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _parse_distribution(config: object, key: str) -> BaseDistribution:
 
 
 def format_override(key: str, value: Value) -> str:
-    """Return a setting as an override key=value, with all digits of a number."""
+    """Return a setting as an override key=value; numbers have all their digits."""
     text = str(value)
     if value is None or isinstance(value, bool):
         text = "null" if value is None else text.lower()
@@ -104,7 +104,7 @@ def suggest_settings(search_space: SearchSpace, trial: Trial) -> dict[str, Value
 
 
 def iterate_extreme_settings(search_space: SearchSpace) -> Iterator[dict[str, Any]]:
-    """Yield the fewest combinations of settings that together have every bound and every choice."""
+    """Yield as few settings as possible that together contain every bound and every choice."""
     values = [
         one.choices if isinstance(one, CategoricalDistribution) else (one.low, one.high)  # type: ignore[attr-defined]
         for one in search_space.values()

@@ -35,22 +35,18 @@ def run_sweep(
 ) -> int:
     """Run every job of a sweep that is not finished; return the exit code.
 
-    The user's overrides name the sweep, and `launcher_overrides` are those of Hydra's launcher.
-    `jobs` are the overrides of each job, and `first` is the composed first job.
+    `overrides` are all overrides of the command line, `launcher_overrides` those of Hydra's
+    launcher, and `jobs` those of each job. `first` is the composed config of the first job.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")
     launcher = find_launcher(launcher_overrides, option_dirs)
     words = [override for override in overrides if override not in launcher_overrides]
-    # If an option file was edited, the same overrides mean other settings, and thus another sweep.
+    # If an option file is edited, the same overrides mean other settings and get another folder.
     files = [path for folder in option_dirs for path in list_option_files(folder)]
     texts = [read_yaml_text(path, decode_errors="replace") for path in files]
-    name = (
-        f"{create_folder_label(words, LOCATION_SETTINGS)}_{compute_digest([jobs, texts])}".lstrip(
-            "_"
-        )
-    )
-    sweep = Path(resolve_run_path(first)[0], "sweeps", name)
+    label, digest = create_folder_label(words, LOCATION_SETTINGS), compute_digest([jobs, texts])
+    sweep = Path(resolve_run_path(first)[0], "sweeps", f"{label}_{digest}".lstrip("_"))
     with error_prefix("outputs"):
         create_sweep_folder(sweep, jobs)
     unfinished = [n for n, job in enumerate(SweepSummary(sweep).jobs) if job.status != "finished"]
@@ -79,7 +75,7 @@ def run_sweep(
 def report_results(sweep: Path, stopped_by: int | None) -> int:
     """Print the outcomes of the jobs and write the summary; return the exit code.
 
-    `stopped_by` is the number of the signal that stopped the sweep.
+    `stopped_by` is the number of the signal that stopped the sweep, if any.
     """
     summary = SweepSummary(sweep)
     print_line(f"\n{summary.format_table()}\n")

@@ -1,4 +1,4 @@
-"""Outcomes of a sweep's jobs, which can be read from its folder at any time and on any machine.
+"""Outcomes of a sweep's jobs, saved in its folder and readable at any time on any machine.
 
 outputs/sweeps/<overrides and digest>/
     jobs.json           the overrides of each job
@@ -32,11 +32,11 @@ from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
 NOT_RUN = RunOutcome(status="not run")
-RUNNING = "running or killed"
+RUNNING = "running or killed"  # status of a job that has started and saved no outcome yet
 
 
 def create_sweep_folder(sweep: Path, jobs: Sequence[list[str]]) -> None:
-    """Create or reopen the folder of a sweep."""
+    """Create the folder of a sweep with the list of its jobs, if it does not exist yet."""
     create_writable_folder(sweep)
     check_no_special_files(sweep)
     if not (sweep / JOBS_FILE).exists():
@@ -59,15 +59,15 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
 
 
 def save_outcome(sweep: Path, number: int, outcome: RunOutcome) -> None:
-    """Save the present state of a job."""
-    # Machines may mount the file system at different paths, so the path is relative.
+    """Save the present outcome of a job in the sweep's folder."""
+    # The path is relative, because machines may mount the file system at different paths.
     folder = os.path.relpath(outcome.folder, sweep) if outcome.folder else ""
     text = json.dumps(asdict(replace(outcome, folder=folder)))
     write_text_atomically(sweep / f"{number:06}.json", text)
 
 
 def read_job_outcome(sweep: Path, number: int) -> RunOutcome:
-    """Return the outcome that a job saved last, updated by the manifest and metrics of its run."""
+    """Return the last saved outcome of a job, updated by the manifest and metrics of its run."""
     path = sweep / f"{number:06}.json"
     try:
         job = RunOutcome(**read_json(path))
@@ -104,11 +104,11 @@ class SweepSummary:
     def __init__(self, sweep: Path) -> None:
         self.overrides = read_job_overrides(sweep)
         self.jobs = [read_job_outcome(sweep, number) for number in range(len(self.overrides))]
-        name = os.path.basename(os.path.abspath(sweep))  # also right for `.`
+        name = os.path.basename(os.path.abspath(sweep))  # the absolute path has a name even for "."
         self.path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
 
     def write_csv(self) -> None:
-        """Write a row for each job: its overrides, status, run folder and last metrics."""
+        """Write a CSV file with a row for each job: overrides, status, run folder, last metrics."""
         rows = []
         for overrides, job in zip(self.overrides, self.jobs, strict=True):
             row: dict[str, Any] = dict(override.partition("=")[::2] for override in overrides)
@@ -131,9 +131,9 @@ class SweepSummary:
         return f"{format_job_count(len(self.jobs))}: {parts}"
 
     def format_table(self) -> str:
-        """Return a table with a line for each job: overrides that differ, status, measurements.
+        """Return a table with a line for each job: status, measurements and differing overrides.
 
-        Of each player only the first measurement is shown. The headline player of a run is the one
+        Only the first measurement of each player is shown. The headline player of a run is the one
         whose measurements come first in its metrics.
         """
         shared = set.intersection(*map(set, self.overrides))

@@ -1,4 +1,4 @@
-"""`poker-rl tune`: run trials of a study, a search for good settings, until enough have ended.
+"""`poker-rl tune`: run the trials of a study, which searches for good settings.
 
 outputs/tune/<name>/
     tune.yaml                     search space and metric; they must not change in a resumed study
@@ -66,14 +66,10 @@ from poker_rl.training.run_config import find_difference
 from poker_rl.training.train import build_root_config
 
 DEFINITION_FILE = "tune.yaml"
-DEFINITION_KEYS = (
-    "train_overrides",
-    "seeds",
-    "metric",
-    "direction",
-)  # kept in tune.yaml, never changed
-STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of a run that the study chooses
-SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # must be equal in all trials
+# Settings in tune.yaml besides the search space.
+DEFINITION_KEYS = ("train_overrides", "seeds", "metric", "direction")
+STUDY_SETTINGS = {"seed", *LOCATION_SETTINGS}  # settings of a run that the study itself sets
+SHARED_SETTINGS = {"budget", "budget_unit", "evaluate_every"}  # settings equal in all trials
 
 
 def tune(
@@ -81,8 +77,8 @@ def tune(
 ) -> int:
     """Run trials until enough have ended, print the best one and return the exit code.
 
-    The settings are those of `conf/tune.yaml`, with those on the command line, which have the keys
-    `given_keys`. If a setting is not allowed, a new study is removed.
+    `settings` come from `conf/tune.yaml` and the command line; `given_keys` are the keys on the
+    command line. If a setting is not allowed, the folder of a new study is removed.
     """
     if count_torchrun_processes() > 1:
         raise ConfigError(
@@ -138,10 +134,13 @@ def resolve_study_folder(config: TuneConfig) -> Path:
 
 
 def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
-    """Create the study's folder, or check that it holds the same study; return True if new."""
+    """Create the study's folder and return True, or return False if it holds the same study.
+
+    Raise ConfigError if it holds another study or other files.
+    """
     with error_prefix("out"):
         create_writable_folder(folder)
-        with exclusive_lock(folder):  # another process may create the same study at this moment
+        with exclusive_lock(folder):  # because another process may create the same study now
             check_no_special_files(folder)
             if (folder / DEFINITION_FILE).exists():
                 if key := find_difference(definition, read_plain_yaml(folder / DEFINITION_FILE)):
@@ -159,7 +158,10 @@ def create_study_folder(folder: Path, definition: Mapping[str, Any]) -> bool:
 def check_search_space(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
 ) -> RootConfig:
-    """Check all keys by building the algorithm with each bound and choice; return root settings."""
+    """Build the algorithm with each bound and choice, to find wrong settings before the trials.
+
+    Return the root settings of a run.
+    """
     with error_prefix("train_overrides"):
         check_keys_given_once(train_overrides)
     for word in (*train_overrides, *search_space):
@@ -205,6 +207,6 @@ def print_best(study: optuna.Study, objective: Objective) -> None:
     words = [format_override(key, value) for key, value in best.params.items()]
     flags = [f"--config-dir={one}" for one in list_user_option_dirs(objective.option_dirs)]
     sweep = ["-m"] if len(config.seeds) > 1 else []
-    # A searched key may be in train_overrides too; the best value replaces that one.
+    # If train_overrides contains a key of the search space, the best value replaces it.
     fixed = [one for one in config.train_overrides if parse_override_key(one) not in best.params]
     print_line(shlex.join(["poker-rl", "train", *sweep, *fixed, *words, f"seed={seeds}", *flags]))

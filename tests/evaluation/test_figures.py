@@ -108,8 +108,8 @@ def test_cells_are_divided_by_the_probabilities():
         "Kh",
     ]
     image = seat_1.images[0].get_array()  # [6, 3 * RESOLUTION, 3]
-    cell = image[3, policy_figures.SHADES_PER_CELL : 2 * policy_figures.SHADES_PER_CELL]
+    cell = image[3, policy_figures.PIXELS_PER_CELL : 2 * policy_figures.PIXELS_PER_CELL]
     prob = probs[tree.infoset_names.index("1 Qh r")]
     for color, expected in zip(policy_figures.ACTION_COLORS, prob, strict=False):
         share = np.isclose(cell, to_rgb(color)).all(1).mean()
-        assert share == pytest.approx(expected, abs=1 / policy_figures.SHADES_PER_CELL)
+        assert share == pytest.approx(expected, abs=1 / policy_figures.PIXELS_PER_CELL)

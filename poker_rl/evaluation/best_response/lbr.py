@@ -98,7 +98,7 @@ class LocalBestResponse:
         hands_per_board: int,
         on_progress: Callable[[int], object] = lambda boards: None,
     ) -> np.ndarray:
-        """Return what the responder wins on average on random boards, in chips a hand, [boards].
+        """Return the responder's mean winnings on each random board, in chips a hand, [boards].
 
         On each board it plays the same `hands_per_board` hands, at most `max_hands`, in both seats.
         """

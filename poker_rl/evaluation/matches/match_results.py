@@ -58,7 +58,13 @@ class ReturnDistribution:
 
 @dataclass(frozen=True)
 class MatchResults:
-    """Measurements of one match: what the first player won, and the styles of both players."""
+    """Measurements of one match.
+
+    Attributes:
+        results: winnings of the first player and the share of hands that it won.
+        styles: statistics of the playing style of both players; empty except in hold'em.
+        distribution: how often the first player won each amount.
+    """
 
     results: list[Result]
     styles: list[Result]
@@ -76,7 +82,10 @@ def measure_match(
     seed: int,
     reducer_factory: ReducerFactory | None,
 ) -> MatchResults:
-    """Play a match and measure it; the arguments are those of `play_match` and the game's tree."""
+    """Play a match and measure it; the arguments are those of `play_match` and the game tree.
+
+    With a tree, the exact value of the winnings is computed as well.
+    """
     payoffs: list[np.ndarray] = []  # chips that the first player wins in each hand
     rotations: list[np.ndarray] = []
 

@@ -20,11 +20,11 @@ from poker_rl.evaluation.plots.run_figures import shorten_player_name
 
 CELL_WIDTH = 0.85  # inches
 NAME_LINE_LENGTH = 18  # characters in a line of a player's name
-LINEAR_SHARE = 0.1  # share of the largest result beyond which colors are logarithmic
+LINEAR_SHARE = 0.1  # results above this share of the largest one have a logarithmic color scale
 
 
 def draw_cross_table(results: TournamentResults) -> Figure:
-    """Draw a heat map with signed numbers and intervals in its cells, the players by rank."""
+    """Draw a heat map of winnings, with numbers and intervals in its cells and players by rank."""
     names, player_count = results.player_names, len(results.player_names)
     cells = {
         (row, column): result
@@ -35,7 +35,7 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     for position, result in cells.items():
         winnings_matrix[position] = result.value
     max_abs_winnings = float(np.nanmax(np.abs(winnings_matrix))) or 1.0
-    # On a linear scale one very large result would make all others pale.
+    # On a linear color scale, one very large result would make all other cells pale.
     norm = SymLogNorm(
         LINEAR_SHARE * max_abs_winnings, vmin=-max_abs_winnings, vmax=max_abs_winnings
     )

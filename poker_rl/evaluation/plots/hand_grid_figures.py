@@ -33,9 +33,9 @@ ACTION_TYPE_ORDER = [2, 1, 0]  # from the left of a cell: raise, call, fold
 
 
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
-    """Return, by name, figures of each player's policy before and on the flop; only in hold'em.
+    """Return figures by name of each player's policy before the flop and on it; {} if no hold'em.
 
-    With a variable number of seats, there are as many as possible. If a player has several
+    In a game with a variable number of seats, the largest number is drawn. If a player has several
     instances, the first is drawn.
     """
     if not supports_hand_grid(game):
@@ -58,7 +58,7 @@ def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[s
 
 
 def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -> Figure:
-    """Draw grids, each in a panel, with cells divided by action probabilities."""
+    """Draw each grid in a panel, with each cell divided in proportion to action probabilities."""
     figure, axes = create_panels(len(grids))
     colors = [ACTION_COLORS[action_type] for action_type in ACTION_TYPE_ORDER]
     for grid, ax in zip(grids, axes, strict=True):
@@ -70,7 +70,7 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], title: str, ranks: str) -
     figure.legend(
         [Patch(color=color) for color in colors],
         [ACTION_TYPE_NAMES[action_type] for action_type in ACTION_TYPE_ORDER],
-        loc="outside upper right",  # beside the title, where it takes no width from the grids
+        loc="outside upper right",  # beside the title, so that the grids have the full width
         ncols=len(ACTION_TYPE_ORDER),
         borderpad=0,
         frameon=False,

@@ -23,20 +23,21 @@ ACTION_COLORS = (
     *("#CC79A7", "#E69F00", "#0072B2", "#F0E442"),
 )
 MAX_INFOSETS = 2000  # more cells can't be distinguished
-SHADES_PER_CELL = 50  # pixels across the width of a cell
-MAX_LABELLED_COLUMNS = 8  # with more, probabilities do not fit in the cells
+PIXELS_PER_CELL = 50  # pixels across the width of a cell
+MAX_LABELED_COLUMNS = 8  # with more columns, probabilities do not fit in the cells
 
 
 def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
-    """Draw a policy [I, A], with each cell divided by the probabilities of its actions.
+    """Draw a policy [I, A], with a cell for each information set.
 
-    There is a panel for each seat and number of known cards. Rows are these cards, columns the
-    actions so far, as in the names of information sets. Return None if there are too many cells.
+    A cell is divided in proportion to action probabilities. There is a panel for each seat and
+    number of known cards; its rows are these cards, and its columns the actions so far. Return None
+    if there are too many cells.
     """
     game = tree.game
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
         return None
-    # Seat, cards, and actions so far.
+    # The name of an information set is its seat, its cards, and the actions so far.
     name_parts = [(*name.split(" "), "")[:3] for name in tree.infoset_names]
     card_counts = [len(cards) for _, cards, _ in name_parts]
     round_of_infoset = np.unique(card_counts, return_inverse=True)[1]
@@ -77,14 +78,14 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
 def draw_policy_panel(
     ax: Axes, name_parts: Sequence[tuple[str, ...]], probs: np.ndarray, title: str
 ) -> None:
-    """Draw probabilities [N, A] of information sets, named by seat, cards and actions so far."""
+    """Draw the policy [N, A] at N information sets, named by seat, cards and actions so far."""
     card_labels = list(dict.fromkeys(name[1] for name in name_parts))
     action_labels = sorted({name[2] for name in name_parts}, key=lambda line: (len(line), line))
     cells = np.full((len(card_labels), len(action_labels), probs.shape[1]), np.nan)
     for (_, card_label, action_label), infoset_probs in zip(name_parts, probs, strict=True):
         row, column = card_labels.index(card_label), action_labels.index(action_label)
         cells[row, column] = infoset_probs
-        if len(action_labels) <= MAX_LABELLED_COLUMNS:
+        if len(action_labels) <= MAX_LABELED_COLUMNS:
             action_starts = np.cumsum(infoset_probs) - infoset_probs
             for action in np.flatnonzero(infoset_probs >= 0.2):
                 x = column + action_starts[action] + infoset_probs[action] / 2
@@ -95,21 +96,24 @@ def draw_policy_panel(
     ax.set_xticks(np.arange(len(action_labels)) + 0.5, [text or "start" for text in action_labels])
     ax.set_yticks(np.arange(len(card_labels)) + 0.5, card_labels, parse_math=False)
     ax.tick_params(length=0, labelsize=7 if is_crowded else 9, colors=INK_COLOR)
-    if len(action_labels) > MAX_LABELLED_COLUMNS:
+    if len(action_labels) > MAX_LABELED_COLUMNS:
         ax.tick_params(axis="x", rotation=90)
     ax.set_title(title, loc="left", fontsize=9, color=INK_COLOR)
 
 
 def draw_cells(ax: Axes, probs: np.ndarray, colors: Sequence[str]) -> None:
-    """Draw cells [rows, columns, A], divided from the left by their probabilities; NaN is empty."""
+    """Draw cells [rows, columns, A], divided from the left in proportion to their probabilities.
+
+    Cells with NaN are empty.
+    """
     rows, columns, action_count = probs.shape
-    shades = (np.arange(SHADES_PER_CELL) + 0.5) / SHADES_PER_CELL
+    pixels = (np.arange(PIXELS_PER_CELL) + 0.5) / PIXELS_PER_CELL
     cumulative_probs = np.cumsum(np.nan_to_num(probs), axis=-1)[..., None, :]
-    shade_actions = (shades[:, None] >= cumulative_probs).sum(-1).clip(max=action_count - 1)
-    image = np.array([to_rgb(color) for color in colors])[shade_actions]
+    action_of_pixel = (pixels[:, None] >= cumulative_probs).sum(-1).clip(max=action_count - 1)
+    image = np.array([to_rgb(color) for color in colors])[action_of_pixel]
     image[np.isnan(probs[..., 0])] = 1
     ax.imshow(
-        image.reshape(rows, columns * SHADES_PER_CELL, 3),
+        image.reshape(rows, columns * PIXELS_PER_CELL, 3),
         aspect="auto",
         interpolation="nearest",
         extent=(0, columns, rows, 0),
