@@ -35,7 +35,7 @@ class RepairingCache(FunctionCache):
         """Return the compiled code for a signature; None if it is missing or damaged."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # unpickling damaged bytes may raise any
+        except Exception:  # unpickling damaged bytes may raise any exception
             self.flush()
             return None
 
@@ -60,7 +60,7 @@ def enable_compile_cache() -> None:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             file.write(bytes(PROBE_BYTES))
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
-        # The variable lets further processes of this command use the same folder.
+        # Child processes inherit the variable and therefore use the same folder.
         os.environ["XDG_CACHE_HOME"] = temporary = tempfile.mkdtemp(prefix="poker-rl-cache-")
         folder = Path(temporary, "poker-rl", digest)
         reason = str(error).rstrip(".")

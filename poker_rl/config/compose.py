@@ -58,7 +58,7 @@ QUIET_HYDRA_OVERRIDES = (
 
 OPTION_NAME_PATTERN = re.compile(r"[\w-]+")
 
-# Hydra 1.3 warns where version_base is missing, Hydra 1.4 where it is present.
+# Hydra 1.3 warns if version_base is missing, and Hydra 1.4 warns if it is present.
 warnings.filterwarnings("ignore", message="The version_base parameter is deprecated")
 
 

@@ -18,7 +18,7 @@ from poker_rl.config.untrusted_files import read_checked_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
-# In a wheel the YAML lies in the package, in a checkout beside it.
+# In a wheel the folder conf is inside the package, in a checkout it is beside the package.
 SHIPPED_OPTION_DIR = next(
     path for path in (PACKAGE_FOLDER / "conf", PACKAGE_FOLDER.parent / "conf") if path.is_dir()
 )
@@ -40,7 +40,8 @@ def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
     node: Any = config
     try:
         plain_values: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
-    except InterpolationToMissingValueError as error:  # `full_key` would name the reference
+    except InterpolationToMissingValueError as error:
+        # `error.full_key` is the key that contains the reference, so parse the missing key.
         missing_key = str(error).splitlines()[0].rpartition(" ")[2]
         raise ConfigError(f"{missing_key}: missing; give {missing_key}=…") from None
     except OmegaConfBaseException as error:

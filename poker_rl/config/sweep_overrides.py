@@ -109,5 +109,5 @@ def launch_jobs(
 def _run_job(
     task: Callable[[int], None], job_numbers: Sequence[int], hydra_config: DictConfig
 ) -> None:
-    """Call `task` for the present job of a launcher, perhaps in another process."""
+    """Call `task` with the number of the job that the launcher runs in this process."""
     task(job_numbers[HydraConfig.get().job.num])

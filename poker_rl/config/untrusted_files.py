@@ -18,7 +18,7 @@ from poker_rl.config.validation import ConfigError
 
 MIB = 1 << 20
 MAX_YAML_BYTES = MIB // 8  # PyYAML needs up to some seconds for a file of this size
-MAX_JSON_BYTES = 16 * MIB  # the 5,000 jobs of a sweep; Python needs a second and 400 MB for it
+MAX_JSON_BYTES = 16 * MIB  # enough for a sweep of 5,000 jobs; Python parses it in a second
 MAX_DEPTH = 50  # levels of nested collections; the settings of a run have four
 
 

@@ -57,7 +57,10 @@ def supports_hand_grid(game: Game) -> bool:
 def compute_hand_grid(
     game: DisplayedPoker, player: Player, record: np.void, board_cards: list[int], title: str
 ) -> StartingHandGrid:
-    """Compute the policy of the seat to act with each hand that shares no card with the board."""
+    """Compute the policy of the seat to act with every starting hand.
+
+    Only the actions so far of `record` matter, not its cards.
+    """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the second card is the higher one
     records = copy_with_cards(game, record, hands, board_cards)
@@ -74,10 +77,12 @@ def compute_hand_grid(
     return StartingHandGrid(title, cell_probs, action_type_probs.mean(0))
 
 
-def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:
-    """Compute the grid for a table, with the board cards that are visible there.
+def compute_hand_grid_of_table(
+    game: DisplayedPoker, player: Player, record: np.void
+) -> StartingHandGrid:
+    """Compute the grid for the seat to act at a table, with the board cards seen there.
 
-    The title names the seat to act, the board and the actions so far.
+    The title of the grid names this seat, the board and the actions so far.
     """
     variant_game = game.get_variant_game(record)
     _, cards_text, actions_text = (*variant_game.infoset_name(record).split(" "), "")[:3]
@@ -139,7 +144,7 @@ def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[Situatio
     record = tables.records[0]
     to_call = int(record["price"]) - int(record["paid"][record["to_act"]])
     pot = int(record["paid"].sum()) + sum(game.variant_games[variant].dead_antes) + to_call
-    if _raise_to_about(game, tables, int(record["price"]) + pot):
+    if _raise_to_nearest(game, tables, int(record["price"]) + pot):
         raise_text = f"{tables.records['price'][0] / game.unit_chips:g} {game.unit}s"
         situations += _iterate_folded_situations(game, tables, f"facing a raise to {raise_text}")
     return situations
@@ -153,7 +158,7 @@ def _deal_variant(game: DisplayedPoker, variant: int) -> Tables:
     return tables
 
 
-def _raise_to_about(game: DisplayedPoker, tables: Tables, target: int) -> bool:
+def _raise_to_nearest(game: DisplayedPoker, tables: Tables, target: int) -> bool:
     """Raise to about `target` chips at a table [1]; return False if no raise is legal."""
     raise_targets = list_raise_targets(game, tables)
     if raise_targets:
@@ -192,7 +197,7 @@ def list_flop_situations(game: DisplayedPoker, variant: int) -> list[Situation]:
     first_record = tables.records[0].copy()
     pot = int(first_record["paid"].sum()) + sum(variant_game.dead_antes)
     states = [(first_record, "first to speak")]
-    if _raise_to_about(game, tables, int(first_record["price"]) + pot // 2):
+    if _raise_to_nearest(game, tables, int(first_record["price"]) + pot // 2):
         bet = int(tables.records["price"][0] - first_record["price"]) / game.unit_chips
         states.append((tables.records[0].copy(), f"facing a bet of {bet:g} {game.unit}"))
     return [

@@ -8,7 +8,7 @@ import numpy as np
 
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.evaluation.starting_hand_grid import (
-    compute_hand_grid_at,
+    compute_hand_grid_of_table,
     grid_to_dict,
     supports_hand_grid,
 )
@@ -47,4 +47,4 @@ def create_grid_hint(game: DisplayedGame, adviser: NamedPlayer, record: np.void)
     """
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
         raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
-    return grid_to_dict(compute_hand_grid_at(game, adviser.player, record), game.ranks)
+    return grid_to_dict(compute_hand_grid_of_table(game, adviser.player, record), game.ranks)

@@ -17,7 +17,7 @@ from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
-    compute_hand_grid_at,
+    compute_hand_grid_of_table,
     describe_seat,
     format_grid,
     grid_to_dict,
@@ -348,7 +348,7 @@ def compute_advice(
     state_values = player.state_values(records)
     expected_payoff = None if state_values is None else float(state_values.mean())
     hand_grid = (
-        compute_hand_grid_at(game, player, records[0])
+        compute_hand_grid_of_table(game, player, records[0])
         if with_grid and supports_hand_grid(game)
         else None
     )

@@ -16,7 +16,11 @@ from typing import Annotated, Any, Literal
 from poker_rl.config.build import convert_fields
 from poker_rl.config.validation import ConfigError, PositiveInt, Range, Seed, error_prefix
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS
-from poker_rl.evaluation.matches.tournament import TableKind, TournamentResults, compute_results
+from poker_rl.evaluation.matches.tournament import (
+    TableKind,
+    TournamentResults,
+    compute_tournament_results,
+)
 from poker_rl.players.player_loader import load_bot_config, parse_bot_name, resolve_specs
 from poker_rl.reports.rendering import TextTable, format_text, results_to_csv
 from poker_rl.reports.tournament_folder import (
@@ -136,7 +140,7 @@ def _create_table_player(plan: TournamentPlan, folder: Path, device: str) -> Any
 def save_results(tournament: Tournament, draws_figure: bool) -> None:
     """Print and save the results of a tournament whose tables are all finished."""
     plan, folder = tournament.plan, tournament.folder
-    results = compute_results(
+    results = compute_tournament_results(
         tournament.game,
         tournament.names,
         tournament.seat_orders,

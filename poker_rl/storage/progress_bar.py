@@ -29,7 +29,7 @@ class CompilationNotice(Listener):
         if not self._was_printed:
             self._was_printed = True
             with naming_path("standard output"):
-                tqdm.write(COMPILING_MESSAGE)  # above a visible bar
+                tqdm.write(COMPILING_MESSAGE)  # if a progress bar is visible, prints above it
 
     def on_end(self, event: Event) -> None:
         pass

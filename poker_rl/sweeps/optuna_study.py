@@ -65,7 +65,7 @@ def check_study(study: optuna.Study, objective: Objective) -> None:
             params=trial.params,
             distributions=trial.distributions,
         )
-        if any(objective.search_space.get(key) != one for key, one in trial.distributions.items()):
+        if any(objective.search_space.get(key) != d for key, d in trial.distributions.items()):
             raise ValueError(f"trial {trial.number} is of another search space")
         if not all(map(isfinite, [*(trial.values or ()), *trial.intermediate_values.values()])):
             raise ValueError(f"trial {trial.number} has a value that is not finite")
@@ -119,7 +119,7 @@ def run_trials(study: optuna.Study, objective: Objective) -> int:
             if (failed := find_failed_trial(study, objective)) is not None:
                 requeue_trial(study, failed)
             raise
-        except Exception:  # Optuna raises an error of its own for a lost trial
+        except Exception:  # Optuna raises its own error if this process's trial counts as lost
             if not objective.is_lost:
                 raise
             print_error(

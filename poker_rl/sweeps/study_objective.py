@@ -118,7 +118,7 @@ class Objective:
             outcome = train(composed, self.option_dirs, [logger])
         if outcome.status == "finished":
             return self.get_metric(outcome.metrics)
-        if logger.should_prune and outcome.exit_code <= 128:  # higher codes mean a signal
+        if logger.should_prune and outcome.exit_code <= 128:  # not ended by a signal
             raise TrialPruned(f"within the run of seed {seed}")
         if outcome.status in ("refused", "diverged"):
             completed = trial.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])

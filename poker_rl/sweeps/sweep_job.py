@@ -29,7 +29,7 @@ from poker_rl.storage.run_folder import (
     read_manifest,
     read_run_folder,
 )
-from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_with_sweep
+from poker_rl.sweeps.sweep_signals import read_stop_signal, stop_job_with_sweep
 from poker_rl.sweeps.sweep_summary import read_job_overrides, save_outcome
 from poker_rl.training.loggers import Logger
 from poker_rl.training.opponents import bundle_opponents
@@ -53,7 +53,7 @@ def run_job(
     os.chdir(cwd)
     if read_stop_signal(stop_folder) is not None:
         return  # the sweep was stopped, so this job must not start
-    with stop_with_sweep(stop_folder):
+    with stop_job_with_sweep(stop_folder):
         jobs = read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
         try:

@@ -65,7 +65,7 @@ def handle_sweep_signals(folder: Path, is_parallel: bool) -> Iterator[None]:
 
 
 @contextmanager
-def stop_with_sweep(folder: Path) -> Iterator[None]:
+def stop_job_with_sweep(folder: Path) -> Iterator[None]:
     """Stop the job in this context when the sweep is stopped or the sweep's process has ended.
 
     Only a job in a parallel process is stopped here. Its process stays alive, because a launcher

@@ -89,7 +89,7 @@ def read_job_outcome(sweep: Path, number: int) -> RunOutcome:
     if known := [int(count) for count in counts if count is not None]:
         job = replace(job, decisions=max(known))
     measurements = manifest.get("measurements") or {}
-    units = {tag: str(one["unit"]) for tag, one in measurements.items()}
+    units = {tag: str(measurement["unit"]) for tag, measurement in measurements.items()}
     return replace(job, metrics=row, units=units) if row else job
 
 

@@ -181,9 +181,9 @@ def check_search_space(
             )
             first = first or root
             for key in sorted(SHARED_SETTINGS):
-                if (one := getattr(first, key)) != (other := getattr(root, key)):
+                if (value := getattr(first, key)) != (other_value := getattr(root, key)):
                     raise ConfigError(
-                        f"{key}: {one} in some trials and {other} in others; give it in"
+                        f"{key}: {value} in some trials and {other_value} in others; give it in"
                         " train_overrides"
                     )
     return root
@@ -205,8 +205,12 @@ def print_best(study: optuna.Study, objective: Objective) -> None:
     runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
     words = [format_override(key, value) for key, value in best.params.items()]
-    flags = [f"--config-dir={one}" for one in list_user_option_dirs(objective.option_dirs)]
+    flags = [f"--config-dir={path}" for path in list_user_option_dirs(objective.option_dirs)]
     sweep = ["-m"] if len(config.seeds) > 1 else []
     # If train_overrides contains a key of the search space, the best value replaces it.
-    fixed = [one for one in config.train_overrides if parse_override_key(one) not in best.params]
+    fixed = [
+        override
+        for override in config.train_overrides
+        if parse_override_key(override) not in best.params
+    ]
     print_line(shlex.join(["poker-rl", "train", *sweep, *fixed, *words, f"seed={seeds}", *flags]))

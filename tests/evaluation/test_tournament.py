@@ -19,7 +19,7 @@ from poker_rl.evaluation.matches.ratings import (
     fit_elo,
 )
 from poker_rl.evaluation.matches.tournament import (
-    compute_results,
+    compute_tournament_results,
     create_seat_orders,
     list_counted_players,
 )
@@ -32,7 +32,7 @@ NAMES = ["a", "b", "c", "d"]
 
 def get_results_of(found, measure):
     """Return the results of this measure by player, in the order of the ranking."""
-    results = {name: found.find(name, measure) for name in found.player_names}
+    results = {name: found.find_result(name, measure) for name in found.player_names}
     return {name: result for name, result in results.items() if result is not None}
 
 
@@ -49,7 +49,7 @@ def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=
     for order in orders:
         won = play_deals(game, [each[player] for player in order], deals, seed)
         blocks.append(won[:, [order.index(player) for player in list_counted_players(order)]].T)
-    return compute_results(game, list(players), orders, blocks, table_kind, rounds)
+    return compute_tournament_results(game, list(players), orders, blocks, table_kind, rounds)
 
 
 def random_players(game):
@@ -89,7 +89,7 @@ def test_differences_are_of_the_same_deals():
     # Two who play alike win the same in every deal: that they do not differ is certain.
     players = {"raise": load("raise"), "again": load("raise"), "uniform": load("uniform")}
     found = tournament(LEDUC, players)
-    gap = found.find(found.player_names[1], "behind")
+    gap = found.find_result(found.player_names[1], "behind")
     assert (gap.value, gap.half_width) == (0, 0)
     assert get_results_of(found, "won")[found.player_names[0]].half_width > 0.01
 

@@ -170,7 +170,10 @@ class LocalBestResponse:
 
 
 class ResponderDeal:
-    """Play of G hands of the responder, given by their indices [G], on one whole board [n]."""
+    """Play of the responder with G hands on one whole board.
+
+    `board_cards` are all board cards; `own_hands` [G] are indices of the responder's hands.
+    """
 
     def __init__(
         self, responder: LocalBestResponse, board_cards: np.ndarray, own_hands: np.ndarray
@@ -193,6 +196,7 @@ class ResponderDeal:
         return float(payoffs.mean())
 
     def _get_view(self, street: int) -> ResponderView:
+        """Return the view with the board cards of a street; build it only once."""
         board = self._boards[street]
         if not len(board.cards):
             return self._responder.preflop_view
@@ -201,7 +205,7 @@ class ResponderDeal:
         return self._views_by_street[street]
 
     def get_view_rows(self, street: int) -> np.ndarray:
-        """Return the row of each of the responder's hands in the street's view, [G]."""
+        """Return for each of the G hands its row in the view of a street, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 

@@ -73,6 +73,7 @@ class EvaluatedPublicTree(PublicTree):
         )
 
     def _iterate_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
+        """Yield all boards of a street and of later streets that follow a previous board."""
         for next_board in self.boards.list_next_boards(board, street_index):
             yield street_index, next_board
             if street_index + 1 < len(self.streets):
@@ -112,7 +113,7 @@ class EvaluatedPublicTree(PublicTree):
 
 @dataclass(frozen=True)
 class _PublicTreeWalk:
-    """One walk of a public tree for one player."""
+    """Evaluation of one player by a walk of the public tree."""
 
     tree: EvaluatedPublicTree
     player: Player
@@ -160,6 +161,7 @@ class _PublicTreeWalk:
     def _walk_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
+        """Return both values of `average_over_boards` for the board of `policy`."""
         street, board = self.tree.streets[street_index], policy.board
         is_possible = policy.row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))

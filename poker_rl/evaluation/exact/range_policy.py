@@ -145,7 +145,7 @@ class RangePolicy:
                 yield [BoardPolicy(board, probs, hands.representative_of_hand)]
             return
         groups = self._group_boards(boards, len(states))
-        queries = (self._start_group_query(player, states, one, on_progress) for one in groups)
+        queries = (self._start_group_query(player, states, group, on_progress) for group in groups)
         finish_previous = next(queries, None)
         while finish_previous is not None:
             finish_next = next(queries, None)  # starts the next query before waiting for this one

@@ -83,9 +83,10 @@ def _play_rotations(
     observers: Sequence[HandObserver],
     duplicate: bool,
 ) -> np.ndarray:
+    """Play a batch of deals and return each player's mean winnings in a deal, [deals, players]."""
     game, seats_of_deal = dealer.game, dealer.gather_definitions()["seats"][:deals].astype(np.int64)
     deal_of_table = np.repeat(np.arange(deals), seats_of_deal)  # [B]
-    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # of each deal, [deals]
+    first_table = np.cumsum(seats_of_deal) - seats_of_deal  # first table of each deal, [deals]
     rotation = np.arange(len(deal_of_table)) - first_table[deal_of_table]  # [B]
     dealt = dealer.records[deal_of_table] if duplicate else dealer.records[: len(deal_of_table)]
     tables = Tables(game, len(deal_of_table), 0)
@@ -106,7 +107,7 @@ def _play_rotations(
         rows = rows[tables.records["over"][rows] == 0]
     for observer in observers:
         observer(tables, rotation)
-    player_index = np.arange(game.seats)  # players beyond the seats of a deal win nothing there
+    player_index = np.arange(game.seats)  # a player without a seat in a deal wins nothing
     seat_of_player = np.where(
         player_index < seats_of_table[:, None],
         (player_index + rotation[:, None]) % seats_of_table[:, None],

@@ -102,7 +102,8 @@ def measure_match(
     results = [winnings]
     if tree is not None:
         policies = [
-            compute_checked_probs(game, one, tree.infoset_records) for one in (player, opponent)
+            compute_checked_probs(game, policy_player, tree.infoset_records)
+            for policy_player in (player, opponent)
         ]
         values = compute_exact_match_values(tree, [policies[0]] + [policies[1]] * (game.seats - 1))
         exact = float(values[0]) * get_result_unit(game)[0]

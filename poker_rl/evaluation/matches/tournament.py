@@ -95,14 +95,14 @@ class TournamentResults:
     explained_variance: float | None
     cycle: list[str]
 
-    def find(self, player: str, measure: str) -> Result | None:
-        """Return the result of a player; None if there is no such measure."""
+    def find_result(self, player: str, measure: str) -> Result | None:
+        """Return the result of a player for a measure; None if there is none."""
         matching = (r for r in self.results if (r.player, r.measure) == (player, measure))
         return next(matching, None)
 
     def format_cell(self, player: str, measure: str) -> str:
-        """Return the number of a result as text; "-" if there is no such measure."""
-        result = self.find(player, measure)
+        """Return the value of a result as text; "-" if the player has no such measure."""
+        result = self.find_result(player, measure)
         return "-" if result is None else result.formatted_value
 
     @property
@@ -131,7 +131,7 @@ class TournamentResults:
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on the ratings and on the largest cycle."""
+        """Sentences about the ratings and the largest cycle; empty if there are neither."""
         sentences = []
         if self.explained_variance is not None:
             sentences.append(
@@ -145,7 +145,7 @@ class TournamentResults:
         return sentences
 
 
-def compute_results(
+def compute_tournament_results(
     game: Game,
     names: Sequence[str],
     seat_orders: Sequence[tuple[int, ...]],
@@ -178,7 +178,7 @@ def compute_results(
         centered_results -= centered_results.mean()
     mean_of_player = {
         player: np.mean(deal_results, axis=0) for player, deal_results in results_of_player.items()
-    }  # [deals] for each player
+    }  # mean winnings of each player, [deals]
     ranked = sorted(mean_of_player, key=lambda player: -mean_of_player[player].mean())
 
     def summarize(player: int, measure: str, deal_results: np.ndarray, kind: str) -> Result:

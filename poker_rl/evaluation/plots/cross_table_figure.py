@@ -29,7 +29,7 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     cells = {
         (row, column): result
         for (row, a), (column, b) in product(enumerate(names), repeat=2)
-        if (result := results.find(a, f"won/{b}")) is not None
+        if (result := results.find_result(a, f"won/{b}")) is not None
     }
     winnings_matrix = np.full((player_count, player_count), np.nan)
     for position, result in cells.items():

@@ -29,7 +29,7 @@ PLAYER_COLORS = {
     "greedy": "#CC79A7",
 }
 OTHER_COLORS = ("#E69F00", "#56B4E9", "#666666")
-INK_COLOR, GREY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
+INK_COLOR, GRAY_COLOR, GRID_COLOR = "#333333", "#777777", "#E4E4E4"
 MAX_PANEL_COLUMNS = 3
 LINE_STYLES = ("-", "--", ":")  # for the first, second and third line of the same color
 FIGURE_DPI = 150
@@ -210,14 +210,14 @@ def set_figure_title(figure: Figure, title: str) -> None:
 
 
 def add_footnote(figure: Figure, text: str) -> None:
-    """Add small grey text at the foot of a figure, which grows so that its axes keep their size."""
+    """Add small gray text at the foot of a figure, which grows so that its axes keep their size."""
     lines = wrap_text(text, FOOTNOTE_CHARACTERS_PER_INCH * figure.get_figwidth())
     figure.set_figheight(
         figure.get_figheight() + FOOTNOTE_LINE_HEIGHT * (lines.count("\n") + bool(lines))
     )
     existing_text = figure.get_supxlabel()
     full_text = f"{existing_text}\n{lines}" if existing_text else lines
-    figure.supxlabel(full_text, x=0.01, ha="left", fontsize=7, color=GREY_COLOR, parse_math=False)
+    figure.supxlabel(full_text, x=0.01, ha="left", fontsize=7, color=GRAY_COLOR, parse_math=False)
 
 
 def save_png(figure: Figure, path: Path, origin: str) -> None:

@@ -39,7 +39,7 @@ def read_curves(metrics_path: Path) -> dict[str, np.ndarray]:
 
 
 def list_players(curves: Curves, measure: str) -> list[str]:
-    """Return the players for which the curves have a measure."""
+    """Return the names of the players whose curves include a measure."""
     tag_suffix = f"/{measure}"
     return [
         tag[5 : -len(tag_suffix)]

@@ -107,6 +107,7 @@ def _compute_batch_terms(
     player_by_seat: np.ndarray,
     value_function: EquityValueFunction,
 ) -> np.ndarray:
+    """Return the terms of `compute_aivat_terms` for a batch of B hands, which have D decisions."""
     hand_count = len(records)
     move_counts = records["moves"].astype(np.int64)
     hand_of_decision = np.repeat(np.arange(hand_count), move_counts)  # [D]
@@ -145,7 +146,7 @@ def _compute_batch_terms(
         weighted_values, np.flatnonzero(np.diff(decision_of_branch, prepend=-1))
     )
     is_taken = action_of_branch == taken_actions[decision_of_branch]
-    taken_values = branch_values[is_taken]  # before the cards that follow this action
+    taken_values = branch_values[is_taken]  # values before the cards that follow this action
     is_measured_seat = acting_seat == measured_seat[hand_of_decision]
     terms_by_column = np.zeros((hand_count, COLUMN_COUNT, branch_values.shape[1]))
     column = np.where(is_measured_seat, OWN_ACTION_COLUMN, OTHER_ACTION_COLUMN) + street

@@ -89,7 +89,7 @@ def _fill_values(definitions, tables, board_cards_known, max_boards, scratch_tab
             values_out[i, seat, 0] = share * pot - _compute_called_stake(game, table, seat)
             values_out[i, seat, 1] = share
         if table.over:
-            scratch_table[0] = tables[i]  # with the original deck
+            scratch_table[0] = tables[i]  # restores the original deck
             _average_over_boards(game, table, known_cards, max_boards, True, mean_payoffs)
             for seat in range(game.seats):
                 values_out[i, seat, 0] = mean_payoffs[seat]
@@ -129,7 +129,7 @@ def _average_over_boards(game, table, board_cards_known, max_boards, use_payoffs
             means_out[seat] = (1 - table.folded[seat]) / table.live
         return
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
-    # Positions in `unseen_cards` of the board cards to come
+    # Positions of the board cards to come in `unseen_cards`
     chosen_positions = np.empty(MAX_BOARD_CARDS, np.int64)
     board_payoffs = np.empty(MAX_SEATS, np.int64)
     known_count = game.seats * game.hole + board_cards_known

@@ -75,7 +75,7 @@ class AivatReducer:
         self._terms: list[np.ndarray] = []
 
     def add_hands(self, tables: Tables, rotation: np.ndarray) -> None:
-        """Compute the terms of finished hands."""
+        """Compute the AIVAT terms of finished hands."""
         seats = tables.gather_definitions()["seats"].astype(np.int64)[:, None]
         player_by_seat = self._first_occurrences[
             (np.arange(self._game.seats) - rotation[:, None]) % seats
@@ -139,7 +139,7 @@ def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray
 def add_cross_fitted_columns(
     blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
 ) -> np.ndarray:
-    """Return blocks [N] plus columns [N, C], each half with weights fitted on the other half.
+    """Return blocks [N] plus weighted columns [N, C]; the weights come from the other half.
 
     The weights are shrunk towards `prior` [C]: the fewer deals, the more. `min_spread` [C] is a
     lower bound of each column's standard deviation. Without it, a column that hardly varies in one
