@@ -36,7 +36,7 @@ def resolve_horizons(config: Mapping[str, Any]) -> dict[str, Any]:
 def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
     """Return the key of a learning rate that falls to 0 within a budget, None if there is none.
 
-    A schedule whose steps have another unit than the budget is treated as if they had the same.
+    A schedule with another unit of steps than the budget is treated as if both units were equal.
     """
     for name, value in config.items():
         if not isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Everything that is measured in a match: winnings, hands won, returns and playing style."""
+"""Measurements of a match: winnings, share of hands won, distribution of returns, playing style."""
 
 from __future__ import annotations
 

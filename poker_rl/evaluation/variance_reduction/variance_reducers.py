@@ -139,7 +139,9 @@ def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray
 def add_cross_fitted_columns(
     blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
 ) -> np.ndarray:
-    """Return blocks [N] plus weighted columns [N, C]; the weights come from the other half.
+    """Return blocks [N] plus weighted columns [N, C].
+
+    The weights of each half of the deals are fitted on the other half.
 
     The weights are shrunk towards `prior` [C]: the fewer deals, the more. `min_spread` [C] is a
     lower bound of each column's standard deviation. Without it, a column that hardly varies in one
