@@ -96,7 +96,9 @@ def _average_cells(
     counts = np.zeros((rows, columns, 1))
     np.add.at(sums, cells, probs)
     np.add.at(counts, cells, 1)
-    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
 
 
 def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:

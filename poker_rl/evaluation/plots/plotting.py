@@ -37,6 +37,7 @@ FIGURE_DPI = 150
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend stands beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
+LEGEND_LINE_LENGTH = 40  # characters in a line of a legend
 MIN_LOG_RATIO = 4  # ratio of the largest to the smallest value from which an axis is logarithmic
 
 
@@ -122,6 +123,7 @@ class CurveLine:
     Attributes:
         bands: (name, low, high) around the curve, the widest first.
         player: the player whose color the curve has; None for the color of its own name.
+        color: the color of the curve, whatever its name is.
     """
 
     name: str
@@ -129,6 +131,7 @@ class CurveLine:
     y: np.ndarray
     bands: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()
     player: str | None = None
+    color: str | None = None
 
 
 def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) -> None:
@@ -148,11 +151,13 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
     x_values: set[float] = set()
     for i, line in enumerate(lines):
         color, line_style = styles[line.player or line.name]
+        color = line.color or color
         is_visible = np.isfinite(line.y) & ((line.y > 0) | (not log_y))
         x, y = line.x[is_visible], line.y[is_visible]
         x_values |= set(x.tolist())
         marker = "o" if len(x) == 1 else None
-        ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=line.name)
+        label = wrap_text(line.name, LEGEND_LINE_LENGTH)
+        ax.plot(x, y, line_style, color=color, linewidth=1.8, marker=marker, label=label)
         for n, (name, low, high) in enumerate(line.bands):
             alpha, label = 0.15 + 0.2 * n, name if len(lines) == 1 else ""
             low, high = low[is_visible], high[is_visible]
@@ -192,9 +197,9 @@ def set_log_ticks(axis: Axis, values: Sequence[float], more_ticks: Sequence[floa
     """Set the ticks of a logarithmic axis, some between powers of ten if there are few of these."""
     low, high = min(values), max(values)
     multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
-    ticks = LogLocator(subs=multiples).tick_values(low, high)
-    is_inside = (ticks >= 0.95 * low) & (ticks <= 1.05 * high)
-    axis.set_major_locator(FixedLocator([*more_ticks, *ticks[is_inside].tolist()]))
+    log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))
+    is_inside = (log_ticks >= 0.95 * low) & (log_ticks <= 1.05 * high)
+    axis.set_major_locator(FixedLocator([*more_ticks, *log_ticks[is_inside].tolist()]))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(lambda number, position: format_step_count(number))
 

@@ -43,12 +43,15 @@ def draw_policy(tree: GameTree, probs: np.ndarray, title: str) -> Figure | None:
     name_parts = [(*name.split(" "), "")[:3] for name in tree.infoset_names]
     card_counts = [len(cards) for _, cards, _ in name_parts]
     # Hands of one or two cards can be pairs, but neither flushes nor straights.
-    merges_suits = isinstance(game, PokerGame) and len(game.suits) > 1
-    merges_suits = merges_suits and game.hole_cards + sum(game.board_cards) <= 2
-    if merges_suits:
+    merges_suits = (
+        isinstance(game, PokerGame)
+        and len(game.suits) > 1
+        and game.hole_cards + sum(game.board_cards) <= 2
+    )
+    if isinstance(game, PokerGame) and merges_suits:
+        card_pattern = re.compile(f"([{game.ranks}])[{game.suits}]")
         name_parts = [
-            (seat, re.sub(f"([{game.ranks}])[{game.suits}]", r"\1", cards), line)
-            for seat, cards, line in name_parts
+            (seat, card_pattern.sub(r"\1", cards), line) for seat, cards, line in name_parts
         ]
     round_of_infoset = np.unique(card_counts, return_inverse=True)[1]
     rounds, seats = int(round_of_infoset.max()) + 1, game.seats
