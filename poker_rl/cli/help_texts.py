@@ -17,7 +17,8 @@ poker-rl: reinforcement learning for poker, measured by the exact distance to Na
   poker-rl list [GROUP …]                       games, algorithms, networks, players, experiments
 
 First: `poker-rl train game=kuhn name=first`, then `poker-rl evaluate run=outputs/kuhn/ppo/first`.
-`poker-rl COMMAND --help` explains a command, --version prints the version."""
+`poker-rl COMMAND --help` explains a command and its main settings, --help=all has all of them.
+`poker-rl --version` prints the version."""
 
 CONFIG_DIR_HELP = """\
   --config-dir FOLDER        options of your own, in files such as FOLDER/player/mine.yaml; they

@@ -152,6 +152,15 @@ def test_is_shared_by_two_processes_and_takes_up_what_a_killed_one_was_at() -> N
     assert len(manifest("trial-0_seed-0")["resumed"]) == 1
 
 
+def test_a_trial_killed_before_its_first_heartbeat_is_tried_again() -> None:
+    assert run_command(*TUNE, "trials=1") == 0
+    storage = f"sqlite:///{Path('study').resolve()}/study.db"
+    optuna.load_study(study_name="poker-rl", storage=storage).ask()  # sends no heartbeat
+    assert states() == ["COMPLETE", "RUNNING"]
+    assert run_command(*TUNE, "trials=2") == 0
+    assert states() == ["COMPLETE", "FAIL", "COMPLETE"]
+
+
 def test_is_stopped_with_everything_saved_and_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
