@@ -1,4 +1,4 @@
-"""Table of the commands, and the functions of train, list and sweep."""
+"""Table of the commands, and the functions of train, list, sweep and watch."""
 
 from __future__ import annotations
 
@@ -221,8 +221,8 @@ def run_list(arguments: list[str]) -> int:
         print_line(COMMAND_HELP["list"])
         return 0
 
-    from poker_rl.config.error_hints import suggest_allowed
     from poker_rl.config.option_listing import describe_options, list_options_by_group
+    from poker_rl.config.suggestions import suggest_allowed
 
     options_by_group = list_options_by_group(collect_option_dirs(namespace.config_dir))
     for group in namespace.groups:
@@ -247,6 +247,21 @@ def show_sweep(arguments: list[str]) -> int:
     summary = Summary(Path(namespace.folders[0]))
     print_line(f"{summary.format_table()}\n\n{summary.format_counts()}")
     summary.write_csv()
+    return 0
+
+
+def watch(arguments: list[str]) -> int:
+    """Show the progress of a run until it ends; return the exit code."""
+    namespace = ArgumentParser("folders").parse_intermixed_args(arguments)
+    if namespace.help:
+        print_line(COMMAND_HELP["watch"])
+        return 0
+    if len(namespace.folders) != 1:
+        raise ConfigError("RUN: give one run folder")
+
+    from poker_rl.reports.watch import watch_run
+
+    watch_run(Path(namespace.folders[0]))
     return 0
 
 
@@ -281,6 +296,7 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
         main_settings=("tags", "x_axis", "x_value", "statistic", "out"),
     ),
     "sweep": show_sweep,
+    "watch": watch,
     "report": SettingsCommand(
         "poker_rl.reports.html_report.ReportConfig",
         "poker_rl.reports.html_report.write_report",

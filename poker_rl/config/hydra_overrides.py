@@ -17,10 +17,10 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
 from poker_rl.config.build import list_text_fields
-from poker_rl.config.error_hints import shorten_text, suggest_allowed
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.root_config import RootConfig
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.suggestions import suggest_allowed
+from poker_rl.config.validation import ConfigError, shorten_text
 
 LAUNCHER_PATTERN = re.compile(r"hydra[./]launcher\b")
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
@@ -121,10 +121,10 @@ def to_hydra_override(override: Override) -> str:
         raise ConfigError(f"{group}: is of a sweep; give -m")
     if not group:
         raise ConfigError(f"{text}: can't be read; write key=value")
+    if override.is_sweep_override():
+        raise ConfigError(f"{text}: several values need -m, a sweep; a list is key=[a,b]")
     options, value = list_group_options(group), override.value()
     if not options or isinstance(value, list) or override.is_delete():
-        return text
-    if override.is_sweep_override():
         return text
     if value is None:
         return f"~{override.get_key_element()}"

@@ -26,7 +26,7 @@ from poker_rl.games.cards import (
 )
 from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
-from poker_rl.games.poker.notation import copy_with_cards, list_raise_targets
+from poker_rl.games.poker.notation import copy_with_cards, format_actions, list_raise_targets
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
@@ -55,10 +55,12 @@ class StartingHandGrid:
         title: describes the situation.
         probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3], the ace first;
             NaN where the board leaves none of the hands of a cell.
+        mean_probs: the mean over all hands, [3].
     """
 
     title: str
     probs: np.ndarray
+    mean_probs: np.ndarray
 
 
 def supports_hand_grid(game: Game) -> bool:
@@ -85,7 +87,8 @@ def compute_hand_grid(
     low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # the ace is row 0
     is_suited = hands[:, 0] % MAX_SUITS == hands[:, 1] % MAX_SUITS
     cells = tuple(np.where(is_suited, (high_rows, low_rows), (low_rows, high_rows)))
-    return StartingHandGrid(title, _average_cells(cells, action_type_probs, MAX_RANKS, MAX_RANKS))
+    cell_probs = _average_cells(cells, action_type_probs, MAX_RANKS, MAX_RANKS)
+    return StartingHandGrid(title, cell_probs, action_type_probs.mean(0))
 
 
 def _average_cells(
@@ -104,8 +107,8 @@ def _average_cells(
 def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:
     """Compute the grid at a table with the board seen there; the title names the seat to act."""
     variant_game = game.get_variant_game(record)
-    _, cards_text, actions_text = (*variant_game.infoset_name(record).split(" "), "")[:3]
-    board_text = cards_text.partition("|")[2]
+    board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
+    actions_text = format_actions(game, record)
     board_start = variant_game.seats * variant_game.hole_cards
     board_cards = record["deck"][board_start : board_start + len(board_text) // 2].tolist()
     title = describe_seat(variant_game, int(record["to_act"]))
@@ -117,7 +120,12 @@ def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) 
 def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
     """Return a grid as plain data for JSON, with None in place of NaN."""
     probs = [[None if np.isnan(hand[0]) else hand for hand in row] for row in grid.probs.tolist()]
-    return {"ranks": ranks[::-1], "action_types": ["fold", "call", "raise"], "probs": probs}
+    return {
+        "ranks": ranks[::-1],
+        "action_types": ["fold", "call", "raise"],
+        "probs": probs,
+        "mean": grid.mean_probs.tolist(),
+    }
 
 
 def describe_seat(game: PokerGame, seat: int) -> str:

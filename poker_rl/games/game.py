@@ -20,16 +20,14 @@ These five are enough to train and to evaluate by matches. Four more are optiona
                                     for recurrent networks
     reveal(game, table, seat, out)  write the cards hidden from a seat; for a perfect-information
                                     critic
-    redeal(game, table)             deal again the cards that the seat to act cannot see; all deals
+    resample_hidden_cards(game, table)
+                                    deal the cards that the seat to act cannot see again; all deals
                                     consistent with its information set are equally likely; for
                                     bots that look ahead
 
 A game may have several definitions, such as one for each number of seats. `table.variant` is the
 index of the definition in play; it is sampled for each hand.
 """
-
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
@@ -192,6 +190,15 @@ def fill_zeros(out):
 
 
 @jit
+def hash_bytes(data, seed):
+    """Return a 64-bit hash of bytes and a seed (FNV-1a, Fowler, Noll and Vo)."""
+    digest = np.uint64(0xCBF29CE484222325) ^ seed
+    for byte in data:
+        digest = (digest ^ np.uint64(byte)) * np.uint64(0x100000001B3)
+    return digest
+
+
+@jit
 def random_bits(table):
     """Return 64 random bits and advance the table's counter (SplitMix64, Steele et al. 2014)."""
     table.draws += np.uint64(1)
@@ -199,6 +206,12 @@ def random_bits(table):
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
+
+
+@jit
+def random_uniform(table):
+    """Return a random number in [0, 1)."""
+    return (random_bits(table) >> np.uint64(11)) * 2.0**-53
 
 
 @jit

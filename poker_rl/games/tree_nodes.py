@@ -39,22 +39,21 @@ class TreeNodes:
             seat are adjacent and in the order of their depth
 
     Raises:
-        ConfigError: if building the tree would take more than `max_bytes` of memory, or the game
+        ConfigError: if building the tree would take more than `MAX_BYTES` of memory, or the game
             has no rule `infoset`, several definitions, betting lines that depend on the cards, or
             an information set that is reached after different numbers of moves.
     """
 
-    def __init__(self, game: Game, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, game: Game) -> None:
         self.game = game
         if len(game.definitions) > 1:
-            raise ConfigError(
-                f"game: {game.name} samples its definition for each hand, and is not enumerated"
-            )
-        needed_bytes = estimate_bytes(game, max_bytes)
-        _check_memory(game, needed_bytes, max_bytes)
+            problem = "samples its definition for each hand, and is not enumerated"
+            raise ConfigError(f"game: {game.name} {problem}")
+        needed_bytes = estimate_bytes(game)
+        _check_memory(game, needed_bytes)
         deals = game.list_deals()
         self.deal_count = len(deals)
-        arrays_by_level, infoset_keys = _enumerate_nodes(game, deals, needed_bytes, max_bytes)
+        arrays_by_level, infoset_keys = _enumerate_nodes(game, deals, needed_bytes)
         self.level_starts = np.cumsum([0] + [len(part) for part in arrays_by_level["seat"]])
         arrays: dict[str, Any] = {
             name: _concatenate(arrays_by_level.pop(name)) for name in list(arrays_by_level)
@@ -80,10 +79,8 @@ class TreeNodes:
         self._key_order = np.argsort(self._infoset_keys)
         sorted_keys = self._infoset_keys[self._key_order]
         if (sorted_keys[1:] == sorted_keys[:-1]).any():
-            raise ConfigError(
-                f"game: {game.name} has an information set that is reached after different numbers"
-                " of moves, so it is not enumerated"
-            )
+            problem = "has an information set that is reached after different numbers of moves"
+            raise ConfigError(f"game: {game.name} {problem}, so it is not enumerated")
 
     @property
     def infoset_count(self) -> int:
@@ -108,19 +105,19 @@ def count_nodes(game: Game, limit: int) -> int:
     return nodes_per_deal * deal_count
 
 
-def _check_memory(game: Game, needed_bytes: int, max_bytes: int) -> None:
-    if needed_bytes > max_bytes:
+def _check_memory(game: Game, needed_bytes: int) -> None:
+    if needed_bytes > MAX_BYTES:
         raise ConfigError(
             f"game: {game.name} has {describe_node_count(game)}; to enumerate them would take more"
-            f" than {max_bytes / 1e9:.3g} GB of memory, the most that is allowed"
+            f" than {MAX_BYTES / 1e9:.3g} GB of memory, the most that is allowed"
         )
 
 
-def estimate_bytes(game: Game, limit: int) -> int:
-    """Estimate the bytes that building the tree takes, or return some number over `limit` if more.
+def estimate_bytes(game: Game) -> int:
+    """Estimate the bytes that building the tree takes, or some number over `MAX_BYTES` if more.
 
-    The estimate counts the tables and action masks of two levels at a time, and the arrays of all
-    nodes with their intermediate arrays, but not the arrays of information sets.
+    It counts tables and action masks of two levels, and the arrays of all nodes with intermediate
+    ones, but not the arrays of information sets.
     """
     deal_count, bytes_per_node = game.count_deals(), 64 + 16 * game.seats
     nodes_per_deal = previous_level_size = max_two_level_size = needed_bytes = 0
@@ -132,7 +129,7 @@ def estimate_bytes(game: Game, limit: int) -> int:
             nodes_per_deal * bytes_per_node
             + max_two_level_size * (game.table_dtype.itemsize + game.action_count)
         )
-        if needed_bytes > limit:
+        if needed_bytes > MAX_BYTES:
             break
     return needed_bytes
 
@@ -164,20 +161,15 @@ def describe_node_count(game: Game) -> str:
 
 
 def _enumerate_nodes(
-    game: Game, decks: np.ndarray, needed_bytes: int, max_bytes: int
+    game: Game, decks: np.ndarray, needed_bytes: int
 ) -> tuple[dict[str, list[np.ndarray]], np.ndarray]:
     """Enumerate all nodes level by level, and number information sets in that order.
 
-    Args:
-        decks: the cards of each deal, [D, dealt].
-        needed_bytes: estimate of the memory without the arrays of information sets.
+    `needed_bytes` is an estimate of the memory without the arrays of information sets.
 
     Returns:
         a list of arrays, one for each level, by the name of the array; and the key of each
         information set.
-
-    Raises:
-        ConfigError: if it would take more than `max_bytes`, or betting lines depend on the cards.
     """
     deal_count = len(decks)
     tables = Tables(game, deal_count, 0)
@@ -201,15 +193,11 @@ def _enumerate_nodes(
         infoset[decision_rows] += first_infoset
         # Information sets are counted only now; concatenation doubles the memory of action masks.
         needed_bytes += len(level_keys) * (game.table_dtype.itemsize + 2 * game.action_count)
-        _check_memory(game, needed_bytes, max_bytes)
+        _check_memory(game, needed_bytes)
         mask = tables.legal_mask(decision_rows)
         to_act = tables.records["to_act"][decision_rows].astype(np.int64)
-        _, level_lines = np.unique(
-            (to_act * (betting_line.max(initial=0) + 1) + betting_line[decision_rows])[
-                first_row_of_infoset
-            ],
-            return_inverse=True,
-        )
+        seat_and_line = to_act * (betting_line.max(initial=0) + 1) + betting_line[decision_rows]
+        _, level_lines = np.unique(seat_and_line[first_row_of_infoset], return_inverse=True)
         for name, level_array in {
             "parent": parent,
             "edge": edge,
@@ -231,10 +219,8 @@ def _enumerate_nodes(
         )
         deal_of_node = deal_of_node[decision_rows[row]]
         if len(deal_of_node) and np.ptp(np.bincount(deal_of_node, minlength=deal_count)):
-            raise ConfigError(
-                f"game: {game.name} has other lines of moves with other cards, so it is not"
-                " enumerated"
-            )
+            problem = "has other lines of moves with other cards, so it is not enumerated"
+            raise ConfigError(f"game: {game.name} {problem}")
         first_node += len(is_over)
         first_infoset += len(level_keys)
         first_betting_node += int(level_lines.max(initial=-1)) + 1
@@ -247,7 +233,6 @@ def _enumerate_nodes(
 def _concatenate(arrays: list[np.ndarray]) -> np.ndarray:
     """Concatenate arrays; copy records as bytes, since NumPy would copy field by field."""
     dtype = arrays[0].dtype
-    byte_arrays = (
-        arrays if dtype.names is None else [part.view(f"V{dtype.itemsize}") for part in arrays]
-    )
-    return np.concatenate(byte_arrays).view(dtype)
+    if dtype.names is not None:
+        arrays = [part.view(f"V{dtype.itemsize}") for part in arrays]
+    return np.concatenate(arrays).view(dtype)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.tables import tables_from_records
@@ -23,7 +24,7 @@ class Player(Protocol):
     """Player with a policy, the probability of each action; the defaults suit a bot."""
 
     @property
-    def instances(self) -> int:
+    def instance_count(self) -> int:
         """Number of instances, which are independent copies that were trained side by side."""
         return 1
 
@@ -36,7 +37,7 @@ class Player(Protocol):
         return False
 
     def select_instance(self, k: int) -> Player:
-        """Return instance `k` as a player of its own, see `instances`."""
+        """Return instance `k` as a player of its own, see `instance_count`."""
         return self
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -70,6 +71,26 @@ class Player(Protocol):
         """Return the player of a state from `to_dict`, with its networks on `device`."""
 
 
+class PlayerWrapper(Player):
+    """Player of a game that uses the probabilities of another player, the wrapped player."""
+
+    def __init__(self, game: Game, player: Player) -> None:
+        self._game, self._player = game, player
+
+    @property
+    def instance_count(self) -> int:
+        return self._player.instance_count
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        return self._player.is_suit_invariant
+
+
+def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
+    """Return the player of a state from `Player.to_dict`."""
+    return load_class(state["_target_"]).from_dict(state, game, device)
+
+
 class NonFiniteProbsError(ConfigError):
     """Error for probabilities that are not finite, as from a network that diverged."""
 
@@ -85,13 +106,8 @@ def compute_checked_probs(
 ) -> np.ndarray:
     """Return a player's probabilities at tables [B] after a check that they are valid.
 
-    Without the check a faulty bot would be measured all the same, with wrong results.
-
-    Args:
-        legal_mask: the action masks of the tables, [B, A] bool; None to compute them here.
-
-    Returns:
-        probabilities [B, A]; rows sum to 1 and are 0 for illegal actions.
+    Without the check a faulty bot would be measured all the same, with wrong results. Rows [B, A]
+    sum to 1 and are 0 for illegal actions; without `legal_mask` [B, A] it is computed here.
 
     Raises:
         NonFiniteProbsError: if a probability is not finite.

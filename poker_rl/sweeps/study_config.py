@@ -15,7 +15,6 @@ from optuna.distributions import (
 )
 from optuna.trial import Trial
 
-from poker_rl.config.error_hints import format_value
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeInt,
@@ -23,6 +22,7 @@ from poker_rl.config.validation import (
     Probability,
     Range,
     Seed,
+    format_value,
 )
 
 SearchSpace = dict[str, BaseDistribution]
@@ -52,11 +52,7 @@ class TuneConfig:
 
 
 def parse_search_space(config: object) -> SearchSpace:
-    """Return Optuna's distribution for each dotted key of the setting `search_space`.
-
-    Raises:
-        ConfigError: if the setting is empty, or a value is neither an interval nor a list.
-    """
+    """Return Optuna's distribution for each dotted key of the setting `search_space`."""
     if not isinstance(config, Mapping) or not config:
         raise ConfigError(
             f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"

@@ -42,7 +42,6 @@ def learner(
         "output_init_scale": 0.01,
         "ema_decay": 0.9,
         "average_policy": None,
-        "exact_average_interval": None,
         "network_sharing": "shared",
         "instances": 1,
         "seating": "fixed",
@@ -120,10 +119,7 @@ def test_comes_near_equilibrium_on_kuhn() -> None:
     [
         {"network_sharing": "per_betting_node", "instances": 3},
         {"network_sharing": "per_agent", "seating": "shuffled"},
-        {
-            "average_policy": average_settings(capacity=100, iteration_weight_power=1.5),
-            "exact_average_interval": 2,
-        },
+        {"average_policy": average_settings(capacity=100, iteration_weight_power=1.5)},
     ],
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed: dict[str, Any]) -> None:
@@ -135,14 +131,14 @@ def test_the_traverser_alone_explores() -> None:
     one = learner(
         game_of("leduc"), hands_per_iteration=1000, enumerate_deals=False, exploration=0.5
     )
-    play, batches = one.agents.rollout.play_full_hands, []
-    one.agents.rollout.play_full_hands = lambda *given: batches.append(play(*given)) or batches[-1]
+    play, batches = one.core.rollout.play_full_hands, []
+    one.core.rollout.play_full_hands = lambda *given: batches.append(play(*given)) or batches[-1]
     one.learn()
     (batch,), policy = batches, np.concatenate(one._recorded_policies)
-    chance = policy[np.arange(len(batch)), batch.action]
+    prob = policy[np.arange(len(batch)), batch.action]
     traverses = batch.agent == one._traverser_of_table[batch.table]
-    chance = np.where(traverses, 0.5 * chance + 0.5 / batch.mask.sum(1), chance)
-    np.testing.assert_allclose(np.exp(batch.log_prob), chance, rtol=1e-5)
+    prob = np.where(traverses, 0.5 * prob + 0.5 / batch.mask.sum(1), prob)
+    np.testing.assert_allclose(np.exp(batch.log_prob), prob, rtol=1e-5)
     assert 0 < traverses.sum() < len(batch)
 
 
@@ -166,14 +162,9 @@ def test_every_deal_is_dealt_equally_often_to_every_traverser() -> None:
     pairs, often = np.unique(np.column_stack([decks, traversers]), axis=0, return_counts=True)
     assert len(pairs) == 3 * 24
     assert (often == 2).all()
-    with pytest.raises(
-        ConfigError,
-        match=r"^hands_per_iteration: 96; .*kuhn_3p to every traverser: a multiple of 72",
-    ):
+    with pytest.raises(ConfigError, match=r"^hands_per_iteration: 96, .* 72, for .* kuhn_3p"):
         learner(game_of("kuhn_3p"), hands_per_iteration=96)
-    with pytest.raises(
-        ConfigError, match=r"^hands_per_iteration: 960; to deal every deal of limit_holdem"
-    ):
+    with pytest.raises(ConfigError, match=r"^hands_per_iteration: 960, .* of limit_holdem"):
         learner(game_of("limit_holdem"), hands_per_iteration=960)
 
 

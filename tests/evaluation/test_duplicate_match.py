@@ -1,4 +1,4 @@
-"""Duplicate matches against exactly known values."""
+"""Duplicate matches and mixed tables against exactly known values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from poker_rl.evaluation.matches import duplicate_match
 from poker_rl.evaluation.matches.duplicate_match import (
     compute_exact_values,
     compute_half_width,
-    get_result_unit,
     play_deals,
     play_match,
+    play_mixed_table,
 )
 from poker_rl.games.game_tree import get_tree
 
@@ -21,7 +21,7 @@ from poker_rl.games.game_tree import get_tree
 class Spy:
     """Plays as another player and keeps the cards it was shown."""
 
-    instances = 1
+    instance_count = 1
 
     def __init__(self, player):
         self.player, self.decks = player, []
@@ -71,13 +71,6 @@ def test_95_in_100_intervals_hold_the_exact_value():
     assert held / runs == pytest.approx(0.95, abs=4 * 0.0109)
 
 
-def test_everybody_has_every_seat():
-    # Whichever seat the one who always bets has, the other two lose their antes.
-    load = loader(KUHN_3P)
-    blocks = play_deals(KUHN_3P, [load("raise"), load("fold"), load("fold")], 50, seed=0)
-    np.testing.assert_allclose(blocks, np.tile([2, -1, -1], (50, 1)))
-
-
 def test_each_deal_of_four_is_played_in_each_of_the_seats():
     seen = []
     load = loader(BIG2)
@@ -100,11 +93,6 @@ def test_folding_loses_750_mbb_a_hand():
     assert (result.unit, result.kind) == ("mbb/hand", "against raise")
 
 
-def test_units():
-    assert get_result_unit(LEDUC) == (1, "ante/hand")
-    assert get_result_unit(HOLDEM) == (500, "mbb/hand")  # two chips are a big blind
-
-
 def test_more_deals_than_tables(monkeypatch):
     monkeypatch.setattr(duplicate_match, "MAX_TABLES", 64)
     one, two = (Policies(LEDUC, random_policies(LEDUC, seed=seed)) for seed in (1, 2))
@@ -119,3 +107,23 @@ def test_half_width_is_students():
     # t(29) = 2.04523, ours 2.0418; the blocks' standard deviation is 1.
     blocks = np.resize([1.0, -1.0], 30) * np.sqrt(29 / 30)
     assert compute_half_width(blocks) == pytest.approx(2.04523 / np.sqrt(30), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("game", "order"), [(LEDUC, "ab"), (KUHN_3P, "abc"), (KUHN_3P, "aba")], ids=str
+)
+def test_the_intervals_of_a_table_hold_the_exact_values(game, order):
+    tree = get_tree(game)
+    players = {name: Policies(game, random_policies(game, seed=ord(name))) for name in order}
+    results = play_mixed_table(game, tree, list(order), players, 20_000, seed=0)
+    seats, winnings, exact = results[::3], results[1::3], results[2::3]
+    names = sorted(set(order))
+    assert [result.player for result in results] == [name for name in names for _ in range(3)]
+    assert [result.value for result in seats] == [order.count(name) for name in names]
+    for won, truth in zip(winnings, exact, strict=True):
+        # Two half widths are four standard errors: only a wrong mean is that far.
+        assert abs(won.value - truth.value) < 2 * won.half_width
+        assert won.half_width < 0.1
+    for column in (winnings, exact):
+        total = sum(n.value * one.value for n, one in zip(seats, column, strict=True))
+        assert total == pytest.approx(0, abs=1e-9)

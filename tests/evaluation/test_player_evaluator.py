@@ -48,14 +48,14 @@ def test_uniform_play():
 
 def test_every_number_says_what_it_is():
     results = evaluation(LEDUC).evaluate({"current": loader(LEDUC)("uniform")})
-    told = {one.tag: (one.unit, one.kind, one.half_width, one.n) for one in results}
-    assert told["current/exploitability"] == ("ante/hand", "exact", None, None)
-    assert told["current/value"] == ("chips a hand", "exact", None, None)
+    labels = {one.tag: (one.unit, one.kind, one.half_width, one.n) for one in results}
+    assert labels["current/exploitability"] == ("ante/hand", "exact", None, None)
+    assert labels["current/value"] == ("chips a hand", "exact", None, None)
     # The progress bar and the end of a run show each player's first number.
     assert results[0].tag == "current/exploitability"
 
 
-def test_instances_are_told_by_percentiles():
+def test_several_instances_have_percentiles():
     tree, policies = get_tree(KUHN), random_policies(KUHN, count=9)
     results = measured(KUHN, Policies(KUHN, policies))
     each = [nash_conv(tree, policy) for policy in policies]
@@ -64,7 +64,7 @@ def test_instances_are_told_by_percentiles():
         assert results[f"nash_conv/p{percent}"] == pytest.approx(np.percentile(each, percent))
 
 
-def test_a_large_game_has_no_invented_distance():
+def test_a_large_game_is_measured_by_matches():
     results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
     names = ("uniform", "call", "raise")
     assert [one.tag for one in results] == [f"current/against/{name}" for name in names]
@@ -73,13 +73,7 @@ def test_a_large_game_has_no_invented_distance():
     assert {one.n for one in results} == {100}
 
 
-def test_a_small_game_that_can_not_be_enumerated_is_measured_by_matches(monkeypatch):
-    game = forgetful(monkeypatch)
-    found = measured(game, loader(game)("call"), opponents=["uniform"], deals=30)
-    assert list(found) == ["against/uniform"]
-
-
-def test_others_have_every_seat_but_the_first():
+def test_other_seats_player_has_every_seat_but_the_first():
     own = measured(KUHN, loader(KUHN)("call"))
     beside = measured(KUHN, loader(KUHN)("call"), other_seats_player="equilibrium")
     # No first player wins more than the value of the game from an equilibrium.
@@ -87,10 +81,10 @@ def test_others_have_every_seat_but_the_first():
     # What the best second player wins from the first is as it was.
     best = [results["gain/seat_1"] - results["value"] for results in (own, beside)]
     assert best[0] == pytest.approx(best[1])
-    told = evaluation(KUHN, other_seats_player="equilibrium").evaluate(
+    labels = evaluation(KUHN, other_seats_player="equilibrium").evaluate(
         {"current": loader(KUHN)("call")}
     )
-    assert {one.kind for one in told} == {"exact, beside equilibrium"}
+    assert {one.kind for one in labels} == {"exact, beside equilibrium"}
 
 
 # The distance to optimal of Kuhn poker
@@ -123,7 +117,7 @@ def test_a_fixed_second_player_is_not_measured():
     assert "distance_second" not in results
 
 
-def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path):
+def test_a_player_plays_against_its_snapshot_at_half_the_decisions(tmp_path):
     raises, calls = loader(HOLDEM)("raise"), loader(HOLDEM)("call")
     half = save_snapshot(
         tmp_path, 400, {"game": HOLDEM.to_dict(), "players": {"current": calls.to_dict()}}
@@ -139,3 +133,9 @@ def test_in_training_a_player_meets_itself_from_half_as_many_decisions(tmp_path)
 def test_an_opponent_named_twice_is_refused():
     with pytest.raises(ConfigError, match="opponents: call is named twice; name each player once"):
         evaluation(BIG2, opponents="[uniform,call,call]")
+
+
+def test_a_small_game_that_can_not_be_enumerated_is_measured_by_matches(monkeypatch):
+    game = forgetful(monkeypatch)
+    found = measured(game, loader(game)("call"), opponents=["uniform"], deals=30)
+    assert list(found) == ["against/uniform"]

@@ -24,8 +24,8 @@ from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
-from poker_rl.learning.agents import Agents, NetworkAssignment
 from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
 
 BOARD = "2c 7d 9h Js 4c"
 
@@ -119,16 +119,6 @@ def test_bet_sizes_are_shares_of_the_pot_after_calling():
         assert hand(sizes, TWO, action).records["price"][0] == chips
     for action, chips in zip((2, 3, 4), (12, 18, 200), strict=True):  # 12 after calling 4
         assert hand(sizes, TWO, 3, action).records["price"][0] == chips
-
-
-@pytest.mark.parametrize("action", [-1, FOLD, 21, 2**40])
-def test_an_illegal_action_raises_and_changes_nothing(action):
-    """After a call of 20 the smallest bet is to 22, and nobody has to fold."""
-    tables = hand(holdem([200, 200]), TWO, 6, 20, CALL)
-    before = tables.records.copy()
-    with pytest.raises(ValueError, match=f"illegal action {action} at table 0: 0 AsAh"):
-        tables.step(np.array([action]))
-    assert tables.records.tobytes() == before.tobytes()
 
 
 # Every hand
@@ -283,14 +273,14 @@ def test_memories_keep_chips():
     seen = tables.observe()
     net = build(load_option("net", "mlp_small"), "net")
     seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
-    agents = Agents(cpu_context(definition, net), seats, tables_per_instance=4)
+    core = LearnerCore(cpu_context(definition, net), seats, tables_per_instance=4)
     memory = ReplayBuffer(
-        "m", 1, CircularInsertion(), {"seen": agents.observation_column}, torch.device("cpu"), 0
+        "m", 1, CircularInsertion(), {"seen": core.observation_column}, torch.device("cpu"), 0
     )
     memory.add(np.zeros(1, np.int64), seen=seen[:1])
-    kept = memory.sample(1)["seen"][0, 0].float().numpy()
-    assert np.abs(kept - seen[0]).max() <= 1 / 2048
-    assert len(np.unique(kept)) > 3
+    stored = memory.sample(1)["seen"][0, 0].float().numpy()
+    assert np.abs(stored - seen[0]).max() <= 1 / 2048
+    assert len(np.unique(stored)) > 3
 
 
 # Definitions
@@ -301,7 +291,7 @@ def test_memories_keep_chips():
     [
         ({"stacks": 1}, "stacks", "1 chips of seat 0 are less than its ante and blind, 2"),
         ({"stacks": [2, 1]}, "stacks", "leaves nobody a decision"),
-        ({"stacks": 40_000}, "stacks", "40,000 chips; at most 32,767"),
+        ({"stacks": 40_000}, "stacks", "40000 is not in [1, 32767]"),
         ({"min_bet": 1}, "min_bet", "1 is less than the blind of 2"),
         (
             {"bet_sizes": [0.01], "min_bet": 5},

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from poker_rl.nets.dense import NetDimensions
 from poker_rl.nets.history_net import HistoryNetConfig
 from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.nets.replicas import clone_replicas
 
 L, F, REST, COPIES = 5, 3, 7, 2

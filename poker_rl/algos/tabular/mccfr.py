@@ -42,11 +42,7 @@ MIN_PARALLEL_NODES = 100_000  # with fewer nodes in a traverser's hands, one thr
 
 @dataclass(kw_only=True)
 class MCCFR:
-    """MCCFR solver, for any number of seats; the average only converges with two.
-
-    Raises:
-        ConfigError: if the game is too large to enumerate.
-    """
+    """MCCFR solver, for any number of seats; the average only converges with two."""
 
     iterations_per_step: SolverIterationCount
     traversals: PositiveInt
@@ -149,7 +145,6 @@ class MCCFR:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`."""
         self._regrets[:] = state["regrets"].numpy()
         self._policy_sums[:] = state["sums"].numpy()
         random_states = np.array(state["random"], np.uint64).reshape(-1, 2)
@@ -202,7 +197,6 @@ def _traverse_hands(hand_indices, traverser, tree_arrays, arrays, hand_arrays): 
     """Traverse some of a batch of B hands, without updating the averages of the other seats.
 
     Args:
-        hand_indices: indices of the hands in the batch.
         hand_arrays: deals [B] and generators [B] of the batch, and the output `spans` [B, 2]: start
             and end of each hand in the returned array.
 
@@ -237,7 +231,6 @@ def _add_to_averages(hand_indices, seat_infosets, arrays, visited_infosets, span
     """Add a seat's policy to its average at the information sets visited in some hands.
 
     Args:
-        hand_indices: indices of the hands in the batch.
         seat_infosets: the seat's first information set, one past its last, and legal mask [I, A].
         visited_infosets: visited information sets of several seats, hand by hand.
         spans: start and end of each hand in `visited_infosets`, [B, 2].

@@ -25,9 +25,6 @@ class LowestHandBot(Bot):
 
     The lowest combination is the weakest of those with the fewest cards; of equally strong ones the
     first action is taken. So the bot plays a single card when it may play anything.
-
-    Raises:
-        ConfigError: if the game is not Big 2.
     """
 
     def __post_init__(self, game: Game) -> None:
@@ -36,7 +33,6 @@ class LowestHandBot(Bot):
             raise ConfigError(f"plays Big 2, not {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         legal_mask = self.legal_mask(records)
         actions = np.empty(len(records), np.int64)
         choose_lowest_actions(records, legal_mask, actions)
