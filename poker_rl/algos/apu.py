@@ -304,15 +304,18 @@ class APU(NetworkLearner):
                 reward=(reward / self.reward_scale)[owned_rows],
             )
 
-    def _update_networks(self, learner: TargetNetworkLearner) -> Tensor:
-        """Take one gradient step and update the target networks; return losses, entropy, norm."""
+    def _update_networks(self, learner: TargetNetworkLearner) -> tuple[Tensor, Tensor]:
+        """Take one gradient step and update the target networks.
+
+        Return the losses and entropy of `_compute_losses`, and the gradient norm.
+        """
         metrics = self._compute_losses(learner)
         with self.core.timer.time_networks():
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
             norm = learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
             learner.update_targets(self.tau)
-        return torch.cat([metrics.detach(), norm[None]])
+        return metrics.detach(), norm
 
     def _compute_losses(self, learner: TargetNetworkLearner) -> Tensor:
         """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
@@ -337,14 +340,15 @@ class APU(NetworkLearner):
         torch._foreach_copy_(list(copied_actor.parameters()), list(self._actor.parameters()))
 
     def _compute_metrics(
-        self, step_metrics: list[Tensor], learner: TargetNetworkLearner
+        self, step_metrics: list[tuple[Tensor, Tensor]], learner: TargetNetworkLearner
     ) -> dict[str, float]:
         metrics = {"schedule/epsilon": self._epsilon, "memory/replay": learner.buffer.fill_fraction}
         if step_metrics:
-            names = ("loss/critic", "loss/actor", "policy/entropy", "gradient/norm")
-            means = torch.stack(step_metrics).mean(0)
-            means[:3] /= learner.buffer.replicas
+            names = ("loss/critic", "loss/actor", "policy/entropy")
+            losses, norms = (torch.stack(parts) for parts in zip(*step_metrics, strict=True))
+            means = losses.mean(0) / learner.buffer.replicas
             metrics |= dict(zip(names, means.tolist(), strict=True))
+            metrics["gradient/norm"] = norms.mean().item()
         return metrics
 
     def stateful_parts(self) -> dict[str, Stateful | None]:

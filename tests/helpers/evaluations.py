@@ -24,8 +24,9 @@ KUHN, LEDUC, HOLDEM = (
 KUHN_3P = replace(KUHN, name="kuhn_3p", seats=3, ranks="TJQK")
 FLOP = build(load_option("game", "flop_holdem"), "game")
 NINE = replace(FLOP, name="nine", ranks="QKA", suits="cdh", max_raises=[1, 1], raise_sizes=[2, 4])
-THREE_STREETS = replace(leduc(), name="three_streets", board_cards=[0, 1, 1], openers=[0, 0, 1])
-THREE_STREETS = replace(THREE_STREETS, raise_sizes=[2, 4, 4], max_raises=[1, 1, 1])
+STREETS = {"board_cards": [0, 1, 1], "openers": [0, 0, 1]}
+STREETS |= {"raise_sizes": [2, 4, 4], "max_raises": [1, 1, 1]}
+THREE_STREETS = replace(leduc(), name="three_streets", **STREETS)
 
 
 def loader(game):
