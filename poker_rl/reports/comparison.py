@@ -190,26 +190,19 @@ class Comparison:
         ]
 
     def compute_mean_progress(self, group: RunGroup) -> float | None:
-        """Return the mean axis position of the rows at which the counted runs are compared."""
-        positions = self._list_positions(group)
+        """Return the mean axis position of the last compared rows of the counted runs."""
+        positions = []
+        for run in group.counted_runs:
+            x_values = np.concatenate([run.get_points(m, self.x_axis)[0] for m in self.measures])
+            if self.x_value is not None:
+                x_values = x_values[x_values <= self.x_value]
+            positions += [float(x_values.max())] if len(x_values) else []
         return float(np.mean(positions)) if positions else None
 
     def compute_mean_minutes(self, group: RunGroup) -> float | None:
         """Return the mean training time of the counted runs up to the compared rows."""
         seconds = self.list_values(group, SECONDS_TAG)
         return float(np.mean(seconds)) / 60 if seconds else None
-
-    def _list_positions(self, group: RunGroup) -> list[float]:
-        """Return the position of each counted run's last row at or before `x_value`."""
-        positions = []
-        for run in group.counted_runs:
-            x_values = np.concatenate(
-                [run.get_points(measure, self.x_axis)[0] for measure in self.measures]
-            )
-            if self.x_value is not None:
-                x_values = x_values[x_values <= self.x_value]
-            positions += [float(x_values.max())] if len(x_values) else []
-        return positions
 
     @property
     def title(self) -> str:

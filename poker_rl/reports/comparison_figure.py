@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ FIGURE_RC_PARAMS: Any = {
 }
 # Equal figures are equal files.
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-BAND_TEXTS = {"interval": "95 % interval", "range": "lowest to highest run"}
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
@@ -128,28 +127,24 @@ def apply_layout(figure: Figure, config: CompareConfig) -> None:
 
 def describe_figure(comparisons: Sequence[Comparison]) -> str:
     """Return the caption of the figure: what is measured, over how many seeds, and the bands."""
-    return "; ".join(_iterate_caption_parts(comparisons))
-
-
-def _iterate_caption_parts(comparisons: Sequence[Comparison]) -> Iterator[str]:
     config = comparisons[0].config
     kinds = {record["kind"] for comparison in comparisons for record in comparison.records}
-    if any(kind.startswith(EXACT) for kind in kinds):
-        yield "exact"
-    if any(kind.startswith(AGAINST) for kind in kinds):
-        yield "won in matches"
+    parts = ["exact"] * any(kind.startswith(EXACT) for kind in kinds)
+    parts += ["won in matches"] * any(kind.startswith(AGAINST) for kind in kinds)
     groups = [group for comparison in comparisons for group in comparison.groups]
     counts = sorted({len(group.counted_runs) for group in groups} - {0})
     if max(counts, default=0) < 2:
-        return
-    seeds = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+        return "; ".join(parts)
+    seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) + " seeds"
     if config.profile:
-        yield f"{seeds} seeds; shaded: 95 % interval (stratified bootstrap)"
-        return
-    yield f"{'mean' if config.statistic == 'mean' else 'interquartile mean'} over {seeds} seeds"
-    method = "Student" if config.statistic == "mean" else "stratified bootstrap"
-    yield f"shaded: {BAND_TEXTS[config.band]}" + f" ({method})" * (config.band == "interval")
-    yield "between the points of a run a straight line, and no curve beyond the end of a run"
+        return "; ".join([*parts, seeds, "shaded: 95 % interval (stratified bootstrap)"])
+    statistic, method = "mean", "Student"
+    if config.statistic == "iqm":
+        statistic, method = "interquartile mean", "stratified bootstrap"
+    bands = {"interval": f"95 % interval ({method})", "range": "lowest to highest run"}
+    parts += [f"{statistic} over {seeds}", f"shaded: {bands[config.band]}"]
+    parts.append("between the points of a run a straight line, and no curve beyond its end")
+    return "; ".join(parts)
 
 
 def save_figure(figure: Figure, path: Path) -> None:

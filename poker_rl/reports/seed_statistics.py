@@ -84,11 +84,8 @@ def compute_profile(
     """
     exceeds = [(scores[:, None] > thresholds).astype(float) for scores in strata]  # [runs, N]
 
-    def compute_share(rows: np.ndarray) -> np.ndarray:
-        share: np.ndarray = rows.mean(0)
-        return share
-
-    return compute_share(np.concatenate(exceeds)), *bootstrap_interval(exceeds, compute_share)
+    share: np.ndarray = np.concatenate(exceeds).mean(0)
+    return share, *bootstrap_interval(exceeds, lambda rows: np.asarray(rows.mean(0)))
 
 
 @cache
