@@ -37,7 +37,7 @@ FIGURE_DPI = 150
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend stands beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
-LEGEND_LINE_LENGTH = 40  # characters in a line of a legend
+LEGEND_LINE_LENGTH = 28  # characters; a legend with longer names stands beside the axes
 MIN_LOG_RATIO = 4  # ratio of the largest to the smallest value from which an axis is logarithmic
 
 
@@ -184,7 +184,8 @@ def draw_lines(ax: Axes, lines: Iterable[CurveLine], log_scale: bool = False) ->
     handles, names = ax.get_legend_handles_labels()
     if len(names) > 1:
         outside_placement: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
-        placement = outside_placement if len(names) > MAX_LEGEND_NAMES_INSIDE else {}
+        is_large = len(names) > MAX_LEGEND_NAMES_INSIDE or any("\n" in name for name in names)
+        placement = outside_placement if is_large else {}
         ax.legend(handles, names, frameon=False, fontsize=9, labelcolor=INK_COLOR, **placement)
 
 
