@@ -206,6 +206,8 @@ def test_a_person_can_play_it() -> None:
         assert sum(view["result"]["won"]) == 0
         steps = session.review_hand(view["hand"])["steps"]
         grades = [step["grade"] for step in steps if step["player_index"] == 0]
-        assert [grade["mistake"] for grade in grades] == [grade["prob"] == 0 for grade in grades]
+        assert grades
+        for grade in grades:  # the game is small enough for exact costs
+            assert (grade["word"] == "mistake") == (grade["cost"] >= 0.25)
         view = session.next_hand(view["turn"])
     assert view["stats"]["won"] == won
