@@ -31,6 +31,7 @@ ONLY_IN = {
     "gymnasium": ("integrations.",),
     "optuna": ("sweeps.",),
     "pettingzoo": ("integrations.",),
+    "pyspiel": ("integrations.openspiel",),
     "stable_baselines3": ("integrations.sb3_env",),
     "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_launcher"),
     "omegaconf": ("config.build", "config.compose", "config.option_files", "config.sweep_launcher"),

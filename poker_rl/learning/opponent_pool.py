@@ -58,9 +58,7 @@ class OpponentPool:
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
         """Sample which seats learn in new hands: table indices [B] -> [B, seats] bool."""
         rollout = self._agents.rollout
-        seats = rollout.tables.gather_definitions(tables)["seats"].astype(
-            np.int64
-        )  # seats of each hand [B]
+        seats = rollout.tables.count_seats(tables)
         is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(
             rollout.agent_of_seat.shape[1]
         )

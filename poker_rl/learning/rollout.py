@@ -229,7 +229,7 @@ class Rollout:
         """Assign agents to the seats of new hands at some tables, and call `on_deal`."""
         if self.seating == "shuffled":
             agent = self.generator.permuted(self.agent_of_seat[rows], axis=1)
-            seats = self.tables.gather_definitions(rows)["seats"]
+            seats = self.tables.count_seats(rows)
             benched = np.flatnonzero(
                 agent.argmin(1) >= seats
             )  # tables at which agent 0 has no seat
