@@ -7,8 +7,6 @@ end, and the number of chance nodes before it at a chance node. Children of a no
 A deal is one card: a row of `outcome`, which has the outcome of each chance node on the way.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from typing import Any
