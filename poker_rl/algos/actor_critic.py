@@ -111,12 +111,12 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             )
         deal_number, traverser = np.divmod(
             np.arange(self.instances * self.hands_per_iteration),
-            game.seats if context.opponent is None else 1,
+            game.seats if context.opponents is None else 1,
         )
         self._traverser_of_table = traverser  # [tables]
         self._decks = None  # cards to deal [tables, dealt]; None: random
         if self.enumerate_deals:
-            traversals = game.count_deals() * (game.seats if context.opponent is None else 1)
+            traversals = game.count_deals() * (game.seats if context.opponents is None else 1)
             if self.hands_per_iteration % traversals:
                 requirement = f"to deal every deal of {game.name} to every traverser"
                 raise ConfigError(

@@ -44,7 +44,7 @@ class TableGroup:
         rows: indices of the tables in the rollout, [B].
         seat, legal_count: seats to act and their numbers of legal actions, [B].
         is_decision: whether a learning agent decides, [B].
-        opponent_rows, opponent_actions: tables of the group at which the fixed opponent acts, and
+        opponent_rows, opponent_actions: tables of the group at which opponents act, and
             its actions.
         observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
             holds random numbers in [0, 1) to sample the actions with.

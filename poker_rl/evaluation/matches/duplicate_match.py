@@ -113,8 +113,9 @@ def _play_rotations(
         player_index,
     )
     player_payoffs = np.take_along_axis(tables.payoffs(), seat_of_player, axis=1)
-    sums: np.ndarray = np.add.reduceat(player_payoffs, np.flatnonzero(rotation == 0))
-    return sums / seats_of_deal[:, None]
+    sums = np.add.reduceat(player_payoffs, np.flatnonzero(rotation == 0))
+    means: np.ndarray = sums / seats_of_deal[:, None]
+    return means
 
 
 def play_match(
