@@ -15,7 +15,18 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("gym", "joblib", "play", "ray", "slurm", "tune")
+EXTRAS = (
+    "gym",
+    "joblib",
+    "mlflow",
+    "play",
+    "ray",
+    "slurm",
+    "trackio",
+    "tune",
+    "wandb",
+    "watch",
+)
 
 
 def run(*command: str | Path) -> None:

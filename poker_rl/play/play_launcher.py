@@ -13,8 +13,8 @@ import secrets
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from socket import socket
 
     from poker_rl.play.live_hand import GameTable
-    from poker_rl.play.session import Session
+    from poker_rl.play.player_catalog import PlayerCatalog
+    from poker_rl.play.start_screen import StartScreen
     from poker_rl.players.player import Player
 
 PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
@@ -66,6 +67,7 @@ class PlayConfig:
     public: bool
     extra_host_names: list[str]
     max_sessions: PositiveInt
+    default_advisers: list[str]
     default_opponents: list[str]
 
 
@@ -94,10 +96,9 @@ def start_play(
     with create_listener(config.host, config.port, config.public) as listener:
         url_prefix = f"/{derive_url_token(Path(config.outputs))}" if config.public else ""
         print_line(format_url(config.host, listener.getsockname()[1], url_prefix))
-        game_table = build_table(config, game_config, option_dirs)
-        serve_page(
-            config, listener, url_prefix, game_table, Path(config.outputs) / game_table.game.name
-        )
+        is_open = game_config is None and not (config.run or config.session or config.against)
+        game_table = None if is_open else build_table(config, game_config, option_dirs)
+        serve_page(config, listener, url_prefix, game_table, option_dirs)
 
 
 def check_config(
@@ -151,7 +152,7 @@ def build_table(
     from poker_rl.games.game import Game
     from poker_rl.games.table_view import DisplayedGame
     from poker_rl.play.live_hand import GameTable, NamedPlayer
-    from poker_rl.players.player_loader import resolve_spec
+    from poker_rl.players.player_loader import parse_bot_name, resolve_spec
     from poker_rl.training.device import prepare_device
     from poker_rl.training.opponents import create_player_loader
     from poker_rl.training.run_config import read_config
@@ -177,12 +178,22 @@ def build_table(
     load_player = create_player_loader(game, device, option_dirs)
     opponent_specs = config.against or (saved_table["against"] if saved_table else [])
     opponent_specs = opponent_specs or [
-        config.run or find_playable_opponent(config.default_opponents, load_player)
+        config.run or find_playable_spec(config.default_opponents, load_player) or ""
     ]
+    if not opponent_specs[0]:
+        raise ConfigError("against: give a player; none of `default_opponents` plays this game")
     if len(opponent_specs) == 1:
         opponent_specs = opponent_specs * (game.seats - 1)
     check_opponent_count(opponent_specs, game.seats, game.name)
-    adviser_spec = config.adviser or (saved_table["adviser"] if saved_table else opponent_specs[0])
+    if config.adviser is not None or saved_table is None:
+        runs = (spec for spec in opponent_specs if parse_bot_name(spec) is None)
+        adviser_spec = (
+            config.adviser
+            or next(runs, None)
+            or find_playable_spec(config.default_advisers, load_player)
+        )
+    else:
+        adviser_spec = saved_table["adviser"]
     players: dict[str, NamedPlayer] = {}
 
     def get_named_player(setting: str, player_spec: str) -> NamedPlayer:
@@ -199,17 +210,13 @@ def build_table(
     )
 
 
-def find_playable_opponent(names: Sequence[str], load_player: Callable[[str], Player]) -> str:
-    """Return the first of these players that can play the game.
-
-    Raises:
-        ConfigError: if none can.
-    """
-    for name in names:
+def find_playable_spec(specs: Sequence[str], load_player: Callable[[str], Player]) -> str | None:
+    """Return the first of these players that can play the game; None if none can."""
+    for spec in specs:
         with suppress(ConfigError):
-            load_player(name)
-            return name
-    raise ConfigError("against: give a player; none of `default_opponents` plays this game")
+            load_player(spec)
+            return spec
+    return None
 
 
 def read_saved_table(journal: Path) -> dict[str, Any]:
@@ -257,7 +264,11 @@ def play_in_terminal(
 
 
 def serve_page(
-    config: PlayConfig, listener: socket, url_prefix: str, game_table: GameTable, folder: Path
+    config: PlayConfig,
+    listener: socket,
+    url_prefix: str,
+    game_table: GameTable | None,
+    option_dirs: Sequence[Path],
 ) -> None:
     """Serve the page until interrupted.
 
@@ -265,45 +276,88 @@ def serve_page(
         config: the settings.
         listener: the listening socket.
         url_prefix: prefix of all URL paths: a secret token on a public server, else "".
-        game_table: game, opponents and adviser.
-        folder: folder of the files of sessions.
+        game_table: game, opponents and adviser; None if each visitor chooses on a start screen.
+        option_dirs: folders of option files.
     """
     from poker_rl.play.connection_limits import PageServer, split_file_limit
     from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+    from poker_rl.play.player_catalog import PlayerCatalog
     from poker_rl.play.session import Session
 
-    check_is_folder(folder)
+    folder, catalog = Path(config.outputs), PlayerCatalog(option_dirs)
     max_sessions, max_connections = split_file_limit(config.max_sessions)
     port = listener.getsockname()[1]
-    resumed = None if config.session is None else Session.resume(Path(config.session), game_table)
-
-    def create_session() -> Session:
-        return Session.create(game_table, folder, config.seed)
-
-    def resume_session(name: str) -> Session:
-        return Session.resume(folder / f"{name}.jsonl", game_table)
-
-    # The cookie's name depends on the table, so that each table keeps its session.
-    table_digest = sha256(json.dumps(game_table.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
-    session_store = SessionStore(create_session, resume_session, max_sessions)
-    if resumed is not None:
-        session_store.offer_session(resumed)
+    if game_table is None:
+        start_screen = create_start_screen(config, option_dirs, catalog)
+        title, table_digest = "poker-rl", "start"
+        session_store = SessionStore(
+            start_screen.create_session, start_screen.resume_session, max_sessions
+        )
+        print_line("Choose game and opponents on the page.")
+    else:
+        title, start_screen = game_table.game.name.replace("_", " "), None
+        game_folder = folder / game_table.game.name
+        check_is_folder(game_folder)
+        # The cookie's name depends on the table, so that each table keeps its session.
+        table_text = json.dumps(game_table.to_dict(), sort_keys=True)
+        table_digest = sha256(table_text.encode()).hexdigest()[:8]
+        session_store = SessionStore(
+            lambda: Session.create(game_table, game_folder, config.seed),
+            lambda name: Session.resume(game_folder / f"{name}.jsonl", game_table),
+            max_sessions,
+        )
+        if config.session is not None:
+            session_store.offer_session(Session.resume(Path(config.session), game_table))
+        print_line(
+            f"{game_table.game.name} against {', '.join(game_table.list_player_names()[1:])}"
+        )
     server = PageEndpoints(
-        game_table.game.name.replace("_", " "),
+        title,
         session_store,
-        load_cookie_key(Path(config.outputs)),
+        load_cookie_key(folder),
         f"poker_rl_{port}_{table_digest}",
         url_prefix,
+        catalog,
+        start_screen,
+        None if config.public else folder,
     )
     app = create_application(
         server, list_host_names(config.host, config.extra_host_names, config.public)
     )
     print_line(
-        f"{game_table.game.name} against {', '.join(game_table.list_player_names()[1:])}\n"
-        f"Open the address in a browser; Ctrl-C stops it. Finished hands are saved in {folder}"
+        "Open the address in a browser; Ctrl-C stops it. Finished hands are saved in"
+        f" {folder if game_table is None else game_folder}"
     )
-    with suppress(KeyboardInterrupt), warm_up_in_background(game_table):
+    warm_up = nullcontext() if game_table is None else warm_up_in_background(game_table)
+    with suppress(KeyboardInterrupt), warm_up:
         PageServer(app, max_connections).run([listener])
+
+
+def create_start_screen(
+    config: PlayConfig, option_dirs: Sequence[Path], catalog: PlayerCatalog
+) -> StartScreen:
+    """Create the start screen, whose tables have the other settings of `config`."""
+    from poker_rl.config.compose import compose_plain_config
+    from poker_rl.play.start_screen import StartScreen
+
+    def build_chosen_table(
+        game_name: str | None, against: Sequence[str], session: Path | None
+    ) -> GameTable:
+        if session is not None:
+            return build_table(replace(config, session=str(session)), None, option_dirs)
+        game_config = compose_plain_config([f"game={game_name}"], option_dirs)
+        return build_table(replace(config, against=list(against)), game_config, option_dirs)
+
+    return StartScreen(
+        Path(config.outputs),
+        option_dirs,
+        catalog,
+        config.game,
+        config.default_opponents,
+        config.seed,
+        config.public,
+        build_chosen_table,
+    )
 
 
 @contextmanager

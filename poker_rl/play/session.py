@@ -27,6 +27,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory
 from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.play import hints
+from poker_rl.play.grading import explain_grades
 from poker_rl.play.hand_review import review_decisions
 from poker_rl.play.hand_text import format_hand
 from poker_rl.play.hand_view import hand_to_dict, ring_to_dicts, view_to_dict
@@ -256,6 +257,11 @@ class Session:
         )
 
     @property
+    def current_hand(self) -> LiveHand:
+        """Return the present hand."""
+        return self._current_hand
+
+    @property
     def turn_id(self) -> int:
         """Return a number that grows with every decision of the session."""
         return self._current_hand.hand_number * MAX_DECISIONS_PER_HAND + self._decision_count
@@ -268,9 +274,11 @@ class Session:
                 "id": self.session_id,
                 "game": game.name,
                 "unit": self._result_unit,
+                "cost_unit": game.unit,
                 "seats": game.seats,
                 "hand_noun": game.hand_noun,
-                "adviser": adviser and adviser.name,
+                "adviser": adviser and self.game_table.short_names[adviser.name],
+                "adviser_full_name": adviser and adviser.name,
                 "notice": self.notice,
                 "phh": self._supports_phh,
                 "grid": supports_hand_grid(game),
@@ -356,6 +364,7 @@ class Session:
             "players": ring_to_dicts(hand, self._player_names),
             "shown": view_to_dict(self.game_table.game.build_view(hand.record[0], None)),
             "steps": review_decisions(hand),
+            "grades": explain_grades(self.game_table.game.unit),
         }
 
     def format_hand_text(self, hand_number: int) -> str:
@@ -381,6 +390,17 @@ class Session:
             )
         except ConfigError as error:
             raise MoveNotAllowedError(f"{error}.") from None
+
+    def format_all_hands(self, kind: str) -> str:
+        """Return all finished hands as one text; `phh` gives PHH with a section for each hand.
+
+        Raises:
+            MoveNotAllowedError: if PHH does not support the game.
+        """
+        numbers = sorted(self._finished_hands)
+        if kind == "phh":
+            return "\n".join(f"[{one}]\n{self.format_hand_phh(one)}" for one in numbers)
+        return "\n\n".join(self.format_hand_text(one) for one in numbers) + "\n"
 
     def summarize_statistics(self) -> dict[str, Any]:
         """Return the statistics of the session (`SessionStatistics.summarize`)."""

@@ -16,7 +16,7 @@ from poker_rl.play.session import Session
 from poker_rl.storage.disk import naming_path, print_line
 
 MAX_LISTED_PROBS = 8  # number of likeliest moves in a hint
-NEGLIGIBLE_LOSS = 0.005  # a smaller loss is printed as "nothing"
+NEGLIGIBLE_COST = 0.005  # a smaller cost is printed as "nothing"
 CARD_PATTERN = re.compile(r"[2-9tjqka][shdc]")
 HELP = """\
 f, c, r, p    fold; check or call; bet or raise; pass
@@ -192,32 +192,32 @@ def _format_outcome(view: Mapping[str, Any], session: Session) -> list[str]:
 
 def format_hint(hint: Mapping[str, Any], view: Mapping[str, Any]) -> str:
     """Return the adviser's probabilities of the likeliest moves, and its expected payoff."""
-    lines = [f"{hint['adviser']} would", *_format_probs(hint["probs"])]
+    lines = [f"{view['session']['adviser']} would", *_format_probs(hint["probs"])]
     if hint["value"] is not None:
         unit = view["stats"]["unit"].partition("/")[0]
         lines.append(f"Its expected payoff of the whole hand: {hint['value']:+.3g} {unit}")
     return "\n".join(lines)
 
 
-def _format_probs(probs: list[dict[str, Any]], chosen: str | None = None) -> list[str]:
-    ranked = sorted(probs, key=lambda one: -one["prob"])
-    shown = [one for i, one in enumerate(ranked) if i < MAX_LISTED_PROBS or one["label"] == chosen]
-    return [
-        f"{'>' if one['label'] == chosen else ' '} {100 * one['prob']:5.1f} %  {one['label']}"
-        for one in shown
-    ]
+def _format_probs(groups: list[dict[str, Any]]) -> list[str]:
+    if not any(one["is_part"] for one in groups):
+        groups = sorted(groups, key=lambda one: -one["prob"])
+    shown = [one for i, one in enumerate(groups) if i < MAX_LISTED_PROBS or one["is_taken"]]
+    lines = []
+    for one in shown:
+        amounts = f" ({one['amounts']})" if one["amounts"] else ""
+        value = "" if one["value"] is None else f", expects {one['value']:+.2f}"
+        mark, indent = ">" if one["is_taken"] else " ", "  " * one["is_part"]
+        lines.append(f"{mark} {100 * one['prob']:5.1f} %  {indent}{one['label']}{amounts}{value}")
+    return lines
 
 
 def _format_grade(grade: Mapping[str, Any], view: Mapping[str, Any]) -> str:
-    facts = (
-        [] if grade["prob"] is None else [f"the adviser's probability {100 * grade['prob']:.1f} %"]
-    )
-    if grade["loss"] is not None:
-        unit = view["stats"]["unit"].partition("/")[0]
-        loss = f"{format_number(grade['loss'])} {unit}"
-        loss = "nothing" if grade["loss"] < NEGLIGIBLE_LOSS else loss
-        facts.append(f"costs {'' if grade['equilibrium'] else 'about '}{loss}")
-    return ", ".join(["mistake" if grade["mistake"] else "fine", *facts])
+    facts = [grade["word"]]
+    if grade["cost"] is not None:
+        cost = f"{format_number(grade['cost'])} {view['session']['cost_unit']}s"
+        facts.append(f"costs {'nothing' if grade['cost'] < NEGLIGIBLE_COST else cost}")
+    return ", ".join([*facts, f"{grade['grader']} does it {100 * grade['prob']:.1f} % of the time"])
 
 
 def format_review(session: Session, view: Mapping[str, Any]) -> str:
@@ -230,14 +230,11 @@ def format_review(session: Session, view: Mapping[str, Any]) -> str:
         name = view["players"][step["player_index"]]["name"]
         lines.append(f"{name} with {cards}{f' on {board}' if board else ''}: {step['label']}")
         if step["probs"] is not None:
-            lines += _format_probs(step["probs"], step["label"])
+            lines += _format_probs(step["probs"])
         if step["grade"]:
             lines.append(f"  {_format_grade(step['grade'], view)}")
-            if step["grade"]["equilibrium"]:
-                lines += [
-                    "  equilibrium",
-                    *_format_probs(step["grade"]["equilibrium"], step["label"]),
-                ]
+        if step["equilibrium"]:
+            lines += ["  equilibrium", *_format_probs(step["equilibrium"])]
     return "\n".join(lines)
 
 

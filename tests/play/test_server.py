@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from servers import make_game_table, play_on, start_server, stop_server
+from servers import CATALOG, make_game_table, make_start_app, play_on, start_server, stop_server
 from starlette.testclient import TestClient
 
 from poker_rl.play import play_launcher
@@ -43,7 +44,7 @@ def visit(kuhn: GameTable, tmp_path: Path) -> Callable[..., TestClient]:
     )
 
     def new(title: str = "kuhn", prefix: str = "", begun: bool = True) -> TestClient:
-        server = PageEndpoints(title, sittings, "key", "table", prefix)
+        server = PageEndpoints(title, sittings, "key", "table", prefix, CATALOG)
         app = create_application(server, list_host_names("127.0.0.1", ["Proxy.example"], False))
         base = f"http://127.0.0.1:8000{prefix}"
         client = TestClient(app, base, raise_server_exceptions=False, headers=OURS)
@@ -122,7 +123,7 @@ def test_the_cookie_is_signed_and_holds_an_id_alone(visit: Any) -> None:
     client.cookies.clear()
     for forged in ("", name, content, f"{value}x"):
         headers = {"cookie": f"table={forged}"}
-        assert client.get("view", headers=headers).status_code == 204
+        assert client.get("view", headers=headers).json() is None
         answer = client.get("review/1", headers=headers)
         assert (answer.status_code, list(answer.json())) == (404, ["error"])
 
@@ -329,6 +330,59 @@ def test_the_key_of_cookies_is_kept_and_nobody_elses(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "key").stat().st_mode & 0o077 == 0
 
 
+def open_start(folder: Path, public: bool = False) -> TestClient:
+    """Open the page of a newly started server with a start screen."""
+    return TestClient(make_start_app(folder, public), "http://127.0.0.1:8000", headers=OURS)
+
+
+def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path: Path) -> None:
+    client = open_start(tmp_path)
+    choices = client.get("start").json()
+    assert {"name": "kuhn", "about": choices["games"][2]["about"]} in choices["games"]
+    assert (choices["game"], choices["last"]) == ("big2", None)
+    game = client.get("players/kuhn_3p").json()
+    specs = [player["spec"] for player in game["players"]]
+    assert (game["seats"], specs[:2]) == (3, ["call", "uniform"])
+    assert all(player["about"] for player in game["players"])
+    assert client.get("view").json() is None
+    against = ["call", "uniform"]
+    assert client.post("begin", json={"game": "kuhn_3p", "against": against}).status_code == 200
+    over = finish(client)
+    assert len(client.get("results").json()) == 1
+    assert client.get("hands/text").text.startswith("kuhn_3p, hand 1\n")
+    again = open_start(tmp_path)  # the server was stopped
+    again.cookies = client.cookies
+    assert again.get("start").json()["last"] == {
+        "game": "kuhn_3p",
+        "against": against,
+        "hands": 1,
+    }
+    del client
+    gc.collect()  # releases the lock of the session's file
+    assert again.get("view").json()["session"] == over["session"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "status"),
+    [
+        ({}, 400),
+        ({"game": "kuhn", "against": "call"}, 400),
+        ({"game": "kuhn", "against": []}, 422),
+        ({"game": "kuhn", "against": ["../x.yaml"]}, 422),
+        ({"game": "kuhn", "against": ["leduc_ac"]}, 422),
+        ({"game": "kuhn", "against": ["call", "call"]}, 410),
+        ({"game": "../kuhn", "against": ["call"]}, 422),
+    ],
+)
+def test_only_what_is_listed_can_be_chosen(tmp_path: Path, choice: Any, status: int) -> None:
+    client = open_start(tmp_path, public=True)
+    answer = client.post("begin", json=choice)
+    assert (answer.status_code, list(answer.json())) == (status, ["error"])
+    assert client.get("results").status_code == 404  # they may be of others
+    assert client.get("view").json() is None
+    assert not list(tmp_path.iterdir())
+
+
 # What the command refuses.
 
 
@@ -373,7 +427,7 @@ def build_table(*_):
     print({"torch", "numba"} & set(sys.modules))
     sys.exit(0)
 play_launcher.build_table = build_table
-cli.run_command(["play", "port=0"])
+cli.run_command(["play", "game=big2", "port=0"])
 """
 
 
