@@ -47,8 +47,7 @@ class OpenSpielGame(Game):
     infoset_key_size = 4
 
     def __post_init__(self) -> None:
-        if len(self._tabulation.infoset_names) >= 255**self.infoset_key_size:
-            raise ConfigError("max_nodes: too many information sets")
+        _ = self._tabulation  # a game that does not fit is an error now, not in play
 
     @cached_property
     def _tabulation(self) -> Tabulation:
