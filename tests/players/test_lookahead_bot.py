@@ -100,7 +100,7 @@ def test_hidden_cards_and_order_do_not_matter():
     alone = [player.action_probs(records[i : i + 1]) for i in range(5)]
     np.testing.assert_allclose(np.concatenate(alone), found[:5], atol=1e-4)
     changed = np.abs(looking(worlds=8, seed=1).action_probs(records) - found) > 0.01
-    assert 0.05 < changed.any(1).mean() < 0.9  # where there is nothing to choose nothing changes
+    assert 0.02 < changed.any(1).mean() < 0.9  # where there is nothing to choose nothing changes
 
 
 def test_unlikely_actions_are_not_tried():
