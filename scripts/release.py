@@ -47,8 +47,10 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
     settings, manifest = read_run_folder(run)
     if manifest["status"] not in ("finished", "interrupted"):
         raise ConfigError(f"{run} is {manifest['status']}; finish or stop it first")
-    if settings.get("opponent") is not None:
-        raise ConfigError(f"{run} was trained against {settings['opponent']}, not in self-play")
+    if settings.get("opponents"):
+        raise ConfigError(
+            f"{run} was trained against {', '.join(settings['opponents'])}, not in self-play"
+        )
     snapshot = find_newest_snapshot(run)
     game, players = load_player_states(snapshot)
     name, state = next(iter(players.items()))

@@ -32,6 +32,7 @@ ONLY_IN = {
     "mlflow": ("training.loggers.mlflow",),
     "optuna": ("sweeps.",),
     "pettingzoo": ("integrations.",),
+    "pyspiel": ("integrations.openspiel",),
     "stable_baselines3": ("integrations.sb3_env",),
     "rich": ("reports.watch",),
     "trackio": ("training.loggers.trackio",),

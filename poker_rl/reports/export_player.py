@@ -162,7 +162,7 @@ def play_hands(
 
     def collect_hands(tables: Tables, rotation: np.ndarray) -> None:
         deal_of_table = np.cumsum(rotation == 0) - 1 + len(hands_and_seats)
-        is_chosen = rotation == deal_of_table % tables.gather_definitions()["seats"]
+        is_chosen = rotation == deal_of_table % tables.count_seats()
         for record, seat in zip(tables.records[is_chosen], rotation[is_chosen], strict=True):
             action_line = tuple(record["line"][: record["moves"]].tolist())
             hands_and_seats.append((hand_history_from_record(game, record, action_line), int(seat)))

@@ -183,7 +183,7 @@ def play_sample_hands(
             move_name = game.move_name(record, int(action[0]))
             rows.append([seat, known_text, move_name, f"{100 * probs[0, action[0]]:.0f} %"])
             tables.step(action)
-        seat_count = int(tables.gather_definitions()["seats"][0])
+        seat_count = int(tables.count_seats()[0])
         payoffs = tables.payoffs()[0, :seat_count] / game.unit_chips
         payoff_texts = ", ".join(f"seat {seat} {chips:+g}" for seat, chips in enumerate(payoffs))
         yield rows, f"Won, in {game.unit}s: {payoff_texts}."

@@ -157,7 +157,7 @@ def test_the_command_line(
     assert "exploitability" in told
     poker_rl("train", f"resume={folder}", "budget=200", "figures=false")
     # The shipped learner of another game, against the bot; and this learner on a shipped game.
-    ppo = ["algo=ppo", "opponent=matching", "budget=1000", "figures=false"]
+    ppo = ["algo=ppo", "opponents=[matching]", "budget=1000", "figures=false"]
     poker_rl("train", "game=goofspiel", *ppo)
     poker_rl("train", "game=kuhn", "algo=fictitious_play", "budget=100", "figures=false")
 
