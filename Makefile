@@ -44,7 +44,7 @@ docs: .venv/.docs
 	touch $@
 
 .venv/.dev: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable '.[dev,docs,gym,joblib,play,ray,slurm,tune]'
+	$(PIP) --editable '.[dev,docs,export,gym,joblib,play,ray,review,slurm,tune]'
 	touch $@
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt
