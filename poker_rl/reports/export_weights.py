@@ -135,7 +135,8 @@ def format_card(
     }
     result_rows = [["measure", "value", "unit", "kind"]]
     result_rows += [[result.measure, result.number, result.unit, result.kind] for result in results]
-    origin_rows = [["", ""], *([key, str(value)] for key, value in origin.items())]
+    origin_rows = [["", ""]]
+    origin_rows += [[key, str(value)] for key, value in origin.items() if value is not None]
     command = f"poker-rl evaluate game={game.name} player={file_name}"
     parts = [
         f"---\n{_dump_yaml(metadata)}---",
