@@ -14,7 +14,8 @@ from poker_rl.evaluation.starting_hand_grid import (
 )
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.table_view import DisplayedGame
-from poker_rl.play.hand_review import compute_probs, list_move_probs
+from poker_rl.play.grading import compute_probs
+from poker_rl.play.hand_review import list_move_probs
 from poker_rl.play.live_hand import NamedPlayer
 from poker_rl.play.move_requests import MoveNotAllowedError
 

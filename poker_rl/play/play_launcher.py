@@ -66,6 +66,7 @@ class PlayConfig:
     public: bool
     extra_host_names: list[str]
     max_sessions: PositiveInt
+    default_advisers: list[str]
     default_opponents: list[str]
 
 
@@ -151,7 +152,7 @@ def build_table(
     from poker_rl.games.game import Game
     from poker_rl.games.table_view import DisplayedGame
     from poker_rl.play.live_hand import GameTable, NamedPlayer
-    from poker_rl.players.player_loader import resolve_spec
+    from poker_rl.players.player_loader import parse_bot_name, resolve_spec
     from poker_rl.training.device import prepare_device
     from poker_rl.training.opponents import create_player_loader
     from poker_rl.training.run_config import read_config
@@ -177,12 +178,22 @@ def build_table(
     load_player = create_player_loader(game, device, option_dirs)
     opponent_specs = config.against or (saved_table["against"] if saved_table else [])
     opponent_specs = opponent_specs or [
-        config.run or find_playable_opponent(config.default_opponents, load_player)
+        config.run or find_playable_spec(config.default_opponents, load_player) or ""
     ]
+    if not opponent_specs[0]:
+        raise ConfigError("against: give a player; none of `default_opponents` plays this game")
     if len(opponent_specs) == 1:
         opponent_specs = opponent_specs * (game.seats - 1)
     check_opponent_count(opponent_specs, game.seats, game.name)
-    adviser_spec = config.adviser or (saved_table["adviser"] if saved_table else opponent_specs[0])
+    if config.adviser is not None or saved_table is None:
+        runs = (spec for spec in opponent_specs if parse_bot_name(spec) is None)
+        adviser_spec = (
+            config.adviser
+            or next(runs, None)
+            or find_playable_spec(config.default_advisers, load_player)
+        )
+    else:
+        adviser_spec = saved_table["adviser"]
     players: dict[str, NamedPlayer] = {}
 
     def get_named_player(setting: str, player_spec: str) -> NamedPlayer:
@@ -199,17 +210,13 @@ def build_table(
     )
 
 
-def find_playable_opponent(names: Sequence[str], load_player: Callable[[str], Player]) -> str:
-    """Return the first of these players that can play the game.
-
-    Raises:
-        ConfigError: if none can.
-    """
-    for name in names:
+def find_playable_spec(specs: Sequence[str], load_player: Callable[[str], Player]) -> str | None:
+    """Return the first of these players that can play the game; None if none can."""
+    for spec in specs:
         with suppress(ConfigError):
-            load_player(name)
-            return name
-    raise ConfigError("against: give a player; none of `default_opponents` plays this game")
+            load_player(spec)
+            return spec
+    return None
 
 
 def read_saved_table(journal: Path) -> dict[str, Any]:

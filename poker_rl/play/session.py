@@ -27,6 +27,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory
 from poker_rl.games.poker.phh import check_phh_support, format_phh
 from poker_rl.play import hints
+from poker_rl.play.grading import explain_grades
 from poker_rl.play.hand_review import review_decisions
 from poker_rl.play.hand_text import format_hand
 from poker_rl.play.hand_view import hand_to_dict, ring_to_dicts, view_to_dict
@@ -268,6 +269,7 @@ class Session:
                 "id": self.session_id,
                 "game": game.name,
                 "unit": self._result_unit,
+                "cost_unit": game.unit,
                 "seats": game.seats,
                 "hand_noun": game.hand_noun,
                 "adviser": adviser and adviser.name,
@@ -356,6 +358,7 @@ class Session:
             "players": ring_to_dicts(hand, self._player_names),
             "shown": view_to_dict(self.game_table.game.build_view(hand.record[0], None)),
             "steps": review_decisions(hand),
+            "grades": explain_grades(self.game_table.game.unit),
         }
 
     def format_hand_text(self, hand_number: int) -> str:

@@ -16,7 +16,7 @@ from poker_rl.play.session import Session
 from poker_rl.storage.disk import naming_path, print_line
 
 MAX_LISTED_PROBS = 8  # number of likeliest moves in a hint
-NEGLIGIBLE_LOSS = 0.005  # a smaller loss is printed as "nothing"
+NEGLIGIBLE_COST = 0.005  # a smaller cost is printed as "nothing"
 CARD_PATTERN = re.compile(r"[2-9tjqka][shdc]")
 HELP = """\
 f, c, r, p    fold; check or call; bet or raise; pass
@@ -209,15 +209,11 @@ def _format_probs(probs: list[dict[str, Any]], chosen: str | None = None) -> lis
 
 
 def _format_grade(grade: Mapping[str, Any], view: Mapping[str, Any]) -> str:
-    facts = (
-        [] if grade["prob"] is None else [f"the adviser's probability {100 * grade['prob']:.1f} %"]
-    )
-    if grade["loss"] is not None:
-        unit = view["stats"]["unit"].partition("/")[0]
-        loss = f"{format_number(grade['loss'])} {unit}"
-        loss = "nothing" if grade["loss"] < NEGLIGIBLE_LOSS else loss
-        facts.append(f"costs {'' if grade['equilibrium'] else 'about '}{loss}")
-    return ", ".join(["mistake" if grade["mistake"] else "fine", *facts])
+    facts = [grade["word"]]
+    if grade["cost"] is not None:
+        cost = f"{format_number(grade['cost'])} {view['session']['cost_unit']}s"
+        facts.append(f"costs {'nothing' if grade['cost'] < NEGLIGIBLE_COST else cost}")
+    return ", ".join([*facts, f"{grade['grader']} does it {100 * grade['prob']:.1f} % of the time"])
 
 
 def format_review(session: Session, view: Mapping[str, Any]) -> str:
@@ -233,11 +229,8 @@ def format_review(session: Session, view: Mapping[str, Any]) -> str:
             lines += _format_probs(step["probs"], step["label"])
         if step["grade"]:
             lines.append(f"  {_format_grade(step['grade'], view)}")
-            if step["grade"]["equilibrium"]:
-                lines += [
-                    "  equilibrium",
-                    *_format_probs(step["grade"]["equilibrium"], step["label"]),
-                ]
+        if step["equilibrium"]:
+            lines += ["  equilibrium", *_format_probs(step["equilibrium"], step["label"])]
     return "\n".join(lines)
 
 

@@ -20,6 +20,8 @@ from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.games.game_tree import get_tree
+from poker_rl.games.tables import Tables
+from poker_rl.play.grading import grade_move
 from poker_rl.play.live_hand import GameTable, LiveHand, NamedPlayer
 from poker_rl.play.move_requests import MoveNotAllowedError
 from poker_rl.play.session import Session, StaleRequestError
@@ -368,7 +370,7 @@ def test_losses_in_kuhn_poker(tmp_path: Path) -> None:
 
 
 def test_a_review_of_kuhn_poker() -> None:
-    """Grades are the hand-computed losses, and the shares those of the adviser."""
+    """A known cost alone decides the grade, whatever the adviser does."""
     session = Session.create(table("kuhn", "uniform", "call"), None, 7)
     graded = set()
     for view in play(session, 60):
@@ -381,14 +383,31 @@ def test_a_review_of_kuhn_poker() -> None:
             name = f"{step['seat']} {card} {line}".strip()
             assert (step["grade"] is not None) == (step["player_index"] == 0)
             if step["grade"] is not None:
-                assert step["grade"]["prob"] == (action == "call")
-                assert step["grade"]["mistake"] == (action != "call")
-                assert sum(one["prob"] for one in step["grade"]["equilibrium"]) == pytest.approx(1)
+                assert sum(one["prob"] for one in step["equilibrium"]) == pytest.approx(1)
                 if name in KUHN:
-                    assert step["grade"]["loss"] == pytest.approx(KUHN[name][action], abs=1e-6)
+                    cost = KUHN[name][action]
+                    assert step["grade"]["grader"] == "an equilibrium"
+                    assert step["grade"]["cost"] == pytest.approx(cost, abs=1e-6)
+                    words = ["fine", "inaccuracy", "mistake"]
+                    assert step["grade"]["word"] == words[(cost > 0.05) + (cost > 0.25)]
                     graded.add((name, action))
             line += action[0]
     assert {("0 Q", "raise"), ("1 K r", "fold"), ("0 J cr", "call")} <= graded
+
+
+def test_grades_without_a_known_cost() -> None:
+    """The adviser's probability grades; all bets count as one; without an adviser no grade."""
+    holdem, kuhn_3p = game("nolimit_holdem"), game("kuhn_3p")
+    record = Tables(holdem, 1, 0)
+    record.deal()
+    for name, words in (("raise", "mistake mistake fine"), ("call", "mistake fine mistake")):
+        adviser = name, load_player(name, holdem)
+        grades = [grade_move(holdem, record.records, action, adviser) for action in (0, 1, 7)]
+        assert [grade and grade.word for grade in grades] == words.split()
+        assert {(grade.cost, grade.grader) for grade in grades if grade} == {(None, name)}
+    three = Tables(kuhn_3p, 1, 0)
+    three.deal()
+    assert grade_move(kuhn_3p, three.records, 1, None) is None
 
 
 def test_how_a_person_plays_is_counted() -> None:

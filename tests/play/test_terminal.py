@@ -98,6 +98,26 @@ def test_the_lines_in_the_documentation(
     assert "you: Fold" in out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["game=leduc", "against=[call]"], "leduc_ac would"),
+        (["game=kuhn", "against=[uniform]", "adviser=call"], "call would"),
+        (["game=kuhn_3p", "against=[call]"], "Nobody gives advice at this table"),
+    ],
+)
+@pytest.mark.usefixtures("working_folder")
+def test_the_best_released_player_advises(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("h\n"))
+    assert run_command("play", "ui=terminal", "seed=1", *arguments) == 0
+    assert words in capsys.readouterr().out
+
+
 def test_quitting_at_once_waits_for_the_warm_up(tmp_path: Path) -> None:
     """A process that ends while one of its threads is inside torch is aborted."""
     done = subprocess.run(COMMAND, cwd=tmp_path, input=b"q\n", capture_output=True)

@@ -431,7 +431,7 @@ async function showReview(hand) {
     const at = Number(slide.value);
     const step = steps[at];
     slide.setAttribute("aria-valuetext", step ? `decision ${at + 1} of ${steps.length}` : "the end");
-    body.replaceChildren(...(step ? judged(step, at, steps.length) : [graded(steps)]));
+    body.replaceChildren(...(step ? judged(step, at, steps.length) : graded(steps, answer.grades)));
     if (step) draw(step.table, { seat: step.seat, label: step.label });
     else {
       draw(answer.hand === view.hand ? { ...answer.shown, hand_name: view.table.hand_name } : answer.shown, null);
@@ -473,26 +473,25 @@ function judged(step, at, count) {
   const whose = place.you ? view.session.adviser : place.name;
   if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), bars(step.probs, step.label));
   if (step.grade) made.push(make("p", {}, verdict(step.grade)));
-  if (step.grade?.equilibrium)
-    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), bars(step.grade.equilibrium, step.label));
+  if (step.equilibrium)
+    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), bars(step.equilibrium, step.label));
   return made;
 }
 
 function verdict(grade) {
-  const word = grade.mistake ? "✗ mistake" : "✓ fine";
-  const share = grade.prob === null ? [] : [`${percent(grade.prob)} of the time`];
-  const unit = view.stats.unit.split("/")[0];
-  const loss = grade.loss < 0.005 ? "nothing" : `${number(grade.loss ?? 0, fine(grade.loss))} ${unit}`;
-  const cost = grade.loss === null ? [] : [`costs ${grade.equilibrium ? "" : "about "}${loss}`];
-  return `${word}: ${[...share, ...cost].join(", ")}`;
+  const mark = { fine: "✓", inaccuracy: "?", mistake: "✗" }[grade.word];
+  const cost = grade.cost < 0.005 ? "nothing" : `${number(grade.cost, 2)} ${view.session.cost_unit}s`;
+  const facts = [...(grade.cost === null ? [] : [`costs ${cost}`]), `${grade.grader} does it ${percent(grade.prob)} of the time`];
+  return `${mark} ${grade.word}: ${facts.join("; ")}`;
 }
 
 /** One's own decisions with their grades, in short; those without a choice are left out. */
-function graded(steps) {
+function graded(steps, rule) {
   const mine = steps.filter((step) => step.grade && step.choices > 1);
-  if (!mine.length) return make("p", {}, "Move the slider to replay it, with every player's chances.");
-  return make("ul", { class: "grades" }, ...mine.map((step) =>
-    make("li", { class: step.grade.mistake ? "bad" : "good" }, make("b", {}, pretty(step.label)), " ", verdict(step.grade))));
+  if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
+  const grades = mine.map(({ label, grade }) =>
+    make("li", { class: grade.word }, make("b", {}, pretty(label)), " ", verdict(grade)));
+  return [make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
 
 // The session.

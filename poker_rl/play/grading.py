@@ -1,0 +1,123 @@
+"""Grades of moves: by their cost where it is known, else by a player's probability of them.
+
+The cost is the expected payoff of the best move minus that of the graded one, in the game's unit:
+big blinds, antes or points. If the game is small enough to be solved, the payoffs are those against
+an equilibrium, with the best moves afterwards; else they are the adviser's action values, if any.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
+from poker_rl.evaluation.exact.exploitability import compute_action_losses
+from poker_rl.games.game import Game
+from poker_rl.games.game_tree import GameTree, get_tree
+from poker_rl.games.table_view import DisplayedGame
+from poker_rl.players.player import Player, compute_checked_probs
+
+# Smallest costs of the two grades, in the game's unit; the values are our choice.
+INACCURACY_COST, MISTAKE_COST = 0.05, 0.25
+MISTAKE_PROB = 0.035  # if no cost is known, a move of a smaller probability is a mistake
+
+EQUILIBRIUM_NAME = "an equilibrium"
+GradeWord = Literal["fine", "inaccuracy", "mistake"]
+
+
+@dataclass(frozen=True)
+class MoveGrade:
+    """Grade of a move with the numbers behind it."""
+
+    word: GradeWord
+    prob: float  # of the move in the policy of `grader`
+    cost: float | None  # in the game's unit, None if unknown
+    grader: str  # name of the adviser, or EQUILIBRIUM_NAME
+
+
+def choose_grade_word(prob: float, cost: float | None) -> GradeWord:
+    """Return the grade of a move of this probability and cost; a known cost alone decides."""
+    if cost is None:
+        return "mistake" if prob < MISTAKE_PROB else "fine"
+    if cost < INACCURACY_COST:
+        return "fine"
+    return "inaccuracy" if cost < MISTAKE_COST else "mistake"
+
+
+def grade_move(
+    game: DisplayedGame, record: np.ndarray, action: int, adviser: tuple[str, Player] | None
+) -> MoveGrade | None:
+    """Return the grade of an action at a table record, shape [1]; None if nothing can grade it.
+
+    Args:
+        adviser: name and player that grade the move in games too large to be solved; None if there
+            is no such player.
+    """
+    solution, chips_lost = solve_small_game(game), np.nan
+    if solution is not None:
+        tree, equilibrium, action_losses = solution
+        chips_lost = action_losses[tree.lookup_infosets(record)[0], action]
+        if not np.isnan(chips_lost):
+            adviser = EQUILIBRIUM_NAME, equilibrium
+    elif adviser is not None:
+        values = adviser[1].action_values(record.copy())
+        if values is not None:
+            chips_lost = np.nanmax(values[0]) - values[0, action]
+    if adviser is None:
+        return None
+    name, player = adviser
+    prob = compute_move_prob(game, record, action, compute_probs(game, player, record))
+    cost = None if np.isnan(chips_lost) else max(0.0, float(chips_lost) / game.unit_chips)
+    return MoveGrade(choose_grade_word(prob, cost), prob, cost, name)
+
+
+def explain_grades(unit: str) -> str:
+    """Return the thresholds of the grades as a sentence, for a game with this unit."""
+    return (
+        f"An inaccuracy costs at least {INACCURACY_COST} {unit}s, a mistake {MISTAKE_COST}. Where"
+        f" no cost is known, a move with a probability below {100 * MISTAKE_PROB:g} % is a mistake."
+    )
+
+
+def compute_move_prob(
+    game: DisplayedGame, record: np.ndarray, action: int, probs: np.ndarray
+) -> float:
+    """Return the probability of a move; where any amount may be bet, all bets count as one move."""
+    if game.get_bet_range(record[0]) is None:
+        return float(probs[action])
+    return float(probs[game.action_types == game.action_types[action]].sum())
+
+
+def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
+    """Return a player's policy, shape [actions], at a table record, shape [1]."""
+    probs: np.ndarray = compute_checked_probs(game, player, record.copy())[0]
+    return probs
+
+
+_solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}
+_solving_lock = threading.Lock()  # sessions run in several threads
+
+
+def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
+    """Return a small game's tree, an equilibrium, and the loss of each action against it.
+
+    The losses have the shape [information sets, actions]. Each game is solved once. The result is
+    None if the game is too large.
+    """
+    key = repr(game.to_dict())
+    with _solving_lock:
+        if key not in _solution_by_game:
+            player = compute_equilibrium(game)
+            if player is None:
+                _solution_by_game[key] = None
+            else:
+                tree = get_tree(game)
+                _solution_by_game[key] = (
+                    tree,
+                    player,
+                    compute_action_losses(tree, player.action_probs(tree.infoset_records)),
+                )
+    return _solution_by_game[key]
