@@ -1,6 +1,6 @@
 """Speed beside other libraries, measured in the same run: `make bench`.
 
-They are OpenSpiel, RLCard, PettingZoo, phevaluator and PokerKit.
+They are OpenSpiel, RLCard, PettingZoo, pgx, phevaluator and PokerKit.
 
 Every rate is the best of several short windows, ours and the peers' taken in turn, so that what
 else the machine does strikes all alike. One thread each unless a line says otherwise. A peer that
@@ -9,6 +9,7 @@ is not installed is left out.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -33,8 +34,9 @@ from poker_rl.games.poker.betting import legal, payoffs, start, step
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW, WINDOWS = 0.25, 12  # seconds; windows of each rate
@@ -141,7 +143,7 @@ def sample_raise(masks, state, actions):  # type: ignore[no-untyped-def]
 
 @jit
 def play_without_observations(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
-    """Step each table, redeal those that end, and write the legal actions."""
+    """Step each table, deal again where a hand ends, and write the legal actions."""
     for i in range(len(tables)):
         game, table = definitions[0], tables[i]
         step(game, table, actions[i])
@@ -292,6 +294,41 @@ def environments(rlcard: bool) -> dict[str, Work]:
 
             works["PettingZoo"] = agent_environment(texas_holdem_v4.env())
     return works
+
+
+def pgx_rules(tables: int = 2048, steps: int = 16) -> Work:
+    """Return the work of random play of Leduc at many tables in one compiled call of JAX."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # JAX starts one thread per core that it may use
+    import jax
+    import pgx
+    from pgx.experimental.wrappers import auto_reset
+
+    jax.devices()
+    os.sched_setaffinity(0, cores)
+    environment = pgx.make("leduc_holdem")
+    step_and_reset = auto_reset(environment.step, environment.init)
+
+    def step_one(state: Any, key: Any) -> Any:
+        action_key, deal_key = jax.random.split(key)
+        logits = jax.numpy.where(state.legal_action_mask, 0.0, -1e9)
+        return step_and_reset(state, jax.random.categorical(action_key, logits), deal_key)
+
+    def step_all(carry: Any, _: None) -> Any:
+        state, key = carry
+        key, step_key = jax.random.split(key)
+        return (jax.vmap(step_one)(state, jax.random.split(step_key, tables)), key), None
+
+    play = jax.jit(lambda carry: jax.lax.scan(step_all, carry, None, steps)[0])
+    key = jax.random.PRNGKey(0)
+    carry = jax.jit(jax.vmap(environment.init))(jax.random.split(key, tables)), key
+
+    def step() -> int:
+        nonlocal carry
+        carry = jax.block_until_ready(play(carry))
+        return tables * steps
+
+    return step
 
 
 # Strength of seven cards
@@ -627,6 +664,10 @@ def main() -> None:
 
     if find_spec("pettingzoo") is not None:
         report("Environments of limit hold'em", environments(rlcard))
+    works = {"ours": RandomPlay(game("leduc"), 0)}
+    if find_spec("pgx") is not None:
+        works["pgx"] = pgx_rules()
+    report("Leduc hold'em, decisions", works)
 
     for name in ("nolimit_holdem_sizes", "nolimit_holdem", "nolimit_holdem_6p"):
         play = RandomPlay(game(name), 0)

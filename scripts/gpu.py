@@ -37,7 +37,7 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.threads import count_cores
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
-from poker_rl.learning.matmul_precision import set_matmul_precision
+from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.training.device import prepare_device
 from poker_rl.training.train import build_root_config
@@ -139,7 +139,7 @@ def check(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
 def measure(overrides: Sequence[str], seconds: float) -> Iterator[dict[str, Any]]:
     """Yield decisions per second; on a GPU also its memory in GiB, and then its busy share."""
     learner = build_learner(overrides)[1]
-    on_gpu = learner.agents.device.type == "cuda"
+    on_gpu = learner.core.device.type == "cuda"
 
     def learn(min_seconds: float, min_calls: int = 1) -> tuple[int, float]:
         """Return the number of calls and the time that they took."""

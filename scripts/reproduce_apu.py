@@ -129,7 +129,7 @@ def find_snapshot(folder: Path) -> Path:
 def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
     """Return the actors of the headline player in a run's newest snapshot."""
     player = next(iter(load_players(find_snapshot(folder), game, CPU).values()))
-    return [player.select_instance(k) for k in range(player.instances)]
+    return [player.select_instance(k) for k in range(player.instance_count)]
 
 
 def measure_winnings(

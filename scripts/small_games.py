@@ -110,15 +110,10 @@ SOURCES = {
 }
 PUBLISHED = (
     ("Kuhn", "NashPG", "five seeds", "0.041 ± 0.009"),
-    ("Leduc", "UCV-ESCHER", "five seeds, 36 h of 8 cores", "0.0299, from 0.0259 to 0.0342"),
-    ("Leduc", "UCV-ESCHER", "the same, 6.5 to 8.6 h", "0.0611, from 0.0509 to 0.0762"),
-    (
-        "Leduc",
-        "Single Deep CFR",
-        "five seeds, 36 h of 8 cores",
-        "0.0475, from 0.0450 to 0.0511",
-    ),
-    ("Leduc", "Single Deep CFR", "the same, 2.4 to 3.4 h", "0.0729, from 0.0690 to 0.0797"),
+    ("Leduc", "UCV-ESCHER", "five seeds, 36 h of 8 cores", "0.0299 (0.0259 to 0.0342)"),
+    ("Leduc", "UCV-ESCHER", "the same, 6.5 to 8.6 h", "0.0611 (0.0509 to 0.0762)"),
+    ("Leduc", "Single Deep CFR", "five seeds, 36 h of 8 cores", "0.0475 (0.0450 to 0.0511)"),
+    ("Leduc", "Single Deep CFR", "the same, 2.4 to 3.4 h", "0.0729 (0.0690 to 0.0797)"),
     ("Leduc", "NFSP", "one run", "about 0.06, read from a figure"),
     ("Leduc", "ARMAC", "22 million hands", "0.089, half of its NashConv"),
     ("Leduc", "NashPG", "five seeds", "0.478 ± 0.066"),
@@ -127,12 +122,21 @@ HEAD = """\
 # Every learner on every small game
 
 This page shows how close each learner comes to an equilibrium on four small games: the exact
-exploitability of the **final checkpoint** in antes a hand, as the mean over seeds ± half of the
-95 % interval (Student's t). For three players it is NashConv, three times the exploitability.
-Solvers without sampling need one seed.
+exploitability of the **final checkpoint** in antes a hand, for three players NashConv (three times
+the exploitability).
 
-`python scripts/small_games.py` repeats all rows. **Budgets and tuning differ**, so the tables show
-how far each command came, not which learner is best. No run takes more than ten minutes.
+- A value with an interval (95 %, Student's t) is the mean of five seeds: add `-m` and
+  `seed=0,1,2,3,4` to the command. All others have seed 0.
+- **Budgets and tuning differ**, so the tables show how far each command came, not which learner is
+  best. No run takes more than ten minutes.
+- Player, chosen before the runs: `greedy` of `dqn`, `current` of `reinforce`, `weight_average` of
+  `vpg`, `ppo`, `mmd`, `actor_critic` and `vine`, `average` of all others.
+- Decisions: moves of a learning policy; for solvers, decision nodes of the tree that they visit.
+- Seconds: elapsed time on one core while the other was busy, evaluations included. The first run on
+  a machine also compiles the rules (`cfr` on Leduc and on three-player Kuhn).
+- The interval of `ac_leduc` is too narrow: with two more seeds it has 0.080 ± 0.009.
+- `python scripts/small_games.py` repeats all rows; [rows.csv](benchmark/rows.csv) has the commit
+  and the peak memory of each.
 
 | game | tuned | only the entropy bonus or `algo.kl_uniform_coef` chosen |
 | --- | --- | --- |
@@ -142,14 +146,6 @@ how far each command came, not which learner is best. No run takes more than ten
 | three-player Kuhn | none; all have their settings of Leduc or Kuhn | |
 
 All others use their algorithm's defaults, which were chosen on Kuhn poker.
-
-- Player: `greedy` of `dqn`, `current` of `reinforce`, `weight_average` of `vpg`, `ppo`, `mmd`,
-  `actor_critic` and `vine`, `average` of all others. It was chosen before the runs.
-- Decisions: moves of a learning policy; for solvers, decision nodes of the tree that they visit.
-- Seconds: elapsed time on one core while the other was busy, evaluations included. The first run on
-  a machine also compiles the rules (`cfr` on Leduc and on three-player Kuhn). Earlier runs of some
-  rows are [here](results/small_games.md#learners-with-networks).
-- [rows.csv](benchmark/rows.csv) has the commit and the peak memory of each row.
 """
 
 
@@ -289,16 +285,27 @@ class Kept:
         """The mean of the final checkpoints and its half-width."""
         return summarize_seeds([float(antes[-1]) for _, _, antes in self.curves])
 
+    @property
+    def figure(self) -> str:
+        """Mean of the final checkpoints with its interval, as text."""
+        mean, width = self.mean
+        return f"{mean:.2g}" if width is None else format_number(mean, width)
+
+    @property
+    def seconds(self) -> str:
+        """Seconds of a run, as text."""
+        seconds = float(self.about["seconds"])
+        return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}"
+
     def cells(self) -> list[str]:
-        """A line of the table."""
-        (mean, width), seconds = self.mean, float(self.about["seconds"])
-        figure = f"{mean:.2g}" if width is None else format_number(mean, width)
+        """Return the cells of a learner's line in the table."""
+        command = self.about["command"].removeprefix("poker-rl train ").removeprefix("-m ")
         return [
             self.learner,
-            f"**{figure}**",
+            f"**{self.figure}**",
             format_step_count(float(self.about["decisions"])),
-            f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}",
-            f"`{self.about['command'].removeprefix('poker-rl train ')}`",
+            self.seconds,
+            f"`{command.removesuffix(' seed=0,1,2,3,4')}`",
         ]
 
     def line(self, x: str) -> CurveLine:
@@ -312,12 +319,35 @@ class Kept:
         return replace(line, x=np.mean(own, axis=0))
 
 
+def format_table(lines: list[list[str]]) -> str:
+    """Return a table of Markdown, with its heads as the first line."""
+    heads, *rest = lines
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *rest])
+
+
+def solvers(games: dict[str, list[Kept]]) -> Iterator[str]:
+    """Yield the part of the page about the solvers."""
+    cells = {(game, row.learner): row for game, rows in games.items() for row in rows}
+    yield "## Solvers"
+    yield (
+        "Seconds in parentheses. The commands are `poker-rl train game=… algo=…` with games"
+        f" {', '.join(f'`{game}`' for game in games)}; [rows.csv](benchmark/rows.csv) has all."
+    )
+    lines = [["`algo=`", *(GAMES[game] for game in games)]]
+    for algo in SOLVERS:
+        found = [cells.get((game, algo)) for game in games]
+        lines.append(
+            [f"`{algo}`", *(f"**{row.figure}** ({row.seconds})" if row else "" for row in found)]
+        )
+    yield format_table(lines)
+
+
 def section(game: str, rows: list[Kept]) -> Iterator[str]:
-    """The part of the page about a game."""
+    """Yield the part of the page about the learners on a game."""
     heads = ["learner", "antes", "decisions", "seconds", "`poker-rl train …`"]
-    lines = [row.cells() for row in sorted(rows, key=lambda row: row.mean[0])]
+    learners = sorted((row for row in rows if row.learner in LEARNERS), key=lambda row: row.mean[0])
     yield f"## {GAMES[game]}"
-    yield "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *lines])
+    yield format_table([heads, *(row.cells() for row in learners)])
     missing = [algo for algo in SOLVERS + LEARNERS if algo not in {row.learner for row in rows}]
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
@@ -331,13 +361,14 @@ def published() -> Iterator[str]:
     """What others report."""
     yield "## Published figures"
     yield (
-        "Exploitability in antes, on OpenSpiel's Leduc hold'em. NashPG and ARMAC use no model of"
-        " the game. Here `ac_leduc` enumerates all deals, and its critic sees all cards;"
-        " `sd_cfr_leduc` merges suits (0.0274 without)."
+        "Exploitability in antes on OpenSpiel's games. Ours are not like for like:"
+        " [`ac_leduc`](results/small_games.md#learners-with-networks) enumerates all deals, so it"
+        " uses a model of the game, which NashPG and ARMAC do not, and its critic sees all cards."
+        " `sd_cfr_leduc` merges suits (0.0274 without) and"
+        " keeps one row for each observation, which is almost a table."
     )
     heads = ["game", "method", "runs", "published", "source"]
-    lines = [heads, ["---"] * len(heads), *([*line, SOURCES[line[1]]] for line in PUBLISHED)]
-    yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    yield format_table([heads, *([*line, SOURCES[line[1]]] for line in PUBLISHED)])
     yield f"Knight's values are in `{KNIGHT_FIGURES}` of that repository; the means are ours."
 
 
@@ -405,10 +436,10 @@ def keep(rows: Sequence[Row]) -> dict[str, list[Kept]]:
 
 def write_page(rows: Sequence[Row]) -> None:
     """Write the page and its pictures."""
-    parts = [HEAD]
-    for game, those in keep(rows).items():
-        if those:
-            parts += section(game, those)
+    games = {game: rows for game, rows in keep(rows).items() if rows}
+    parts = [HEAD, *solvers(games)]
+    for game, those in games.items():
+        parts += section(game, those)
         if drawn(those):
             picture(game, those)
     parts += published()

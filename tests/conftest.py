@@ -13,7 +13,7 @@ from commands import run_command
 from hypothesis import HealthCheck, settings
 
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.storage.terminal_progress import COMPILING_MESSAGE
+from poker_rl.storage.progress_bar import COMPILING_MESSAGE
 from poker_rl.training import train as train_module
 
 

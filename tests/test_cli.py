@@ -26,7 +26,7 @@ from poker_rl.config.option_listing import (
     read_first_comment,
 )
 from poker_rl.config.validation import ConfigError
-from poker_rl.learning.matmul_precision import has_bfloat16
+from poker_rl.nets.precision import has_bfloat16
 from poker_rl.training import train as train_module
 from poker_rl.training.run_checkpoints import DivergedError
 from poker_rl.training.signals import RunInterruptedError
@@ -69,11 +69,6 @@ def test_help_imports_nothing_slow() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command("--version") == 0
-    assert capsys.readouterr().out.startswith("poker-rl 0.")
-
-
 def test_list_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command("list") == 0
     out = capsys.readouterr().out
@@ -92,7 +87,7 @@ def test_all_settings_are_shown_with_their_comments(capsys: pytest.CaptureFixtur
     assert run_command("train", "game=kuhn_3p", "algo=ppo", "seed=7", "--cfg", "job") == 0
     out = capsys.readouterr().out
     assert "seed: 7  # seed of all random generators\n" in out
-    assert "  ranks: TJQK  # lowest first, a character each\n" in out  # said in kuhn.yaml
+    assert "  ranks: TJQK  # lowest first, a character each\n" in out  # from kuhn.yaml
     assert "  gamma: 1.0  # discount" in out
     assert "hydra" not in out
     assert yaml.safe_load(out)["net"]["hidden_sizes"] == [64, 64]
@@ -164,8 +159,8 @@ def test_train_evaluate_resume(capsys: pytest.CaptureFixture[str], get_refusal: 
     out = capsys.readouterr().out
     assert "exploitability" in out
     assert "equilibrium" in out
-    (kept,) = folder.glob("evaluations/*.json")
-    assert json.loads(kept.read_text())["game"] == "kuhn"
+    (report_path,) = folder.glob("evaluations/*.json")
+    assert json.loads(report_path.read_text())["game"] == "kuhn"
     assert run_command("evaluate", f"run={folder}", "show=true") == 0
     assert "average (headline)  exploitability" in capsys.readouterr().out
 
@@ -304,11 +299,11 @@ def test_mistakes_in_options_of_the_user(get_refusal: Any) -> None:
     experiment = Path("mine/experiment/named.yaml")
     for value, text in (("ppo", '"ppo"'), ("null", "null")):
         experiment.write_text(f"# @package _global_\nalgo: {value}\nbudget: 300\n")
-        said = get_refusal("train", *own, "experiment=named")
-        assert said.startswith(f"algo: {text} is not settings with a `_target_`, their class")
+        message = get_refusal("train", *own, "experiment=named")
+        assert message.startswith(f"algo: {text} is not settings with a `_target_`, their class")
     Path("mine/algo/short.yaml").write_text("_target_: poker_rl.algos.ppo.PPO\n")
-    said = get_refusal("train", *own, "algo=short", "budget=300")
-    assert said == "budget_unit: missing; give budget_unit=…"
+    message = get_refusal("train", *own, "algo=short", "budget=300")
+    assert message == "budget_unit: missing; give budget_unit=…"
 
 
 def test_flags_may_stand_anywhere(started_configs: list[dict[str, Any]]) -> None:
@@ -338,12 +333,12 @@ def test_evaluate_any_two_players(capsys: pytest.CaptureFixture[str]) -> None:
     (folder,) = list_runs()
     spec = f"{folder}@{read_last_row(folder)['decisions']}:average"
     assert run_command("evaluate", *players[:-2], f"against=[{spec}]", "out=there") == 0
-    (kept,) = Path("there").glob("*.json")
-    report = json.loads(kept.read_text())
+    (report_path,) = Path("there").glob("*.json")
+    report = json.loads(report_path.read_text())
     assert report["snapshot"] is None
     assert {row["player"] for row in report["results"]} == {"call"}
     assert f"against/{spec}" in {row["measure"] for row in report["results"]}
-    assert kept.with_suffix(".csv").exists()
+    assert report_path.with_suffix(".csv").exists()
     assert not (folder / "evaluations").exists()
     assert run_command("evaluate", "out=there", "show=true") == 0
     assert "against/[1]" in capsys.readouterr().out
@@ -403,13 +398,13 @@ def test_evaluate_a_mixed_table(capsys: pytest.CaptureFixture[str]) -> None:
     (folder,) = list_runs()
     capsys.readouterr()
     assert run_command("evaluate", f"run={folder}", "seats=[self,raise]", "deals=60", "seed=2") == 0
-    (kept,) = (folder / "evaluations").glob("*.json")
-    results = json.loads(kept.read_text())["results"]
+    (report_path,) = (folder / "evaluations").glob("*.json")
+    results = json.loads(report_path.read_text())["results"]
     own, exact, other, _ = (row for row in results if row["measure"] == "table")
     assert own["player"] == f"{folder}@{read_last_row(folder)['decisions']}:average"
     assert own["value"] == pytest.approx(-other["value"])
     assert exact["value"] == pytest.approx(1 / 9, abs=0.05)  # of an equilibrium against raise
-    assert kept.with_suffix(".csv").read_text().splitlines()[-1].startswith("raise,table,")
+    assert report_path.with_suffix(".csv").read_text().splitlines()[-1].startswith("raise,table,")
     capsys.readouterr()
     assert run_command("evaluate", f"run={folder}", "show=true") == 0
     out = capsys.readouterr().out
@@ -662,12 +657,3 @@ def test_a_run_that_stops(
     monkeypatch.setattr(train_module, "train_in_folder", train)
     assert run_command(*TRAIN) == exit_code
     assert capsys.readouterr().err == f"poker-rl: {error}\n"
-
-
-def test_ctrl_c_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def train(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(train_module, "train_in_folder", train)
-    assert run_command(*TRAIN) == 130
-    assert run_command(*TRAIN, "-m", "seed=1,2") == 130

@@ -126,10 +126,10 @@ def test_edited_rules_are_compiled_again(tmp_path: Path) -> None:
     program = """
 import numpy as np
 from moving import rules
-from poker_rl.games.tables import compile_loop, payoffs_loop
+from poker_rl.games.table_loops import compile_loop, output_rule_loop
 won = np.zeros((1, 1), np.int64)
 tables = np.zeros(1, [("variant", "u1")])
-compile_loop(payoffs_loop, rules, False)(tables, tables, np.zeros(1, np.int64), won)
+compile_loop(output_rule_loop, rules, False, "payoffs")(tables, tables, np.zeros(1, np.int64), won)
 print(won[0, 0])
 """
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -15,7 +15,6 @@ import torch
 from commands import TRAIN, list_runs, run_command
 from run_folders import make_row, write_run_folder
 
-from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.validation import ConfigError
 from poker_rl.play.play_launcher import read_saved_table
@@ -23,6 +22,7 @@ from poker_rl.play.session_journal import SessionJournal
 from poker_rl.reports.run_data import iterate_sweep_runs
 from poker_rl.reports.tournament_folder import read_plan
 from poker_rl.storage import checkpoint, disk
+from poker_rl.storage.disk import escape_control_characters
 from poker_rl.storage.run_folder import (
     read_last_metrics_row,
     read_manifest,

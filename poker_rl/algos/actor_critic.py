@@ -36,12 +36,11 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.advantages import compute_doubly_robust
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings
+from poker_rl.learning.averaging.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
-from poker_rl.learning.averaging.policy_averages import PolicyAverages
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
@@ -73,7 +72,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
 
     min_gpu_work: ClassVar = 1e8
     warm_start_parts: ClassVar = ("actor", "critic", "weight_average", "average")
-    per_process_parts: ClassVar = ("agents", "buffer")
+    per_process_parts: ClassVar = ("core", "buffer")
 
     def __post_init__(self, context: LearnerContext) -> None:
         if self.minibatches > self.hands_per_iteration:
@@ -81,24 +80,22 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 f"minibatches: {self.minibatches:,} parts of {self.hands_per_iteration:,} hands"
             )
         sees_hidden_cards = self.critic_view == "perfect_information"
-        self.set_agents(
-            Agents(
-                context,
-                self,
-                tables_per_instance=self.hands_per_iteration,
-                show_hidden_cards=sees_hidden_cards,
-                tables_key="hands_per_iteration",
-            )
+        self.core = LearnerCore(
+            context,
+            self,
+            tables_per_instance=self.hands_per_iteration,
+            show_hidden_cards=sees_hidden_cards,
+            tables_key="hands_per_iteration",
         )
         game = context.game
-        self._actor = self.agents.build_network(game.action_count, self.output_init_scale)
-        self._critic = self.agents.build_critic(game.action_count)
+        self._actor = self.core.build_network(game.action_count, self.output_init_scale)
+        self._critic = self.core.build_critic(game.action_count)
         self._optimizer = torch.optim.Adam(
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
             fused=True,
         )
         self._averages = PolicyAverages(
-            self.agents,
+            self.core,
             self._actor,
             self.ema_decay,
             self.average_policy,
@@ -135,11 +132,11 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         """Play the hands of one iteration and train both networks on them for one epoch."""
         iteration = self.progress.iterations + 1
         if self._exact_average is not None:
-            player = self.agents.build_player(self._actor)
-            self._exact_average.add(player, range(self.agents.game.seats), iteration)
+            player = self.core.build_player(self._actor)
+            self._exact_average.add(player, range(self.core.game.seats), iteration)
         self._recorded_policies.clear()
-        batch = self.agents.rollout.play_full_hands(self._choose_actions, self._decks)
-        empty_policy = np.zeros((0, self.agents.game.action_count), np.float32)
+        batch = self.core.rollout.play_full_hands(self._choose_actions, self._decks)
+        empty_policy = np.zeros((0, self.core.game.action_count), np.float32)
         policy = np.concatenate([empty_policy, *self._recorded_policies])  # [N, A]
         is_traverser = batch.agent == self._traverser_of_table[batch.table]
         metrics = self._fit_networks(
@@ -148,37 +145,34 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
             rows = is_traverser if is_traverser.all() else ~is_traverser
-            metrics |= average_policy.add_and_learn(
-                batch.replica[rows],
-                batch.observation[rows],
-                batch.mask[rows],
-                policy[rows],
-                iteration,
+            replica, observation, mask = batch.replica, batch.observation, batch.mask
+            average_policy.add(
+                replica[rows], observation[rows], mask[rows], policy[rows], iteration
             )
-
+            metrics |= average_policy.learn()
         self.count_progress(len(batch))
         return metrics
 
     def players(self) -> dict[str, Player]:
         """Return the average policy (if any), EMA and current policy, and the exact average."""
-        critic = self.agents.build_player_critic(self._critic, self.reward_scale, per_action=True)
+        critic = self.core.build_player_critic(self._critic, self.reward_scale, per_action=True)
         players = self._averages.build_players(critic)
         if self._exact_average is not None:
             players["average_exact"] = self._exact_average.build_player()
         return players
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        policy = self.agents.compute_probs(self._actor, rows)
+        policy = self.core.compute_probs(self._actor, rows)
         self._recorded_policies.append(policy)
         is_traverser = rows.agent == self._traverser_of_table[rows.table]
         exploration_rate = self.exploration * is_traverser[:, None]
-        return self.agents.sample_from_probs(mix_with_uniform(policy, rows.mask, exploration_rate))
+        return self.core.sample_from_probs(mix_with_uniform(policy, rows.mask, exploration_rate))
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
         """Train for one epoch on the traversers' decisions [N] and their policies pi [N, A]."""
-        actor_inputs, critic_inputs = self.agents.build_actor_critic_inputs(batch)
-        replica = self.agents.to_tensor(batch.replica)
-        with self.agents.timer.time_networks(), torch.no_grad():
+        actor_inputs, critic_inputs = self.core.build_actor_critic_inputs(batch)
+        replica = self.core.to_tensor(batch.replica)
+        with self.core.timer.time_networks(), torch.no_grad():
             action_values = critic_inputs.forward_all(self._critic, replica).cpu().numpy()
         target, advantage = compute_doubly_robust(
             batch,
@@ -188,27 +182,27 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             MIN_BEHAVIOR_PROB,
             self.reward_scale,
         )
-        targets, advantages = self.agents.to_tensor(target), self.agents.to_tensor(advantage)
-        actions, mask = self.agents.to_tensor(batch.action), self.agents.to_tensor(batch.mask)
+        targets, advantages = self.core.to_tensor(target), self.core.to_tensor(advantage)
+        actions, mask = self.core.to_tensor(batch.action), self.core.to_tensor(batch.mask)
         max_entropy = mask.sum(1).log()  # entropy of uniform play [N]
 
         step = self.progress.decisions
         kl_coef = self.kl_uniform_coef.value(step)
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_weight = kl_coef * self._unit_chips / self.reward_scale
-        metric_sums, updates = torch.zeros(3, device=self.agents.device), 0
-        size = int(np.bincount(batch.replica, minlength=self.agents.replicas).max())
+        metric_sums, updates = torch.zeros(3, device=self.core.device), 0
+        size = int(np.bincount(batch.replica, minlength=self.core.replicas).max())
         size = collectives.max_over_processes(size)
-        uniform = draw_uniform(torch.tensor(self.agents.sample_seed()), len(batch))
+        uniform = draw_uniform(torch.tensor(self.core.sample_seed()), len(batch))
         for rows, row_weight in iterate_minibatches(
             replica,
             torch.ones_like(replica, dtype=torch.bool),
             uniform.to(replica.device),
-            self.agents.replicas,
+            self.core.replicas,
             self.minibatches,
             size,
         ):
-            with self.agents.timer.time_networks():
+            with self.core.timer.time_networks():
                 values = critic_inputs.forward_rows(self._critic, rows)  # [K, B, A]
                 q = values.gather(2, actions[rows][..., None])[..., 0]
                 critic_loss = (q - targets[rows]).square()  # [K, B]
@@ -225,7 +219,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 metric_sums += metrics.detach()
             updates += 1
         self.progress.updates += updates
-        metric_means = (metric_sums / (updates * self.agents.replicas)).tolist()
+        metric_means = (metric_sums / (updates * self.core.replicas)).tolist()
         return {
             **dict(zip(("loss/critic", "loss/actor", "policy/entropy"), metric_means, strict=True)),
             "schedule/kl_uniform_coef": kl_coef,

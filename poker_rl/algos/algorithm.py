@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import InitVar, asdict, dataclass
+from dataclasses import InitVar, asdict, dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.learning.agents import Agents, LearnerContext
 from poker_rl.learning.distributed import collectives
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore
 from poker_rl.learning.state_checks import MAX_COUNT, check_range, load_optimizer
 from poker_rl.players.player import Player
 
@@ -89,15 +89,15 @@ class NetworkLearner(ABC):
 
     A subclass is a dataclass with `kw_only=True` whose fields are the keys of its YAML, and has
 
-    - `__post_init__(self, context)`: calls `set_agents(Agents(context, ...))`, then builds networks
-      with `agents.build_network` and optimizers,
+    - `__post_init__(self, context)`: sets `core` to a `LearnerCore`, then builds networks with
+      `core.build_network`, and optimizers,
     - `run_iteration`: plays one batch and learns from it,
     - `stateful_parts`: returns networks, optimizers and buffers for checkpoints,
-    - `players`: returns its policies, built with `Agents.build_players`,
+    - `players`: returns its policies, built with `core.build_players`,
     - `warm_start_parts`: see below.
 
     Attributes:
-        agents: plays at the tables, builds networks and players; see `Agents`.
+        core: plays at the tables, builds networks and players; see `LearnerCore`.
         progress: the counters; `run_iteration` calls `count_progress` and adds to `updates`.
         warm_start_parts: names of the parts, such as networks and averages, that a warm start
             copies from another run.
@@ -109,6 +109,8 @@ class NetworkLearner(ABC):
     """
 
     context: InitVar[LearnerContext]
+    core: LearnerCore = field(init=False, repr=False)
+    progress: Progress = field(init=False, default_factory=Progress)
     warm_start_parts: ClassVar[tuple[str, ...]]
     warm_start_sources: ClassVar[tuple[str, ...]] = ()
     min_gpu_work: ClassVar[float] = 1.2e7
@@ -122,31 +124,27 @@ class NetworkLearner(ABC):
     def stateful_parts(self) -> dict[str, Stateful | None]:
         """Return the parts to save, by name; a part that the settings turn off is None."""
 
-    def set_agents(self, agents: Agents) -> None:
-        """Set `agents`, and `progress` to zero."""
-        self.progress, self.agents = Progress(), agents
-
     def learn(self) -> dict[str, float]:
         """Run one iteration; return its metrics and time shares, averaged over the processes."""
-        timer = self.agents.timer
+        timer = self.core.timer
         timer.start()
-        self._hands_before = self.agents.rollout.hands_played
+        self._hands_before = self.core.rollout.hands_played
         metrics = self.run_iteration()
         self.progress.iterations += 1
         metrics |= {"time/outside_networks": timer.fraction_outside_networks()}
-        if self.agents.workers > 1:
+        if self.core.workers > 1:
             metrics |= {"time/communication": timer.fraction_communicating()}
         return collectives.average_metrics(metrics)
 
     def count_progress(self, decisions: int) -> None:
         """Add the iteration's finished hands and `decisions`, both summed over processes."""
-        hands = self.agents.rollout.hands_played - self._hands_before
+        hands = self.core.rollout.hands_played - self._hands_before
         hands, decisions = collectives.sum_over_processes(hands, decisions)
         self.progress.hands += hands
         self.progress.decisions += decisions
 
     def _all_stateful_parts(self) -> dict[str, Stateful]:
-        parts = {"progress": self.progress, "agents": self.agents, **self.stateful_parts()}
+        parts = {"progress": self.progress, "core": self.core, **self.stateful_parts()}
         return {name: part for name, part in parts.items() if part is not None}
 
     def state_dict(self) -> dict[str, Any]:

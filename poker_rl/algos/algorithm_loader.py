@@ -13,8 +13,8 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.threads import set_default_threads
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.learning.agents import LearnerContext
-from poker_rl.nets.dense import NetConfig
+from poker_rl.learning.learner_core import LearnerContext
+from poker_rl.nets.net_config import NetConfig
 from poker_rl.players.player import Player
 
 CPU = torch.device("cpu")

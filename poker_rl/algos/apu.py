@@ -59,8 +59,8 @@ from poker_rl.config.validation import (
 )
 from poker_rl.games.poker.hand_packer import HandPacker
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
 from poker_rl.learning.buffers.hand_replay_buffer import HandReplayBuffer
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, PendingDecisions, RolloutBatch
 from poker_rl.learning.target_networks import TargetNetworkLearner
@@ -73,13 +73,7 @@ from poker_rl.players.player import Player
 
 @dataclass(kw_only=True)
 class APU(NetworkLearner):
-    """APU and Dual-APU learner; `progress.updates` counts the gradient steps of all agents.
-
-    Raises:
-        ConfigError: if the game's tables do not record actions, the published reward is used with
-            antes that differ by seat, a period is not a whole number of iterations, or several
-            agents would learn against a fixed opponent.
-    """
+    """APU and Dual-APU learner; `progress.updates` counts the gradient steps of all agents."""
 
     variant: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
     episodes_per_iteration: PositiveInt
@@ -111,7 +105,7 @@ class APU(NetworkLearner):
         "target_critic",
         "weight_average",
     )
-    per_process_parts: ClassVar = ("agents", "buffer", "opponent_pool")
+    per_process_parts: ClassVar = ("core", "buffer", "opponent_pool")
 
     def __post_init__(self, context: LearnerContext) -> None:
         self._check_settings(context)
@@ -130,18 +124,16 @@ class APU(NetworkLearner):
             seating="shuffled",
         )
         tables = self.episodes_per_iteration * game.seats
-        self.set_agents(
-            Agents(
-                context,
-                assignment,
-                tables_per_instance=tables,
-                show_hidden_cards=True,
-                tables_key="episodes_per_iteration",
-            )
+        self.core = LearnerCore(
+            context,
+            assignment,
+            tables_per_instance=tables,
+            show_hidden_cards=True,
+            tables_key="episodes_per_iteration",
         )
         networks = [
-            self.agents.build_network(game.action_count, self.output_init_scale),
-            self.agents.build_critic(game.action_count, self.output_init_scale),
+            self.core.build_network(game.action_count, self.output_init_scale),
+            self.core.build_critic(game.action_count, self.output_init_scale),
         ]
         networks += deepcopy(networks)
         names = ("actor", "critic", "target_actor", "target_critic")
@@ -156,7 +148,7 @@ class APU(NetworkLearner):
             self._weight_ema = WeightEMA(self._actor, self.ema_decay)
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
-            self._opponent_pool = OpponentPool(self.opponent_pool, self.agents, self._actor)
+            self._opponent_pool = OpponentPool(self.opponent_pool, self.core, self._actor)
         # These three are set in each iteration: the actor of the agents that do not learn (None:
         # `_actor`), which agents learn, and, for each step of play, the number of moves before each
         # decision and the chips that its player has put in [B, 2].
@@ -181,12 +173,12 @@ class APU(NetworkLearner):
     def _build_learners(self) -> list[TargetNetworkLearner]:
         """Build one learner for each agent in `apu`, else one for all agents."""
         learners: list[TargetNetworkLearner] = []
-        replicas = self.agents.replicas
+        replicas = self.core.replicas
         replicas_per_learner = 1 if self.variant == "apu" else replicas
         for first in range(0, replicas, replicas_per_learner):
             buffer = HandReplayBuffer(
                 self._hand_packer,
-                self.agents,
+                self.core,
                 "replay_capacity",
                 self.replay_capacity,
                 replicas=replicas_per_learner,
@@ -213,9 +205,9 @@ class APU(NetworkLearner):
         learner = self._current_learner
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
         self._is_learning[:] = all_learn and self._other_actor is None
-        self._is_learning[self._agent_periods_done % self.agents.replicas] = True
+        self._is_learning[self._agent_periods_done % self.core.replicas] = True
         updates_due = -self._total_updates_due(self.progress.hands)
-        batch = self.agents.rollout.play_full_hands(self._choose_actions)
+        batch = self.core.rollout.play_full_hands(self._choose_actions)
         learners = self._learners if self.store_decisions_of == "all" else [learner]
         self._store_transitions(batch, learners)
         self.count_progress(len(batch))
@@ -238,16 +230,15 @@ class APU(NetworkLearner):
         modules = {"current": self._actor}
         if self._weight_ema is not None:
             modules = {"weight_average": self._weight_ema.module, **modules}
-        return {name: self.agents.build_per_replica_player(m) for name, m in modules.items()}
+        return {
+            name: self.core.build_player(module, instance_per_replica=True)
+            for name, module in modules.items()
+        }
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy networks from a run of any variant; a single actor-critic is copied to each agent.
-
-        Raises:
-            ConfigError, RuntimeError: if a part is missing or has other shapes.
-        """
+        """Copy networks from a run of any variant; each agent gets a copy of a single one."""
         learned_parts = {name: state[name] for name in self.warm_start_parts if name in state}
-        replicas = self.agents.replicas
+        replicas = self.core.replicas
         super().warm_start(
             state
             | {name: expand_replicas(weights, replicas) for name, weights in learned_parts.items()}
@@ -267,29 +258,29 @@ class APU(NetworkLearner):
 
     def _total_updates_due(self, hands: int) -> int:
         """Return the gradient steps due in each process after `hands` hands of all processes."""
-        period = self.training_period * self._hands_per_episode * self.agents.workers
+        period = self.training_period * self._hands_per_episode * self.core.workers
         return hands * self.gradient_steps // period
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
         is_learner = self._is_learning[rows.agent]
         if self._other_actor is None:
-            policy = self.agents.compute_probs(self._actor, rows)
+            policy = self.core.compute_probs(self._actor, rows)
         else:
             policy = np.empty(rows.mask.shape, np.float32)
             for actor, part in ((self._actor, is_learner), (self._other_actor, ~is_learner)):
                 if part.any():
-                    policy[part] = self.agents.compute_probs(actor, rows.select_rows(part))
+                    policy[part] = self.core.compute_probs(actor, rows.select_rows(part))
         exploration_rate = self._epsilon * is_learner[:, None]
         tables = rows.tables.records
         moves, paid = tables["moves"][rows.table], tables["paid"][rows.table, rows.seat]
         self._moves_and_paid.append(np.stack([moves, paid], 1, dtype=np.int64))
-        return self.agents.sample_from_probs(mix_with_uniform(policy, rows.mask, exploration_rate))
+        return self.core.sample_from_probs(mix_with_uniform(policy, rows.mask, exploration_rate))
 
     def _store_transitions(
         self, batch: RolloutBatch, learners: Sequence[TargetNetworkLearner]
     ) -> None:
         """Add the decisions of a batch of finished hands to the buffers of these learners."""
-        records = self.agents.rollout.tables.records
+        records = self.core.rollout.tables.records
         moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._moves_and_paid]).T  # [N]
         ended = batch.next_row == HAND_ENDED
         final_moves = records["moves"][batch.table]
@@ -316,7 +307,7 @@ class APU(NetworkLearner):
     def _update_networks(self, learner: TargetNetworkLearner) -> Tensor:
         """Take one gradient step and update the target networks; return the losses and entropy."""
         metrics = self._compute_losses(learner)
-        with self.agents.timer.time_networks():
+        with self.core.timer.time_networks():
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
             learner.step(loss, self.actor_lr.value(step), self.critic_lr.value(step))
@@ -327,7 +318,7 @@ class APU(NetworkLearner):
         """Return means of critic loss, actor loss and entropy on a batch, summed over replicas."""
         transitions = learner.buffer.sample_transitions(self.batch_size)
         actor, critic, target_actor, target_critic = learner.networks
-        with self.agents.timer.time_networks():
+        with self.core.timer.time_networks():
             with torch.no_grad():
                 next_logits = target_actor(transitions.next_observation)
                 pi = masked_softmax(next_logits, transitions.next_legal_mask)

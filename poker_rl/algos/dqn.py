@@ -36,10 +36,11 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.learning.acting_networks import ActingNetworks
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.captured_step import ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
-from poker_rl.learning.parallel_branch import ParallelBranch
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.rollout import (
     HAND_ENDED,
     NEXT_PENDING,
@@ -47,7 +48,7 @@ from poker_rl.learning.rollout import (
     RolloutBatch,
     Seating,
 )
-from poker_rl.nets.dense import get_value_net
+from poker_rl.nets.net_config import get_value_net
 from poker_rl.players.action_sampling import mix_with_uniform
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player
@@ -75,7 +76,7 @@ class DQN(NetworkLearner):
     seating: Seating
 
     warm_start_parts: ClassVar = ("q", "target", "average")
-    per_process_parts: ClassVar = ("agents", "buffer", "best_response_seats")
+    per_process_parts: ClassVar = ("core", "buffer", "best_response_seats")
 
     def __post_init__(self, context: LearnerContext) -> None:
         if get_value_net(context.net) is not context.net:
@@ -83,17 +84,15 @@ class DQN(NetworkLearner):
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=1, seating=self.seating
         )
-        self.set_agents(
-            Agents(
-                context,
-                assignment,
-                tables_per_instance=self.tables,
-                rollout_steps=self.rollout_steps,
-            )
+        self.core = LearnerCore(
+            context,
+            assignment,
+            tables_per_instance=self.tables,
+            rollout_steps=self.rollout_steps,
         )
         game = context.game
         self._q_network, self._target_network = (
-            self.agents.build_network(game.action_count) for _ in range(2)
+            self.core.build_network(game.action_count) for _ in range(2)
         )
         self._sync_target_network()
         action_dtype = torch.uint8 if game.action_count <= 256 else torch.int16
@@ -102,15 +101,15 @@ class DQN(NetworkLearner):
             self.replay_capacity,
             CircularInsertion(),
             {
-                "observation": self.agents.observation_column,
+                "observation": self.core.observation_column,
                 "action": Column(action_dtype, below=game.action_count),
                 "reward": Column(torch.float32),
-                "next": self.agents.observation_column,
+                "next": self.core.observation_column,
                 "legal": Column(torch.bool, game.action_count),  # at "next"; all False at the end
             },
             context.device,
-            self.agents.sample_seed(),
-            replicas=self.agents.replicas,
+            self.core.sample_seed(),
+            replicas=self.core.replicas,
         )
         self._buffer.check_batch_memory("batch_size", self.batch_size)
         self._buffer.check_capacity("learning_starts", self.learning_starts)
@@ -123,15 +122,15 @@ class DQN(NetworkLearner):
             self.batch_size,
             self._compute_loss,
         )
-        self._updates = CapturedUpdates([self._stepper], context.device, self.agents.timer)
+        self._updates = CapturedUpdates([self._stepper], context.device, self.core.timer)
         self._target_branch = ParallelBranch(context.device)
-        self._acting_networks = ActingNetworks([self._q_network], self.agents)
+        self._acting_networks = ActingNetworks([self._q_network], self.core)
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table and take the gradient steps that are due."""
-        self._epsilon = self.epsilon.value(self.progress.decisions // self.agents.replicas)
+        self._epsilon = self.epsilon.value(self.progress.decisions // self.core.replicas)
         updates_due = -self._total_updates_due(self.progress.decisions)
-        batch = self.agents.rollout.play_steps(self._choose_actions, self.rollout_steps)
+        batch = self.core.rollout.play_steps(self._choose_actions, self.rollout_steps)
         self.count_progress(self._store_transitions(batch))
         updates_due += self._total_updates_due(self.progress.decisions)
         if self._buffer.min_size >= self.learning_starts:
@@ -140,9 +139,7 @@ class DQN(NetworkLearner):
 
     def players(self) -> dict[str, Player]:
         """Return the greedy policy, which plays the action with the largest Q."""
-        critic = self.agents.build_player_critic(
-            None, self.reward_scale, self.gamma, per_action=True
-        )
+        critic = self.core.build_player_critic(None, self.reward_scale, self.gamma, per_action=True)
         return {"greedy": self._build_player(self._q_network, GreedyNetworkPlayer, critic)}
 
     def _build_player(
@@ -150,17 +147,18 @@ class DQN(NetworkLearner):
     ) -> Player:
         # With shuffled seats every agent learns to play every seat, so the first one is evaluated.
         if self.network_sharing == "per_agent" and self.seating == "shuffled":
-            return self.agents.build_first_replica_player(module, player_class, critic)
-        return self.agents.build_player(module, player_class, critic)
+            player = self.core.build_player(module, player_class, critic, instance_per_replica=True)
+            return player.select_instance(0)
+        return self.core.build_player(module, player_class, critic)
 
     def _total_updates_due(self, decisions: int) -> int:
         """Return each agent's gradient steps due after `decisions` of all agents and processes."""
-        period = self.train_freq * self.agents.replicas * self.agents.workers
+        period = self.train_freq * self.core.replicas * self.core.workers
         return decisions * self.gradient_steps // period
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
         values = self._acting_networks.compute_outputs(rows, np.zeros(len(rows.table), np.int64))
-        return self.agents.sample_from_probs(self._compute_epsilon_greedy_probs(values, rows.mask))
+        return self.core.sample_from_probs(self._compute_epsilon_greedy_probs(values, rows.mask))
 
     def _compute_epsilon_greedy_probs(self, values: np.ndarray, mask: np.ndarray) -> np.ndarray:
         """Return the epsilon-greedy policy for action values and action masks, all [B, A]."""

@@ -23,10 +23,10 @@ from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.dqn import DQN
 from poker_rl.config.validation import Probability
 from poker_rl.learning.acting_networks import ActingNetworks
-from poker_rl.learning.agents import LearnerContext
 from poker_rl.learning.averaging.average_policy import AveragePolicy, AveragePolicySettings
 from poker_rl.learning.best_response_seats import BestResponseSeats, make_eta_sampler
 from poker_rl.learning.gradient_steps import CapturedUpdates
+from poker_rl.learning.learner_core import LearnerContext
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.players.network_player import NetworkPlayer
@@ -43,17 +43,17 @@ class NFSP(DQN):
     def __post_init__(self, context: LearnerContext) -> None:
         super().__post_init__(context)
         self._average_policy = AveragePolicy(
-            self.average_policy, self.agents, learn_from_actions=True, other_buffers=[self._buffer]
+            self.average_policy, self.core, learn_from_actions=True, other_buffers=[self._buffer]
         )
         self._average_policy.buffer.check_capacity("learning_starts", self.learning_starts)
         self._joint_updates = CapturedUpdates(
-            [self._stepper, self._average_policy.stepper], context.device, self.agents.timer
+            [self._stepper, self._average_policy.stepper], context.device, self.core.timer
         )
         self._acting_networks = ActingNetworks(
-            [self._q_network, self._average_policy.module], self.agents
+            [self._q_network, self._average_policy.module], self.core
         )
         self._best_response_seats = BestResponseSeats(
-            self.agents, make_eta_sampler(self.agents, self.eta)
+            self.core, make_eta_sampler(self.core, self.eta)
         )
 
     def players(self) -> dict[str, Player]:
@@ -71,7 +71,7 @@ class NFSP(DQN):
         )
         logits, mask = outputs[is_average], rows.mask[is_average]
         probs[is_average] = masked_softmax(torch.from_numpy(logits), torch.from_numpy(mask)).numpy()
-        return self.agents.sample_from_probs(probs)
+        return self.core.sample_from_probs(probs)
 
     def _store_transitions(self, batch: RolloutBatch) -> int:
         """Also add this iteration's best-response actions, which are in the batch's last rows."""

@@ -35,6 +35,12 @@ import torch
 from torch import Tensor
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
+from poker_rl.algos.ppo_loss import (
+    METRIC_TAGS,
+    build_same_type_matrix,
+    compute_explained_variance,
+    compute_ppo_loss,
+)
 from poker_rl.config.schedules import ScheduleOverInstanceDecisions
 from poker_rl.config.validation import (
     ConfigError,
@@ -45,31 +51,23 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.learning.advantages import estimate_step_advantages, normalize_advantages
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
-from poker_rl.learning.averaging.average_policy import AveragePolicySettings
-from poker_rl.learning.averaging.policy_averages import PolicyAverages
+from poker_rl.learning.advantages import estimate_step_advantages
+from poker_rl.learning.averaging.average_policy import AveragePolicySettings, PolicyAverages
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import take_gradient_step
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_minibatches
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.step_rollout import StepRollout
-from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
+from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import Player
 
 ADAM_EPSILON = 1e-5  # as in common implementations of PPO
 MINIBATCH_MARGIN = 1.03  # size of minibatches on a GPU, which is fixed, over their mean
-METRIC_TAGS = (
-    "loss/policy",
-    "loss/value",
-    "policy/entropy",
-    "policy/approx_kl",
-    "policy/clip_fraction",
-)
 
 
 @dataclass(kw_only=True)
@@ -103,7 +101,7 @@ class PPO(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
     min_gpu_work: ClassVar = 5e5
     per_process_parts: ClassVar = (
-        "agents",
+        "core",
         "buffer",
         "best_response_seats",
         "opponent_pool",
@@ -121,18 +119,16 @@ class PPO(NetworkLearner, NetworkAssignment):
         if self.minibatches > decisions:
             problem = f"{self.minibatches:,} parts of the {decisions:,} decisions of an iteration"
             raise ConfigError(f"minibatches: {problem}, tables times rollout_steps")
-        self.set_agents(
-            Agents(
-                context,
-                self,
-                tables_per_instance=self.tables,
-                show_hidden_cards=sees_hidden_cards,
-                include_forced_moves=self.include_forced_moves,
-                rollout_steps=self.rollout_steps,
-            )
+        self.core = LearnerCore(
+            context,
+            self,
+            tables_per_instance=self.tables,
+            show_hidden_cards=sees_hidden_cards,
+            include_forced_moves=self.include_forced_moves,
+            rollout_steps=self.rollout_steps,
         )
-        self._actor = self.agents.build_network(context.game.action_count, self.output_init_scale)
-        self._critic = self.agents.build_critic(1)
+        self._actor = self.core.build_network(context.game.action_count, self.output_init_scale)
+        self._critic = self.core.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, self.shared_layers)
         device = context.device
         self._schedule_values = {  # current values, in tensors that keep their addresses
@@ -153,23 +149,23 @@ class PPO(NetworkLearner, NetworkAssignment):
             if self._same_type is not None:
                 self._same_type = self._same_type.to(device)
         self._averages = PolicyAverages(
-            self.agents,
+            self.core,
             self._actor,
             self.ema_decay,
             self.average_policy,
             output_init_scale=self.output_init_scale,
             learn_from_actions=self.average_learns_actions,
         )
-        self._step_rollout = StepRollout(self.agents, self.rollout_steps, self._actor)
+        self._step_rollout = StepRollout(self.core, self.rollout_steps, self._actor)
         self._set_up_captured_steps()
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             if context.opponent is not None:
                 raise ConfigError("opponent_pool.play_prob: needs self-play; with an opponent: 0")
-            self._opponent_pool = OpponentPool(self.opponent_pool, self.agents, self._actor)
+            self._opponent_pool = OpponentPool(self.opponent_pool, self.core, self._actor)
             self._step_rollout.let_others_play(
                 self._opponent_pool.opponent_network,
-                BestResponseSeats(self.agents, self._opponent_pool.sample_learning_seats),
+                BestResponseSeats(self.core, self._opponent_pool.sample_learning_seats),
             )
         self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
 
@@ -182,15 +178,15 @@ class PPO(NetworkLearner, NetworkAssignment):
         if self._opponent_pool is not None:
             self._opponent_pool.update(self.progress.iterations)
         self._step_rollout.play()
-        timer = self.agents.timer
-        if self.agents.device.type == "cpu":
+        timer = self.core.timer
+        if self.core.device.type == "cpu":
             self._compact_batch()
         with timer.time_networks():
             self._prepare_data()
         self._metric_sums.zero_()
         self._choose_size()
         for _ in range(self.epochs):
-            self._seed.fill_(self.agents.sample_seed())
+            self._seed.fill_(self.core.sample_seed())
             with timer.time_networks():
                 self._learn_epoch()
         # EMA warm-up: the decay grows with iteration t so that early weights are forgotten.
@@ -205,10 +201,8 @@ class PPO(NetworkLearner, NetworkAssignment):
                 for column in (batch.replica, batch.observation, batch.mask, batch.action)
             )
             policy = self._average_policy_targets(rows, action)
-            metrics = average_policy.add_and_learn(
-                replica, observation, mask, policy, self.progress.iterations + 1
-            )
-
+            average_policy.add(replica, observation, mask, policy, self.progress.iterations + 1)
+            metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._minibatch_rows))
         self.progress.updates += updates
         self.count_progress(self._step_rollout.decisions)
@@ -223,22 +217,22 @@ class PPO(NetworkLearner, NetworkAssignment):
 
     def players(self) -> dict[str, Player]:
         """Return the average policy if any, the EMA of the weights and the current policy."""
-        critic = self.agents.build_player_critic(
+        critic = self.core.build_player_critic(
             self._critic, self.reward_scale, self.gamma, per_action=False
         )
         return self._averages.build_players(critic)
 
     def _set_up_captured_steps(self) -> None:
         """Set the inputs of networks, and the steps that a GPU replays."""
-        agents, batch = self.agents, self._step_rollout.batch
-        device, count = agents.device, batch.action.numel()
+        core, batch = self.core, self._step_rollout.batch
+        device, count = core.device, batch.action.numel()
         self._places = torch.arange(count, device=device)  # of the decisions used, [N]
         self._actor_inputs = NetworkInputs.from_tensor(batch.observation.flatten(0, 1))
         self._critic_inputs = self._actor_inputs
         self._critic_rows: Tensor | None = None
-        if agents.hidden_card_size:
-            width = agents.input_size + agents.hidden_card_size
-            self._critic_rows = torch.zeros(count, width, dtype=agents.input_dtype, device=device)
+        if core.hidden_card_size:
+            width = core.input_size + core.hidden_card_size
+            self._critic_rows = torch.zeros(count, width, dtype=core.input_dtype, device=device)
             self._critic_inputs = NetworkInputs.from_tensor(self._critic_rows)
         self._seed = torch.zeros((), dtype=torch.int64, device=device)  # of the order of rows
         self._data: dict[str, Tensor] = {}
@@ -252,7 +246,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._metric_sums = torch.zeros(len(METRIC_TAGS), device=device)
         self._minibatch_rows = 0  # rows of a replica in all minibatches, padding included
         self._prepare_data = CapturedStep(
-            self._compute_data, device, is_capturable=agents.replicas == 1
+            self._compute_data, device, is_capturable=core.replicas == 1
         )
         self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
 
@@ -261,25 +255,25 @@ class PPO(NetworkLearner, NetworkAssignment):
         batch = self._step_rollout.batch
         self._places = batch.is_decision.flatten().nonzero()[:, 0]
         observations = batch.observation.flatten(0, 1)[self._places]
-        self._actor_inputs = NetworkInputs(observations.numpy(), self.agents.device)
+        self._actor_inputs = NetworkInputs(observations.numpy(), self.core.device)
         self._critic_inputs = self._actor_inputs
         if self._critic_rows is not None:
             hidden_cards = batch.hidden_cards.flatten(0, 1)[self._places]
             critic_rows = torch.cat([observations, hidden_cards], 1)
-            self._critic_inputs = NetworkInputs(critic_rows.numpy(), self.agents.device)
+            self._critic_inputs = NetworkInputs(critic_rows.numpy(), self.core.device)
 
     def _choose_size(self) -> None:
         """Set the number of rows that a replica has in all minibatches together.
 
         On a GPU it rarely changes, as it is part of the captured work; there are spare rows.
         """
-        if self.agents.has_equal_blocks:
+        if self.core.has_equal_blocks:
             size = int(self._step_rollout.learner_decisions.max())
         else:
             used_replicas = self._data["replica"][self._data["is_used"]]
-            size = int(used_replicas.bincount(minlength=self.agents.replicas).max())
+            size = int(used_replicas.bincount(minlength=self.core.replicas).max())
         size = collectives.max_over_processes(size)
-        if self.agents.device.type == "cpu":
+        if self.core.device.type == "cpu":
             self._minibatch_rows = size
         elif size > self._minibatch_rows:
             self._minibatch_rows = ceil(MINIBATCH_MARGIN * size)
@@ -293,16 +287,11 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._data[name] = values
 
     def _average_policy_targets(self, rows: Tensor, action: np.ndarray) -> np.ndarray:
-        """Return the target of the average-policy network for each row, [N, A].
-
-        Args:
-            rows: indices of rows of `_data`, [N].
-            action: the actions taken there, [N].
-        """
+        """Return the target of the average-policy network at rows [N] of `_data`, [N, A]."""
         policy = self._data["old"][rows].exp()
         if "legal" in self._data:
             legal = LegalActions(self._data["legal"][rows], self._data["count"][rows])
-            policy = legal.scatter(policy, self.agents.game.action_count)
+            policy = legal.scatter(policy, self.core.game.action_count)
         return policy.cpu().numpy()
 
     @torch.no_grad()
@@ -312,17 +301,17 @@ class PPO(NetworkLearner, NetworkAssignment):
         If few of the A actions are legal, [N, A] becomes [N, L] with a column per legal action, and
         `action` holds the column of the action taken.
         """
-        batch, device = self._step_rollout.batch, self.agents.device
+        batch, device = self._step_rollout.batch, self.core.device
         if device.type != "cpu" and self._critic_rows is not None:
-            self._critic_rows[:, : self.agents.input_size] = batch.observation.flatten(0, 1)
-            self._critic_rows[:, self.agents.input_size :] = batch.hidden_cards.flatten(0, 1)
+            self._critic_rows[:, : self.core.input_size] = batch.observation.flatten(0, 1)
+            self._critic_rows[:, self.core.input_size :] = batch.hidden_cards.flatten(0, 1)
 
         def select(column: Tensor) -> Tensor:
             flat = column.flatten(0, 1)
             return flat[self._places] if device.type == "cpu" else flat
 
         mask, action, replica = select(batch.mask), select(batch.action), select(batch.replica)
-        row_replica = replica if self.agents.replicas > 1 else None
+        row_replica = replica if self.core.replicas > 1 else None
         log_policies = {}
         if self._same_type is not None:  # uniform over types; without its normalizing constant
             actions_of_same_type = mask.float() @ self._same_type
@@ -362,7 +351,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             "advantage": advantage,
             "target": advantage + value,
             "is_used": is_used,
-            "explained_variance": _compute_explained_variance(advantage, value, is_used),
+            "explained_variance": compute_explained_variance(advantage, value, is_used),
         }
         for name, values in computed.items():
             self._keep(name, values)
@@ -370,25 +359,20 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _take_gradient_steps(self) -> None:
         """Take the gradient steps of one epoch and add their metrics, of METRIC_TAGS."""
         uniform = draw_uniform(self._seed, self._step_rollout.batch.action.numel())
-        if self.agents.device.type == "cpu":
+        if self.core.device.type == "cpu":
             uniform = uniform[self._places]
         for index, row_weight in iterate_minibatches(
             self._data["replica"],
             self._data["is_used"],
             uniform,
-            self.agents.replicas,
+            self.core.replicas,
             self.minibatches,
             self._minibatch_rows,
         ):
             self._take_gradient_step(index, row_weight)
 
     def _take_gradient_step(self, index: Tensor, row_weight: Tensor) -> None:
-        """Take one gradient step.
-
-        Args:
-            index: rows of the minibatch in `_data`, [K, B].
-            row_weight: weight of each row in its replica's mean, [K, B].
-        """
+        """Take one gradient step on rows `index` [K, B] of `_data` with weights [K, B]."""
         minibatch = {name: self._data[name][index] for name in self._loss_columns}
         legal = None
         if "legal" in self._data:
@@ -398,54 +382,18 @@ class PPO(NetworkLearner, NetworkAssignment):
         else:
             logits = self._actor_inputs.forward_rows(self._actor, index, legal)
             value = self._critic_inputs.forward_rows(self._critic, index)
-        loss, metrics = self._compute_loss(logits, value[..., 0], minibatch, row_weight)
+        loss, metrics = compute_ppo_loss(
+            logits,
+            value[..., 0],
+            minibatch,
+            row_weight,
+            self._schedule_values,
+            self.value_coef,
+            normalizes_advantages=self.normalize_advantages,
+            clips_value_loss=self.clip_value_loss,
+        )
         take_gradient_step(loss, self._optimizer, self._actor_critic, self.max_grad_norm)
         self._metric_sums += metrics
-
-    def _compute_loss(
-        self, logits: Tensor, value: Tensor, minibatch: dict[str, Tensor], row_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the loss, and the metrics of METRIC_TAGS, [5].
-
-        Args:
-            logits: outputs of the actor, [K, B, A], or [K, B, L] for legal actions only.
-            value: output of the critic, [K, B].
-            minibatch: rows of the tensors of `_compute_data`, [K, B, ...] each.
-            row_weight: weight of each row in its replica's mean, [K, B].
-        """
-        clip_coef = self._schedule_values["clip_coef"]
-        log_policy = masked_log_softmax(logits, minibatch["mask"])  # [K, B, A]
-        policy = masked_softmax(logits, minibatch["mask"])  # exp is slow where it underflows
-        log_prob = log_policy.gather(2, minibatch["action"][..., None])[..., 0]  # [K, B]
-        log_ratio = log_prob - minibatch["log_prob"]
-        ratio = log_ratio.exp()
-        advantage = minibatch["advantage"]
-        if self.normalize_advantages:
-            advantage = normalize_advantages(advantage, row_weight)
-        clipped_ratio = ratio.clamp(1 - clip_coef, 1 + clip_coef)
-        surrogate = torch.min(ratio * advantage, clipped_ratio * advantage)
-        entropy = -masked_expectation(policy, log_policy, minibatch["mask"])
-        entropy_bonus = entropy
-        if "same_type" in minibatch:
-            entropy_bonus = entropy + (policy * minibatch["same_type"]).sum(2)
-        actor_loss = -surrogate - self._schedule_values["entropy_coef"] * entropy_bonus
-        if "kl_old_coef" in self._schedule_values:
-            log_difference = log_policy - minibatch["old"]
-            kl_old = masked_expectation(policy, log_difference, minibatch["mask"])
-            actor_loss = actor_loss + self._schedule_values["kl_old_coef"] * kl_old
-
-        value_loss = (value - minibatch["target"]).square()
-        if self.clip_value_loss:
-            change = (value - minibatch["value"]).clamp(-clip_coef, clip_coef)
-            clipped_value = minibatch["value"] + change
-            value_loss = torch.max(value_loss, (clipped_value - minibatch["target"]).square())
-
-        loss = (row_weight * (actor_loss + self.value_coef / 2 * value_loss)).sum()
-        with torch.no_grad():
-            kl = ratio - 1 - log_ratio  # estimate of KL(behavior policy, pi) from the action taken
-            is_clipped = ((ratio - 1).abs() > clip_coef).float()
-            metrics = torch.stack([-surrogate, value_loss / 2, entropy, kl, is_clipped])
-            return loss, (metrics * row_weight).sum((1, 2)) / len(row_weight)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all parts, and the iterations of runs that a warm start continues."""
@@ -473,22 +421,3 @@ class PPO(NetworkLearner, NetworkAssignment):
             "opponent_pool": self._opponent_pool,
             **self._averages.stateful_parts(),
         }
-
-
-def _compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor) -> Tensor:
-    """Return the share of the targets' variance that the values explain, at the used rows, [1]."""
-    weight = is_used / is_used.sum().clamp(min=1)
-
-    def compute_variance(numbers: Tensor) -> Tensor:
-        return (weight * (numbers - (weight * numbers).sum()).square()).sum(0, keepdim=True)
-
-    target_variance = compute_variance(advantage + value)
-    return 1 - compute_variance(advantage) / target_variance.clamp(min=1e-8)
-
-
-def build_same_type_matrix(action_types: np.ndarray) -> Tensor | None:
-    """Return 1 for actions of equal type, else 0, [A, A]; None if each action has its own type."""
-    is_same_type = action_types[:, None] == action_types
-    if is_same_type.sum() == len(action_types):
-        return None
-    return torch.from_numpy(is_same_type.astype(np.float32))

@@ -26,8 +26,8 @@ from torch import Tensor
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.validation import PositiveFloat, PositiveInt, Probability
 from poker_rl.learning.advantages import compute_gae
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
 from poker_rl.learning.gradient_steps import OptimizerName, take_gradient_step
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.rollout import HAND_ENDED, PendingDecisions
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.players.action_sampling import sample_from_logits
@@ -56,16 +56,14 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("policy",)
 
     def __post_init__(self, context: LearnerContext) -> None:
-        self.set_agents(
-            Agents(
-                context,
-                self,
-                tables_per_instance=self.hands_per_iteration,
-                tables_key="hands_per_iteration",
-            )
+        self.core = LearnerCore(
+            context,
+            self,
+            tables_per_instance=self.hands_per_iteration,
+            tables_key="hands_per_iteration",
         )
         game = context.game
-        self._policy_network = self.agents.build_network(game.action_count)
+        self._policy_network = self.core.build_network(game.action_count)
         self._optimizer = OPTIMIZERS[self.optimizer](self._policy_network.parameters(), lr=self.lr)
         initial_value = 0.0 if self.baseline is None else self.baseline.initial_value
         self._baselines = np.full((self.instances, game.seats), initial_value, np.float32)  # chips
@@ -74,19 +72,19 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def run_iteration(self) -> dict[str, float]:
         """Play hands and take one gradient step."""
         self._recorded_logits.clear()
-        batch = self.agents.rollout.play_full_hands(self._choose_actions)
+        batch = self.core.rollout.play_full_hands(self._choose_actions)
         if not len(batch):  # the opponent ended every hand before a decision
             self.count_progress(0)
             return {}
         no_value = np.zeros_like(batch.reward)
         returns = compute_gae(batch.reward, no_value, batch.next_row, 1, 1)  # r [N]
-        instance = self.agents.instance_of_table(batch.table)
+        instance = self.core.instance_of_table(batch.table)
         advantage = returns - self._baselines[instance, batch.seat]
-        with self.agents.timer.time_networks():
+        with self.core.timer.time_networks():
             logits = torch.cat(self._recorded_logits)  # [N, A]
-            log_policy = masked_log_softmax(logits, self.agents.to_tensor(batch.mask))
-            log_prob = log_policy.gather(1, self.agents.to_tensor(batch.action)[:, None])[:, 0]
-            loss = -(log_prob * self.agents.to_tensor(advantage)).sum() / self.hands_per_iteration
+            log_policy = masked_log_softmax(logits, self.core.to_tensor(batch.mask))
+            log_prob = log_policy.gather(1, self.core.to_tensor(batch.action)[:, None])[:, 0]
+            loss = -(log_prob * self.core.to_tensor(advantage)).sum() / self.hands_per_iteration
             take_gradient_step(loss, self._optimizer)
             entropy = -(log_policy.exp() * log_policy).sum(1).mean()
         if self.baseline is not None:
@@ -104,21 +102,20 @@ class Reinforce(NetworkLearner, NetworkAssignment):
 
     def players(self) -> dict[str, Player]:
         """Return the current policy."""
-        return self.agents.build_players(current=self._policy_network)
+        return self.core.build_players(current=self._policy_network)
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        logits = self.agents.compute_logits(self._policy_network, rows)
+        logits = self.core.compute_logits(self._policy_network, rows)
         self._recorded_logits.append(logits)
-        uniform = self.agents.generator.random(len(rows.mask), np.float32)
+        uniform = self.core.generator.random(len(rows.mask), np.float32)
         return sample_from_logits(logits, rows.mask, uniform)
 
     def _update_baselines(
         self, decay: float, baseline_index: np.ndarray, returns: np.ndarray
     ) -> None:
-        """Move each seat's baseline towards the mean return of its hands.
+        """Move each seat's baseline towards the mean of the `returns` [H] of its hands.
 
-        `returns` are the chips won in hands of a seat, [H], and `baseline_index` is the index of
-        that seat's baseline in the flattened [instances, seats], [H].
+        `baseline_index` [H] is the index of that seat in the flattened [instances, seats].
         """
         hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
         return_sums = np.bincount(baseline_index, returns, self._baselines.size)

@@ -36,25 +36,21 @@ from poker_rl.config.validation import (
     PositiveFloat,
     PositiveInt,
 )
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
 from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch
 from poker_rl.learning.external_sampling import traverse
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
-from poker_rl.nets.dense import get_value_net
+from poker_rl.nets.net_config import get_value_net
 from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player
 
 
 @dataclass(kw_only=True)
 class SDCFR(NetworkLearner):
-    """Learner of CFR by networks; schedules count the decisions in all branches of a hand.
-
-    Raises:
-        ConfigError: if there is a fixed opponent, or `ExactAveragePolicy` raises one.
-    """
+    """Learner of CFR by networks; schedules count the decisions in all branches of a hand."""
 
     traversals: PositiveInt
     iteration_weight_power: NonNegativeFloat
@@ -82,22 +78,20 @@ class SDCFR(NetworkLearner):
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
-        self.set_agents(
-            Agents(
-                context, assignment, tables_per_instance=self.traversals, tables_key="traversals"
-            )
+        self.core = LearnerCore(
+            context, assignment, tables_per_instance=self.traversals, tables_key="traversals"
         )
-        agents, game = self.agents, context.game
+        core, game = self.core, context.game
         self._regret_network, self._average_network = (
-            agents.build_network(game.action_count, self.output_init_scale) for _ in range(2)
+            core.build_network(game.action_count, self.output_init_scale) for _ in range(2)
         )
         self._regret_optimizer, self._average_optimizer = (
             torch.optim.Adam(module.parameters(), fused=True)
             for module in (self._regret_network, self._average_network)
         )
-        self._regret_buffer = MergingBuffer(agents, self.capacity, self.iteration_weight_power)
+        self._regret_buffer = MergingBuffer(core, self.capacity, self.iteration_weight_power)
         self._average_buffer = MergingBuffer(
-            agents, self.capacity, self.iteration_weight_power, other_buffers=[self._regret_buffer]
+            core, self.capacity, self.iteration_weight_power, other_buffers=[self._regret_buffer]
         )
         self._exact_average = None
         if self.exact_average_interval is not None:
@@ -112,14 +106,14 @@ class SDCFR(NetworkLearner):
         set_learning_rates(self._average_optimizer, self.average_lr.value(step))
         self._regret_buffer.start_iteration()
         self._average_buffer.start_iteration()
-        seats, decisions = range(self.agents.game.seats), 0
+        seats, decisions = range(self.core.game.seats), 0
         for traverser in seats:
             if self._exact_average is not None:
-                player = self.agents.build_player(self._regret_network, RegretMatchingPlayer)
+                player = self.core.build_player(self._regret_network, RegretMatchingPlayer)
                 other_seats = [seat for seat in seats if seat != traverser]
                 self._exact_average.add(player, other_seats, self.progress.iterations + 1)
             traverser_decisions, other_decisions = traverse(
-                self.agents, traverser, self._compute_policy
+                self.core, traverser, self._compute_policy
             )
             self._regret_buffer.add(traverser_decisions)
             self._average_buffer.add(other_decisions)
@@ -146,10 +140,10 @@ class SDCFR(NetworkLearner):
 
     def players(self) -> dict[str, Player]:
         """Return the average policy, the current policy, and the exact average if there is one."""
-        agents = self.agents
+        core = self.core
         players: dict[str, Player] = {
-            "average": agents.build_player(self._average_network),
-            "current": agents.build_player(self._regret_network, RegretMatchingPlayer),
+            "average": core.build_player(self._average_network),
+            "current": core.build_player(self._regret_network, RegretMatchingPlayer),
         }
         if self._exact_average is not None:
             players["average_exact"] = self._exact_average.build_player()
@@ -158,12 +152,12 @@ class SDCFR(NetworkLearner):
     def _compute_policy(
         self, observation: np.ndarray, mask: np.ndarray, replica: np.ndarray
     ) -> np.ndarray:
-        agents = self.agents
-        with agents.timer.time_networks(), torch.no_grad():
-            regrets = NetworkInputs(observation, agents.device).forward_all(
-                self._regret_network, agents.to_tensor(replica)
+        core = self.core
+        with core.timer.time_networks(), torch.no_grad():
+            regrets = NetworkInputs(observation, core.device).forward_all(
+                self._regret_network, core.to_tensor(replica)
             )
-            return regret_matching(regrets, agents.to_tensor(mask)).cpu().numpy()
+            return regret_matching(regrets, core.to_tensor(mask)).cpu().numpy()
 
     def _compute_squared_error(self, out: Tensor, targets: TargetBatch) -> Tensor:
         return ((out - targets.target / self.reward_scale).square() * targets.mask).sum(2)
@@ -180,14 +174,14 @@ class SDCFR(NetworkLearner):
         compute_error: Callable[[Tensor, TargetBatch], Tensor],
     ) -> float:
         """Take `gradient_steps` steps on batches of a buffer; return the mean error per replica."""
-        total = torch.zeros((), device=self.agents.device)
+        total = torch.zeros((), device=self.core.device)
         for _ in range(gradient_steps):
             targets = buffer.sample_targets(self.batch_size)
-            with self.agents.timer.time_networks():
+            with self.core.timer.time_networks():
                 loss = (targets.weight * compute_error(module(targets.observation), targets)).sum()
                 take_gradient_step(loss, optimizer, module, self.max_grad_norm)
                 total += loss.detach()
-        return float(total) / (gradient_steps * self.agents.replicas)
+        return float(total) / (gradient_steps * self.core.replicas)
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         """Return the parts to save, by name; a part that the settings turn off is None."""

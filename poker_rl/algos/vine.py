@@ -44,9 +44,10 @@ from poker_rl.config.validation import (
     Probability,
 )
 from poker_rl.games.tables import Tables
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
@@ -63,11 +64,7 @@ METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl")
 
 @dataclass(kw_only=True)
 class Vine(NetworkLearner):
-    """Vine learner; its schedules count all decisions, including those in rollouts.
-
-    Raises:
-        ConfigError: if there is a fixed opponent.
-    """
+    """Vine learner; its schedules count all decisions, including those in rollouts."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -89,7 +86,7 @@ class Vine(NetworkLearner):
     instances: PositiveInt
 
     warm_start_parts: ClassVar = ("networks", "weight_average")
-    per_process_parts: ClassVar = ("agents", "buffer")
+    per_process_parts: ClassVar = ("core", "buffer")
     warm_start_sources: ClassVar = ("poker_rl.algos.ppo.PPO",)
 
     def __post_init__(self, context: LearnerContext) -> None:
@@ -98,18 +95,16 @@ class Vine(NetworkLearner):
         assignment = NetworkAssignment(
             network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
         )
-        self.set_agents(
-            Agents(
-                context,
-                assignment,
-                tables_per_instance=self.tables,
-                include_forced_moves=False,
-                rollout_steps=self.rollout_steps,
-            )
+        self.core = LearnerCore(
+            context,
+            assignment,
+            tables_per_instance=self.tables,
+            include_forced_moves=False,
+            rollout_steps=self.rollout_steps,
         )
-        agents = self.agents
-        actor = agents.build_network(context.game.action_count, self.output_init_scale)
-        self._actor, self._critic = actor, agents.build_critic(1)
+        core = self.core
+        actor = core.build_network(context.game.action_count, self.output_init_scale)
+        self._actor, self._critic = actor, core.build_critic(1)
         self._actor_critic = NetworkPair(self._actor, self._critic, shared_layers=0)
         self._optimizer = torch.optim.Adam(
             [{"params": list(part.parameters())} for part in (self._actor, self._critic)],
@@ -120,7 +115,7 @@ class Vine(NetworkLearner):
         self._critic_ema = WeightEMA(self._critic, self.ema_decay)
         max_actions = min(self.max_actions, context.game.action_count)
         columns = {
-            "observation": agents.observation_column,
+            "observation": core.observation_column,
             # the actions tried, in descending order of probability
             "action": Column(torch.int32, max_actions, below=context.game.action_count),
             "count": Column(torch.int32, below=max_actions + 1),  # number of actions tried
@@ -133,9 +128,9 @@ class Vine(NetworkLearner):
             self.replay_capacity,
             CircularInsertion(),
             columns,
-            agents.device,
-            agents.sample_seed(),
-            replicas=agents.replicas,
+            core.device,
+            core.sample_seed(),
+            replicas=core.replicas,
         )
         self._buffer.check_batch_memory("batch_size", self.batch_size)
         self._buffer.check_capacity("batch_size", self.batch_size)
@@ -145,8 +140,8 @@ class Vine(NetworkLearner):
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
         self._rollout_decisions = 0
-        batch = self.agents.rollout.play_steps(self._choose_actions, self.rollout_steps)
-        metric_sums = torch.zeros(len(METRIC_TAGS), device=self.agents.device)
+        batch = self.core.rollout.play_steps(self._choose_actions, self.rollout_steps)
+        metric_sums = torch.zeros(len(METRIC_TAGS), device=self.core.device)
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_old_coef, entropy_coef = self.kl_old_coef.value(step), self.entropy_coef.value(step)
@@ -167,10 +162,10 @@ class Vine(NetworkLearner):
 
     def players(self) -> dict[str, Player]:
         """Return the EMA of the weights, which plays in training, and the current policy."""
-        critic = self.agents.build_player_critic(
+        critic = self.core.build_player_critic(
             self._critic_ema.module, self.reward_scale, per_action=False
         )
-        return self.agents.build_players(
+        return self.core.build_players(
             critic, weight_average=self._actor_ema.module, current=self._actor
         )
 
@@ -181,13 +176,13 @@ class Vine(NetworkLearner):
         self._critic_ema.load_state_dict(critic_ema_state or self._critic.state_dict())
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        agents, module = self.agents, self._actor_ema.module
-        legal = list_legal_actions(rows.mask, agents.device)
+        core, module = self.core, self._actor_ema.module
+        legal = list_legal_actions(rows.mask, core.device)
         with torch.no_grad():
-            logits = agents.compute_logits(module, rows, legal)
+            logits = core.compute_logits(module, rows, legal)
             policy = masked_softmax(logits, legal.mask).double().cpu().numpy()  # [B, L]
         self._value_and_store(rows, legal.actions.cpu().numpy(), policy)
-        column = sample_from_probs(policy, agents.generator.random(len(policy)))
+        column = sample_from_probs(policy, core.generator.random(len(policy)))
         return legal.to_action(column), np.log(policy[np.arange(len(column)), column])
 
     def _value_and_store(
@@ -195,10 +190,7 @@ class Vine(NetworkLearner):
     ) -> None:
         """Estimate the values of the likely actions at some decisions and store them for replay.
 
-        Args:
-            rows: the decisions.
-            action: legal actions of each decision, [B, L].
-            policy: their probabilities, [B, L], 0 in padding columns.
+        `action` and `policy` [B, L] have their legal actions with the probabilities, 0 in padding.
         """
         likeliest = np.argsort(-policy, axis=1, kind="stable")[:, : self._action_columns]
         policy = np.take_along_axis(policy, likeliest, 1)
@@ -206,7 +198,7 @@ class Vine(NetworkLearner):
         min_prob = np.minimum(self.min_action_prob, policy[:, :1])  # the likeliest is always tried
         is_tried = (policy > 0) & (policy >= min_prob)  # [B, width]
         count = is_tried.sum(1)
-        is_in_share = self.agents.generator.random(len(count)) < self.single_action_share
+        is_in_share = self.core.generator.random(len(count)) < self.single_action_share
         is_stored = (count > 1) | is_in_share
         decision, column = np.nonzero(is_tried & is_stored[:, None])
         action_values = np.zeros(policy.shape)  # in units of `reward_scale` chips
@@ -234,32 +226,29 @@ class Vine(NetworkLearner):
     def _sample_action_values(
         self, records: np.ndarray, table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
-        """Return the value of each action by one rollout, in units of `reward_scale` chips, [N].
+        """Return the values of actions by one rollout each, in units of `reward_scale` chips, [N].
 
-        Args:
-            records: tables at the decisions [N]; the rollouts are played on them, in place.
-            table: index of the table in `agents.rollout` that each of them copies [N].
-            action: action of the seat to act [N].
+        The rollouts are played on `records` [N], which copy the tables `table` of `core.rollout`.
         """
-        agents = self.agents
-        tables = Tables(agents.game, 0, 0)
+        core = self.core
+        tables = Tables(core.game, 0, 0)
         tables.load_records(records)
 
         def compute_outputs(
             module: nn.Module, rows: np.ndarray, legal: LegalActions | None = None
         ) -> Tensor:
             records_now = tables.records.take(rows)
-            observations, _ = agents.encode_records(records_now)
-            replica = agents.to_tensor(agents.assign_replicas(records_now, table[rows]))
-            inputs = NetworkInputs(observations, agents.device)
-            with agents.timer.time_networks(), torch.no_grad():
+            observations, _ = core.encode_records(records_now)
+            replica = core.to_tensor(core.assign_replicas(records_now, table[rows]))
+            inputs = NetworkInputs(observations, core.device)
+            with core.timer.time_networks(), torch.no_grad():
                 return inputs.forward_all(module, replica, legal)
 
         def choose_responses(rows: np.ndarray, mask: np.ndarray) -> np.ndarray:
             self._rollout_decisions += len(rows)
-            legal = list_legal_actions(mask, agents.device)
+            legal = list_legal_actions(mask, core.device)
             logits = compute_outputs(self._actor_ema.module, rows, legal)
-            uniform = agents.generator.random(len(rows), np.float32)
+            uniform = core.generator.random(len(rows), np.float32)
             column, _ = sample_from_logits(logits, legal.mask.cpu().numpy(), uniform)
             return legal.to_action(column)
 
@@ -277,7 +266,7 @@ class Vine(NetworkLearner):
         legal = LegalActions(rows["action"].long(), count)
         is_tried = legal.mask  # [K, B, width]
         weight = torch.where(count > 1, 1.0, 1 / self.single_action_share)
-        with self.agents.timer.time_networks():
+        with self.core.timer.time_networks():
             logits, values = self._actor_critic(observation, legal)  # [K, B, width], [K, B, 1]
             value = values[..., 0]
             p, log_p = masked_softmax(logits, is_tried), masked_log_softmax(logits, is_tried)

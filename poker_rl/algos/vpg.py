@@ -38,11 +38,10 @@ from poker_rl.config.validation import (
     PositiveInt,
     Probability,
 )
-from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.learning.advantages import estimate_advantages
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.learning.rollout import PendingDecisions, RolloutBatch, concatenate_batches
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
@@ -76,25 +75,23 @@ class VPG(NetworkLearner, NetworkAssignment):
     warm_start_parts: ClassVar = ("actor", "critic", "weight_average")
 
     def __post_init__(self, context: LearnerContext) -> None:
-        self.set_agents(
-            Agents(
-                context,
-                self,
-                tables_per_instance=self.hands_per_iteration,
-                tables_key="hands_per_iteration",
-            )
+        self.core = LearnerCore(
+            context,
+            self,
+            tables_per_instance=self.hands_per_iteration,
+            tables_key="hands_per_iteration",
         )
         game = context.game
-        self._actor = self.agents.build_network(game.action_count)
-        self._critic = self.agents.build_critic(1)
+        self._actor = self.core.build_network(game.action_count)
+        self._critic = self.core.build_critic(1)
         self._actor_optimizer = torch.optim.Adam(self._actor.parameters())
         self._critic_optimizer = torch.optim.Adam(self._critic.parameters())
         self._weight_ema = WeightEMA(self._actor, self.ema_decay)
-        has_few_deals = len(game.definitions) == 1 and game.count_deals() <= MAX_DEALS
         self._first_move_inputs = None
-        if has_few_deals:
-            records = build_first_move_records(game)
-            self._first_move_inputs = self.agents.encode_for_instances(records)
+        if len(game.definitions) == 1 and game.count_deals() <= MAX_DEALS:
+            tables = Tables(game, game.count_deals(), 0)
+            tables.deal(decks=game.list_deals())
+            self._first_move_inputs = self.core.encode_for_instances(tables.records)
 
     def run_iteration(self) -> dict[str, float]:
         """Play one batch and take `gradient_steps` steps of each network on it."""
@@ -106,9 +103,9 @@ class VPG(NetworkLearner, NetworkAssignment):
         if not len(batch):  # the opponent ended every hand before a decision
             self.progress.hands += hands
             return {}
-        inputs = NetworkInputs(batch.observation, self.agents.device)
-        replica = self.agents.to_tensor(batch.replica)
-        with self.agents.timer.time_networks(), torch.no_grad():
+        inputs = NetworkInputs(batch.observation, self.core.device)
+        replica = self.core.to_tensor(batch.replica)
+        with self.core.timer.time_networks(), torch.no_grad():
             value = inputs.forward_all(self._critic, replica)[:, 0]  # [N]
             metrics = {}
             if self._first_move_inputs is not None:
@@ -116,13 +113,13 @@ class VPG(NetworkLearner, NetworkAssignment):
                 metrics["value/first_move"] = first_values.mean().item() * self.reward_scale
         advantage = estimate_advantages(batch, value, 1, self.gae_lambda, self.reward_scale)
         target = advantage + value
-        action, mask = self.agents.to_tensor(batch.action), self.agents.to_tensor(batch.mask)
-        old_log_prob = self.agents.to_tensor(batch.log_prob)
+        action, mask = self.core.to_tensor(batch.action), self.core.to_tensor(batch.mask)
+        old_log_prob = self.core.to_tensor(batch.log_prob)
         network_rows = np.bincount(batch.replica)[batch.replica]  # rows of each row's network [N]
-        row_weight = self.agents.to_tensor((1 / network_rows).astype(np.float32))
+        row_weight = self.core.to_tensor((1 / network_rows).astype(np.float32))
         losses = np.zeros(3)
         for _ in range(self.gradient_steps):
-            with self.agents.timer.time_networks():
+            with self.core.timer.time_networks():
                 logits = inputs.forward_all(self._actor, replica)  # [N, A]
                 log_policy = masked_log_softmax(logits, mask)
                 log_prob = log_policy.gather(1, action[:, None])[:, 0]
@@ -153,8 +150,8 @@ class VPG(NetworkLearner, NetworkAssignment):
 
     def players(self) -> dict[str, Player]:
         """Return the player with the EMA of the weights, and the current policy."""
-        critic = self.agents.build_player_critic(self._critic, self.reward_scale, per_action=False)
-        return self.agents.build_players(
+        critic = self.core.build_player_critic(self._critic, self.reward_scale, per_action=False)
+        return self.core.build_players(
             critic, weight_average=self._weight_ema.module, current=self._actor
         )
 
@@ -172,11 +169,11 @@ class VPG(NetworkLearner, NetworkAssignment):
 
     def _play_batch(self) -> tuple[RolloutBatch, int]:
         """Return the decisions of one batch and its number of hands."""
-        play = self.agents.rollout.play_full_hands
+        play = self.core.rollout.play_full_hands
         if self.min_network_decisions is None:
             return play(self._choose_actions), self.instances * self.hands_per_iteration
         rounds: list[RolloutBatch] = []
-        decisions = np.zeros(self.agents.replicas, np.int64)
+        decisions = np.zeros(self.core.replicas, np.int64)
         while decisions.min() < self.min_network_decisions:
             if len(rounds) == MAX_ROUNDS:
                 raise ConfigError(
@@ -185,19 +182,19 @@ class VPG(NetworkLearner, NetworkAssignment):
                     f" {self.min_network_decisions}"
                 )
             rounds.append(play(self._choose_actions))
-            decisions += np.bincount(rounds[-1].replica, minlength=self.agents.replicas)
+            decisions += np.bincount(rounds[-1].replica, minlength=self.core.replicas)
         hands = self.hands_per_iteration
         hand = np.concatenate([i * hands + part.table % hands for i, part in enumerate(rounds)])
         batch = concatenate_batches(rounds)
         last_hand = find_nth_decision_hand(
-            hand, batch.replica, self.agents.replicas, self.min_network_decisions
+            hand, batch.replica, self.core.replicas, self.min_network_decisions
         )
         last_hand = last_hand.reshape(self.instances, -1).max(1)  # [instances]
         kept_rows = np.flatnonzero(hand <= last_hand[batch.table // self.hands_per_iteration])
         return batch.select_trajectories(kept_rows), int((last_hand + 1).sum())
 
     def _choose_actions(self, rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-        return self.agents.sample_actions(self._actor, rows)
+        return self.core.sample_actions(self._actor, rows)
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         """Return the parts to save, by name; a part that the settings turn off is None."""
@@ -210,23 +207,12 @@ class VPG(NetworkLearner, NetworkAssignment):
         }
 
 
-def build_first_move_records(game: Game) -> np.ndarray:
-    """Return one table for every possible deal, before its first move, [deals]."""
-    decks = game.list_deals()
-    tables = Tables(game, len(decks), 0)
-    tables.deal(decks=decks)
-    return tables.records
-
-
 def find_nth_decision_hand(
     hand: np.ndarray, replica: np.ndarray, replicas: int, n: int
 ) -> np.ndarray:
-    """Return the number of the hand in which each network makes its n-th decision, [K].
+    """Return the number of the hand in which each of K networks makes its n-th decision, [K].
 
-    Args:
-        hand: number of the hand of each decision, [N].
-        replica: index of the network that decided, [N].
-        replicas: number of networks K, each with at least n decisions.
+    `hand` and `replica` [N] have the number of the hand, and the network, of each decision.
     """
     order = np.lexsort((hand, replica))
     counts = np.bincount(replica, minlength=replicas)

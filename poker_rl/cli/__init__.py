@@ -16,7 +16,7 @@ from typing import NoReturn
 from poker_rl import __version__
 from poker_rl.cli.commands import COMMANDS, SettingsCommand, run_settings_command
 from poker_rl.cli.help_texts import PROGRAM_HELP
-from poker_rl.config.error_hints import suggest_allowed
+from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.disk import format_os_error, naming_path, print_error, print_line
 

@@ -179,8 +179,8 @@ def run_list(arguments: list[str]) -> int:
         print_line(COMMAND_HELP["list"])
         return 0
 
-    from poker_rl.config.error_hints import suggest_allowed
     from poker_rl.config.option_listing import describe_options, list_options_by_group
+    from poker_rl.config.suggestions import suggest_allowed
 
     options_by_group = list_options_by_group(collect_option_dirs(namespace.config_dir))
     for group in namespace.groups:

@@ -18,16 +18,17 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from omegaconf import DictConfig
 
-from poker_rl.config.error_hints import format_value, suggest_allowed
 from poker_rl.config.option_files import to_plain_dict
 from poker_rl.config.plugins import load_class
 from poker_rl.config.schedules import Constant, Schedule
+from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import (
     MAX_INTEGER,
     ConfigError,
     NonNegativeFloat,
     Range,
     error_prefix,
+    format_value,
     memory_errors_as_config_errors,
 )
 

@@ -22,7 +22,6 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.config.error_hints import shorten_text, suggest_allowed
 from poker_rl.config.hydra_overrides import (
     list_group_options,
     parse_overrides,
@@ -39,7 +38,8 @@ from poker_rl.config.option_files import (
     to_plain_dict,
 )
 from poker_rl.config.root_config import RootConfig
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.suggestions import suggest_allowed
+from poker_rl.config.validation import ConfigError, shorten_text
 
 # Messages of Hydra 1.3 and 1.4 when no selected option uses the overridden group, such as net=mlp
 # with an algorithm that has no networks.

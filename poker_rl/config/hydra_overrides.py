@@ -17,10 +17,10 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
 from poker_rl.config.build import list_text_fields
-from poker_rl.config.error_hints import shorten_text, suggest_allowed
 from poker_rl.config.option_files import read_plain_yaml
 from poker_rl.config.root_config import RootConfig
-from poker_rl.config.validation import ConfigError
+from poker_rl.config.suggestions import suggest_allowed
+from poker_rl.config.validation import ConfigError, shorten_text
 
 LAUNCHER_PATTERN = re.compile(r"hydra[./]launcher\b")
 QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")

@@ -12,8 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from poker_rl.config.error_hints import suggest_allowed
 from poker_rl.config.plugins import list_plugins
+from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.untrusted_files import read_checked_yaml_text
 from poker_rl.config.validation import ConfigError, error_prefix
 

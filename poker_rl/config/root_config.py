@@ -6,8 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from poker_rl.config.error_hints import format_value
-from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, Range, Seed
+from poker_rl.config.validation import (
+    ConfigError,
+    NonNegativeInt,
+    PositiveInt,
+    Range,
+    Seed,
+    format_value,
+)
 
 FILE_NAME_PATTERN = re.compile(r"\w[\w.+=-]{0,59}")  # never leads to another folder
 

@@ -19,10 +19,10 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig
 
 from poker_rl.config.compose import compose_launch_config
-from poker_rl.config.error_hints import suggest_allowed
 from poker_rl.config.hydra_overrides import get_config_loader, list_group_options, parse_overrides
 from poker_rl.config.option_files import find_option_file
 from poker_rl.config.option_listing import read_first_comment
+from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError
 
 # Hydra warns about each preset in conf/hydra/launcher that is checked against the launcher's keys,

@@ -5,6 +5,7 @@ A range is part of a field's annotation (`gamma: Probability`); `build` checks t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,16 @@ OUT_OF_MEMORY_PATTERN = re.compile(
 
 class ConfigError(Exception):
     """Error in a setting, file or argument; one line names it and says what is allowed."""
+
+
+def format_value(value: object) -> str:
+    """Return a value as it is written in YAML, shortened."""
+    return shorten_text(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def shorten_text(text: str) -> str:
+    """Return text from the user for a message, cut after 60 characters."""
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 @contextmanager

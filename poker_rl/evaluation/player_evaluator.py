@@ -132,7 +132,7 @@ class PlayerEvaluator:
         if self.earlier_self and self.tree is None and half_snapshot is not None:
             opponent_name = name_earlier_self(half_snapshot)
             for name, player in players.items():
-                if player.instances == 1:
+                if player.instance_count == 1:
                     earlier_self = self._load_player(f"{half_snapshot}:{name}")
                     winnings = self._play_match(
                         player, earlier_self, opponent_name, player_name=name
@@ -144,7 +144,7 @@ class PlayerEvaluator:
         """Return all results of a player: means and percentiles if it has several instances."""
         if self.tree is None:
             walk = partial(evaluate_on_public_tree, self._game)
-            instances = [player.select_instance(k) for k in range(player.instances)]
+            instances = [player.select_instance(k) for k in range(player.instance_count)]
             results_by_instance = [
                 (self._list_exact_results(name, *walk(instance)) if exact else [])
                 + [
@@ -170,10 +170,10 @@ class PlayerEvaluator:
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policies of a player's K instances in every seat, [K, I, A]."""
         records = tree.infoset_records
-        if player.instances > 1:
-            records = np.tile(records, player.instances)
+        if player.instance_count > 1:
+            records = np.tile(records, player.instance_count)
         probs = compute_checked_probs(self._game, player, records)
-        return probs.reshape(player.instances, *tree.legal_mask.shape)
+        return probs.reshape(player.instance_count, *tree.legal_mask.shape)
 
     def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
         """Return the exact results of a policy [I, A]."""

@@ -74,10 +74,10 @@ def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
     ]
     for card_text in card_texts:
         if card_text not in card_by_name:
-            format_text = (
-                f"a rank of {ranks} and a suit of {suits}, as in {card_name(0, ranks, suits)}"
-            )
-            allowed_text = format_text if len(suits) > 1 else f"one of {' '.join(ranks)}"
+            allowed_text = f"one of {' '.join(ranks)}"
+            if len(suits) > 1:
+                example = card_name(0, ranks, suits)
+                allowed_text = f"a rank of {ranks} and a suit of {suits}, as in {example}"
             raise ConfigError(f"{card_text!r} in {text!r} is no card; a card is {allowed_text}")
     return [card_by_name[card_text] for card_text in card_texts]
 
@@ -293,9 +293,7 @@ def evaluate_best_five(cards: Any, count: int, suits: int) -> Any:
     comparable only between hands with the same number of cards.
     """
     key = EMPTY_HAND_KEY
-    for i in range(
-        MAX_HAND_CARDS
-    ):  # a constant bound lets the loop unroll, which is three times faster
+    for i in range(MAX_HAND_CARDS):  # a constant bound unrolls the loop: three times as fast
         if i == count:
             break
         # An unsigned index avoids the test for a negative one.

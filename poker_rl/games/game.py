@@ -20,16 +20,14 @@ These five are enough to train and to evaluate by matches. Four more are optiona
                                     for recurrent networks
     reveal(game, table, seat, out)  write the cards hidden from a seat; for a perfect-information
                                     critic
-    redeal(game, table)             deal again the cards that the seat to act cannot see; all deals
+    resample_hidden_cards(game, table)
+                                    deal the cards that the seat to act cannot see again; all deals
                                     consistent with its information set are equally likely; for
                                     bots that look ahead
 
 A game may have several definitions, such as one for each number of seats. `table.variant` is the
 index of the definition in play; it is sampled for each hand.
 """
-
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
@@ -189,6 +187,15 @@ def fill_zeros(out):
     """Fill an array with zeros; a plain loop compiles faster than a slice."""
     for i in range(len(out)):
         out[i] = 0
+
+
+@jit
+def hash_bytes(data, seed):
+    """Return a 64-bit hash of bytes and a seed (FNV-1a, Fowler, Noll and Vo)."""
+    digest = np.uint64(0xCBF29CE484222325) ^ seed
+    for byte in data:
+        digest = (digest ^ np.uint64(byte)) * np.uint64(0x100000001B3)
+    return digest
 
 
 @jit

@@ -20,11 +20,7 @@ class GameTree(TreeNodes):
     part for each seat, a large tree one for each hand of each seat.
 
     Attributes:
-        sequence_form: the arrays that solvers and evaluation read, see `SequenceForm`
         part_of_deal: the part with the information sets that a seat reaches in a deal, [seats, D]
-
-    Raises:
-        ConfigError: if the game cannot be enumerated, see `TreeNodes`.
     """
 
     def __init__(self, game: Game, max_bytes: int = MAX_BYTES) -> None:
@@ -34,11 +30,8 @@ class GameTree(TreeNodes):
     @property
     def thread_count(self) -> int:
         """Number of threads for a pass over the parts; 1 in a small tree."""
-        return (
-            numba.get_num_threads()
-            if len(self.sequence_form.first_run_of_part) > len(self.first_infoset_of_seat)
-            else 1
-        )
+        is_large = len(self.sequence_form.first_run_of_part) > len(self.first_infoset_of_seat)
+        return numba.get_num_threads() if is_large else 1
 
     @cached_property
     def infoset_names(self) -> list[str]:
@@ -54,11 +47,7 @@ class GameTree(TreeNodes):
         return first_child
 
     def lookup_infosets(self, records: np.ndarray) -> np.ndarray:
-        """Return the information set of the seat to act at each table, [B] int64.
-
-        Raises:
-            KeyError: if a table's information set is not in this tree.
-        """
+        """Return the information set of the seat to act at each table, [B] int64."""
         keys = tables_from_records(self.game, records).infoset_keys()
         sorted_index = np.searchsorted(self._infoset_keys, keys, sorter=self._key_order)
         infosets = self._key_order[np.minimum(sorted_index, self.infoset_count - 1)]

@@ -118,8 +118,8 @@ def _find_connected_deals(
 ) -> np.ndarray:
     """Return the first deal of the connected component of each deal, [D].
 
-    Two deals are connected if they share an information set. The pair (`pair_deals[n]`,
-    `pair_infosets[n]`) says that a deal leads to an information set.
+    Two deals are connected if they lead to the same information set, as `pair_deals[n]` leads to
+    `pair_infosets[n]`.
     """
     representative = np.arange(deal_count)
     while True:

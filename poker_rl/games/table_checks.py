@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.deck_checks import check_decks
 from poker_rl.games.game import Game
-from poker_rl.games.table_loops import start_loop
-from poker_rl.games.tables import copy_records, tables_from_records
+from poker_rl.games.table_loops import rule_loop
+from poker_rl.games.tables import check_decks, copy_records, tables_from_records
 
 
 def check_tables(game: Game, records: np.ndarray) -> None:
@@ -35,7 +34,7 @@ def check_tables(game: Game, records: np.ndarray) -> None:
     if int(counts.max(initial=0)) > actions.shape[1]:
         raise ValueError(f"tables: {counts.max()} actions in a hand, at most {actions.shape[1]}")
     tables = tables_from_records(game, copy_records(hands))
-    tables.run_loop(start_loop, None)
+    tables.run_loop(rule_loop, None, rule="start")
     tables.replay(actions, counts)
     differ = np.flatnonzero((to_bytes(tables.records) != to_bytes(hands)).any(1))
     if len(differ):

@@ -6,9 +6,6 @@ Starting threads costs more than a short loop saves, so the parallel form is onl
 take milliseconds.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def, name-defined"
-
 from __future__ import annotations
 
 from functools import cache
@@ -29,14 +26,20 @@ def deal_loop(definitions, tables, rows):
         start(definition, table)
 
 
-def start_loop(definitions, tables, rows):
+def rule_loop(definitions, tables, rows):
     for i in prange(len(rows)):
-        start(definitions[tables[rows[i]].variant], tables[rows[i]])
+        rule(definitions[tables[rows[i]].variant], tables[rows[i]])
 
 
-def legal_loop(definitions, tables, rows, out):
+def output_rule_loop(definitions, tables, rows, out):
     for i in prange(len(rows)):
-        legal(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
+        rule(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
+
+
+def seat_rule_loop(definitions, tables, rows, out):
+    for i in prange(len(rows)):
+        table = tables[rows[i]]
+        rule(definitions[table.variant], table, table.to_act, out[i])
 
 
 def step_loop(definitions, tables, rows, actions):
@@ -59,56 +62,16 @@ def replay_loop(definitions, tables, rows, action_lines, move_counts):
     return illegal_count
 
 
-def observe_loop(definitions, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        observe(definitions[table.variant], table, table.to_act, out[i])
-
-
-def observe_sorted_loop(definitions, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        observe_sorted(definitions[table.variant], table, table.to_act, out[i])
-
-
 def observe_log_chips_loop(definitions, tables, rows, logarithms, out):
     for i in prange(len(rows)):
         table = tables[rows[i]]
         observe_log_chips(definitions[table.variant], table, table.to_act, logarithms, out[i])
 
 
-def reveal_sorted_loop(definitions, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        reveal_sorted(definitions[table.variant], table, table.to_act, out[i])
-
-
 def history_loop(definitions, tables, rows, out, lengths):
     for i in prange(len(rows)):
         table = tables[rows[i]]
         lengths[i] = history(definitions[table.variant], table, table.to_act, out[i])
-
-
-def reveal_loop(definitions, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        reveal(definitions[table.variant], table, table.to_act, out[i])
-
-
-def infoset_loop(definitions, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        infoset(definitions[table.variant], table, table.to_act, out[i])
-
-
-def redeal_loop(definitions, tables, rows):
-    for i in prange(len(rows)):
-        redeal(definitions[tables[rows[i]].variant], tables[rows[i]])
-
-
-def payoffs_loop(definitions, tables, rows, out):
-    for i in prange(len(rows)):
-        payoffs(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
 
 
 def step_autoreset_loop(
@@ -144,18 +107,22 @@ def step_autoreset_loop(
 
 
 @cache
-def compile_loop(loop: Any, rules: ModuleType, parallel: bool) -> Any:
-    """Compile a loop with the rules as its globals; numba caches each combination on disk."""
+def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -> Any:
+    """Compile a loop with the rules as its globals; numba caches each combination on disk.
+
+    Args:
+        rule: name of the rule that `rule_loop`, `output_rule_loop` or `seat_rule_loop` calls.
+    """
     loop_globals = {
         **vars(rules),
+        "rule": getattr(rules, rule, None),
         "sample_variant": sample_variant,
         "shuffle_deck": shuffle_deck,
         "prange": numba.prange if parallel else range,
     }
     bound_loop = FunctionType(loop.__code__, loop_globals, loop.__name__)
-    bound_loop.__qualname__ = (
-        f"{rules.__name__}.{loop.__name__}.{'parallel' if parallel else 'serial'}"
-    )
+    form = "parallel" if parallel else "serial"
+    bound_loop.__qualname__ = f"{rules.__name__}.{loop.__name__}.{rule}.{form}"
     return numba.njit(
         bound_loop,
         cache=True,

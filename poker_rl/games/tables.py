@@ -9,23 +9,16 @@ import numba
 import numpy as np
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.deck_checks import check_decks
-from poker_rl.games.game import Game
+from poker_rl.games.game import Game, jit
 from poker_rl.games.table_loops import (
     compile_loop,
     deal_loop,
     history_loop,
-    infoset_loop,
-    legal_loop,
     observe_log_chips_loop,
-    observe_loop,
-    observe_sorted_loop,
-    payoffs_loop,
-    redeal_loop,
+    output_rule_loop,
     replay_loop,
-    reveal_loop,
-    reveal_sorted_loop,
-    start_loop,
+    rule_loop,
+    seat_rule_loop,
     step_autoreset_loop,
     step_loop,
 )
@@ -46,11 +39,11 @@ class Tables:
     B is then the number of rows.
 
     Args:
-        game: the game that is played.
         count: number of tables, B.
         seed: seed of the tables' random states; the same seed gives table i the same cards.
 
     Raises:
+        ConfigError: if the game lacks an optional rule.
         ValueError: from `step`, `replay` and `step_autoreset`, if an action is illegal or the hand
             is over. That table stays as it was before this action; the other tables do advance.
     """
@@ -69,13 +62,14 @@ class Tables:
         self.records = np.ascontiguousarray(records)
         self._all_rows = np.arange(len(records))
 
-    def run_loop(self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray) -> Any:
+    def run_loop(
+        self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray, rule: str = ""
+    ) -> Any:
         """Run a loop of the module `table_loops` over the rows and return its result."""
         rows = self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
         parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
-        return compile_loop(loop, self.game.rules, parallel)(
-            self._definitions, self.records, rows, *arrays
-        )
+        compiled_loop = compile_loop(loop, self.game.rules, parallel, rule)
+        return compiled_loop(self._definitions, self.records, rows, *arrays)
 
     def count_rows(self, rows: np.ndarray | None) -> int:
         """Return the number of tables that `rows` selects."""
@@ -92,10 +86,8 @@ class Tables:
         Args:
             decks: the cards of each hand in the order dealt, [B, dealt] integers. If the game's
                 definitions deal different numbers of cards, a row may be as long as the largest.
+                If they are invalid for the game, ValueError is raised and no hand is started.
             variants: index of the definition for each deck, [B] or one integer for all.
-
-        Raises:
-            ValueError: if decks or variants are invalid for the game; then no hand is started.
         """
         if decks is None:
             self.run_loop(deal_loop, rows)
@@ -117,14 +109,11 @@ class Tables:
     def deal_unchecked(
         self, decks: np.ndarray, variants: np.ndarray, rows: np.ndarray | None = None
     ) -> None:
-        """Start new hands with decks [B, D] known to be valid, such as those of other tables.
-
-        A row may have more cards than the hand uses.
-        """
+        """Start new hands with valid decks [B, D], which may have more cards than a hand uses."""
         tables = self._all_rows if rows is None else rows
         self.records["deck"][tables, : decks.shape[1]] = decks
         self.records["variant"][tables] = variants
-        self.run_loop(start_loop, rows)
+        self.run_loop(rule_loop, rows, rule="start")
 
     def gather_definitions(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the definition in play at each table, [B] records."""
@@ -132,26 +121,32 @@ class Tables:
         # `take` copies whole records; indexing would copy field by field.
         return self._definitions.take(variant if rows is None else variant[rows])
 
+    def _apply_rule(
+        self, loop: Any, rule: str, rows: np.ndarray | None, size: int, dtype: Any
+    ) -> np.ndarray:
+        """Return what a rule writes for each row, [B, size]; an optional rule has to exist."""
+        if not size:
+            raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
+        out = np.zeros((self.count_rows(rows), size), dtype)
+        self.run_loop(loop, rows, out, rule=rule)
+        return out
+
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the observation of each seat to act, [B, W] of `game.observation_dtype`."""
-        shape = self.count_rows(rows), self.game.observation_size
-        out = np.empty(shape, self.game.observation_dtype)
-        self.run_loop(observe_loop, rows, out)
-        return out
+        size, dtype = self.game.observation_size, self.game.observation_dtype
+        return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
 
-    def observe_sorted(self, out: np.ndarray) -> None:
-        """Write observations [B, W] with suits in canonical order; see `suit_isomorphism`."""
-        self.run_loop(observe_sorted_loop, None, out)
+    def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
+        """Write the observations [B, W], with suits in canonical order if `sorted_suits`.
+
+        See `suit_isomorphism` for the order.
+        """
+        rule = "observe_sorted" if sorted_suits else "observe"
+        self.run_loop(seat_rule_loop, None, out, rule=rule)
 
     def observe_log_chips(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write the observations of `observe_sorted`, with k chips as `logarithms[k]` (float32)."""
+        """Write observations with sorted suits, and k chips as `logarithms[k]` (float32)."""
         self.run_loop(observe_log_chips_loop, None, logarithms, out)
-
-    def reveal_sorted(self) -> np.ndarray:
-        """Return `reveal` with suits renamed as in `observe_sorted`, [B, H] uint8."""
-        out = np.empty((len(self.records), self.game.hidden_card_size), np.uint8)
-        self.run_loop(reveal_sorted_loop, None, out)
-        return out
 
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
@@ -159,11 +154,10 @@ class Tables:
         Returns:
             the features of each action, [B, L, F] float32, padded with zeros to the length L of the
             longest sequence, and the lengths of the sequences, [B] int64.
-
-        Raises:
-            ConfigError: if the game has no rule `history`.
         """
-        step_size = self._check_rule("history", self.game.history_step_size)
+        step_size = self.game.history_step_size
+        if not step_size:
+            raise ConfigError(f"game: {self.game.name} has no rule `history`")
         count = self.count_rows(rows)
         lengths = np.empty(count, np.int64)
         self.run_loop(history_loop, rows, np.empty((count, 0, step_size), np.float32), lengths)
@@ -171,48 +165,26 @@ class Tables:
         self.run_loop(history_loop, rows, out, lengths)
         return out, lengths
 
-    def reveal(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return the cards hidden from each seat to act as H features, [B, H] uint8.
-
-        Raises:
-            ConfigError: if the game has no rule `reveal`.
-        """
-        size = self._check_rule("reveal", self.game.hidden_card_size)
-        out = np.empty((self.count_rows(rows), size), np.uint8)
-        self.run_loop(reveal_loop, rows, out)
-        return out
+    def reveal(self, rows: np.ndarray | None = None, *, sorted_suits: bool = False) -> np.ndarray:
+        """Return the cards hidden from each seat to act as H features, [B, H] uint8."""
+        rule, size = "reveal_sorted" if sorted_suits else "reveal", self.game.hidden_card_size
+        return self._apply_rule(seat_rule_loop, rule, rows, size, np.uint8)
 
     def legal_mask(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the action mask of each seat to act, [B, A] bool."""
-        out = np.empty((self.count_rows(rows), self.game.action_count), np.bool_)
-        self.run_loop(legal_loop, rows, out)
-        return out
+        return self._apply_rule(output_rule_loop, "legal", rows, self.game.action_count, np.bool_)
 
     def infoset_keys(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return the key of the information set of each seat to act, [B] byte strings.
+        """Return the key of the information set of each seat to act, [B] byte strings."""
+        size = self.game.infoset_key_size
+        keys = self._apply_rule(seat_rule_loop, "infoset", rows, size, np.uint8)
+        return keys.view(f"S{size}")[:, 0]
 
-        Raises:
-            ConfigError: if the game has no rule `infoset`.
-        """
-        size = self._check_rule("infoset", self.game.infoset_key_size)
-        out = np.empty((self.count_rows(rows), size), np.uint8)
-        self.run_loop(infoset_loop, rows, out)
-        return out.view(f"S{size}")[:, 0]
-
-    def redeal(self, rows: np.ndarray | None = None) -> None:
-        """Deal again the cards that each seat to act cannot see; the random states advance.
-
-        Raises:
-            ConfigError: if the game has no rule `redeal`.
-        """
-        self._check_rule("redeal", hasattr(self.game.rules, "redeal"))
-        self.run_loop(redeal_loop, rows)
-
-    def _check_rule(self, rule: str, size: int) -> int:
-        """Return the output size of an optional rule; raise ConfigError if the rule is missing."""
-        if not size:
-            raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
-        return size
+    def resample_hidden_cards(self, rows: np.ndarray | None = None) -> None:
+        """Deal again the cards that each seat to act cannot see; the random states advance."""
+        if not hasattr(self.game.rules, "resample_hidden_cards"):
+            raise ConfigError(f"game: {self.game.name} has no rule `resample_hidden_cards`")
+        self.run_loop(rule_loop, rows, rule="resample_hidden_cards")
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Play one action at each table; actions are [B]."""
@@ -240,9 +212,7 @@ class Tables:
 
     def payoffs(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the chips that each seat won in finished hands, [B, seats]; rows sum to 0."""
-        out = np.zeros((self.count_rows(rows), self.game.seats), np.int64)
-        self.run_loop(payoffs_loop, rows, out)
-        return out
+        return self._apply_rule(output_rule_loop, "payoffs", rows, self.game.seats, np.int64)
 
     def step_autoreset(
         self,
@@ -273,3 +243,34 @@ def tables_from_records(game: Game, records: np.ndarray) -> Tables:
     tables = Tables(game, 0, 0)
     tables.load_records(records)
     return tables
+
+
+def check_decks(game: Game, decks: np.ndarray, variants: np.ndarray) -> None:
+    """Raise ValueError unless the cards that each hand uses are distinct cards of the game.
+
+    The compiled rules index arrays by these cards. `decks` [B, D] may come from outside; a hand
+    uses as many cards of a row as the definition with the index `variants` [B] deals.
+    """
+    count = len(game.definitions)
+    wrong = np.flatnonzero((variants < 0) | (variants >= count))
+    if len(wrong):
+        raise ValueError(f"variants: {variants[wrong[0]]} is not in 0 to {count - 1}")
+    dealt, cards = (game.definitions[key].astype(np.int64) for key in ("dealt", "cards"))
+    decks = np.ascontiguousarray(decks, np.int64)
+    row = _find_wrong_deck(decks, variants.astype(np.int64), dealt, cards)
+    if row >= 0:
+        deck, max_card = decks[row, : dealt[variants[row]]].tolist(), cards[variants[row]] - 1
+        raise ValueError(f"decks: {deck} is not {len(deck)} different cards of 0 to {max_card}")
+
+
+@jit
+def _find_wrong_deck(decks, variants, dealt, cards):  # type: ignore[no-untyped-def]
+    """Return the first row whose dealt cards are not distinct cards of the deck, or -1."""
+    last_row_of_card = np.full(cards.max(), -1)
+    for i in range(len(decks)):
+        for j in range(dealt[variants[i]]):
+            card = decks[i, j]
+            if card < 0 or card >= cards[variants[i]] or last_row_of_card[card] == i:
+                return i
+            last_row_of_card[card] = i
+    return -1

@@ -47,9 +47,8 @@ class TreeNodes:
     def __init__(self, game: Game, max_bytes: int = MAX_BYTES) -> None:
         self.game = game
         if len(game.definitions) > 1:
-            raise ConfigError(
-                f"game: {game.name} samples its definition for each hand, and is not enumerated"
-            )
+            problem = "samples its definition for each hand, and is not enumerated"
+            raise ConfigError(f"game: {game.name} {problem}")
         needed_bytes = estimate_bytes(game, max_bytes)
         _check_memory(game, needed_bytes, max_bytes)
         deals = game.list_deals()
@@ -80,10 +79,8 @@ class TreeNodes:
         self._key_order = np.argsort(self._infoset_keys)
         sorted_keys = self._infoset_keys[self._key_order]
         if (sorted_keys[1:] == sorted_keys[:-1]).any():
-            raise ConfigError(
-                f"game: {game.name} has an information set that is reached after different numbers"
-                " of moves, so it is not enumerated"
-            )
+            problem = "has an information set that is reached after different numbers of moves"
+            raise ConfigError(f"game: {game.name} {problem}, so it is not enumerated")
 
     @property
     def infoset_count(self) -> int:
@@ -168,16 +165,11 @@ def _enumerate_nodes(
 ) -> tuple[dict[str, list[np.ndarray]], np.ndarray]:
     """Enumerate all nodes level by level, and number information sets in that order.
 
-    Args:
-        decks: the cards of each deal, [D, dealt].
-        needed_bytes: estimate of the memory without the arrays of information sets.
+    `needed_bytes` is an estimate of the memory without the arrays of information sets.
 
     Returns:
         a list of arrays, one for each level, by the name of the array; and the key of each
         information set.
-
-    Raises:
-        ConfigError: if it would take more than `max_bytes`, or betting lines depend on the cards.
     """
     deal_count = len(decks)
     tables = Tables(game, deal_count, 0)
@@ -204,12 +196,8 @@ def _enumerate_nodes(
         _check_memory(game, needed_bytes, max_bytes)
         mask = tables.legal_mask(decision_rows)
         to_act = tables.records["to_act"][decision_rows].astype(np.int64)
-        _, level_lines = np.unique(
-            (to_act * (betting_line.max(initial=0) + 1) + betting_line[decision_rows])[
-                first_row_of_infoset
-            ],
-            return_inverse=True,
-        )
+        seat_and_line = to_act * (betting_line.max(initial=0) + 1) + betting_line[decision_rows]
+        _, level_lines = np.unique(seat_and_line[first_row_of_infoset], return_inverse=True)
         for name, level_array in {
             "parent": parent,
             "edge": edge,
@@ -231,10 +219,8 @@ def _enumerate_nodes(
         )
         deal_of_node = deal_of_node[decision_rows[row]]
         if len(deal_of_node) and np.ptp(np.bincount(deal_of_node, minlength=deal_count)):
-            raise ConfigError(
-                f"game: {game.name} has other lines of moves with other cards, so it is not"
-                " enumerated"
-            )
+            problem = "has other lines of moves with other cards, so it is not enumerated"
+            raise ConfigError(f"game: {game.name} {problem}")
         first_node += len(is_over)
         first_infoset += len(level_keys)
         first_betting_node += int(level_lines.max(initial=-1)) + 1
@@ -247,7 +233,6 @@ def _enumerate_nodes(
 def _concatenate(arrays: list[np.ndarray]) -> np.ndarray:
     """Concatenate arrays; copy records as bytes, since NumPy would copy field by field."""
     dtype = arrays[0].dtype
-    byte_arrays = (
-        arrays if dtype.names is None else [part.view(f"V{dtype.itemsize}") for part in arrays]
-    )
-    return np.concatenate(byte_arrays).view(dtype)
+    if dtype.names is not None:
+        arrays = [part.view(f"V{dtype.itemsize}") for part in arrays]
+    return np.concatenate(arrays).view(dtype)

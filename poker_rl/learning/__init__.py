@@ -1,7 +1,7 @@
 """Parts of learners: rollouts, replay buffers, minibatches, gradient steps, averages, processes.
 
 A network learner derives from `poker_rl.algos.NetworkLearner`, whose docstring lists its methods,
-and builds an `Agents` from the `LearnerContext` that its constructor gets.
+and builds a `LearnerCore` from the `LearnerContext` that its constructor gets.
 
 Shapes: K network replicas, N decisions of a batch, B rows or decisions of each replica, A actions,
 L legal actions with padding, W network inputs, H inputs for the hidden cards.
@@ -9,9 +9,10 @@ L legal actions with padding, W network inputs, H inputs for the hidden cards.
 Imports config, games, nets and players.
 """
 
-from poker_rl.learning.agents import Agents, LearnerContext, NetworkAssignment
-from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
+from poker_rl.learning.learner_core import LearnerContext, LearnerCore, NetworkAssignment
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.learning.rollout import (
     HAND_ENDED,
@@ -24,9 +25,9 @@ from poker_rl.learning.rollout import (
 __all__ = [
     "HAND_ENDED",
     "NEXT_PENDING",
-    "Agents",
     "Column",
     "LearnerContext",
+    "LearnerCore",
     "NetworkAssignment",
     "NetworkInputs",
     "PendingDecisions",

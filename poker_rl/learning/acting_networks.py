@@ -8,44 +8,43 @@ import numpy as np
 import torch
 from torch import nn
 
-from poker_rl.learning.agents import Agents
 from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.learning.rollout import PendingDecisions
 
 
 class ActingNetworks:
-    """Networks of the agents, one of which makes each decision.
+    """Networks of a learner, one of which makes each decision.
 
     On a GPU one captured step runs all replicas of all networks on as many rows as there are
     tables, and picks each row's outputs. On a CPU each network runs on its own rows.
 
     Args:
         modules: M networks with K replicas, whose outputs are the game's actions.
-        agents: the agents that act.
     """
 
-    def __init__(self, modules: Sequence[nn.Module], agents: Agents) -> None:
-        self._modules, self._agents = modules, agents
+    def __init__(self, modules: Sequence[nn.Module], core: LearnerCore) -> None:
+        self._modules, self._core = modules, core
         self._captured_step: CapturedStep | None = None
-        if agents.device.type != "cpu":
-            column, rows = agents.observation_column, len(agents.rollout.agent_of_seat)
+        if core.device.type != "cpu":
+            column, rows = core.observation_column, len(core.rollout.agent_of_seat)
             dtype = torch.uint8 if column.dtype == torch.bool else torch.float32
             assert column.width is not None
-            self._observation = torch.zeros(rows, column.width, dtype=dtype, device=agents.device)
+            self._observation = torch.zeros(rows, column.width, dtype=dtype, device=core.device)
             # Index of the row's network and replica: network K + replica.
-            self._source = torch.zeros(rows, dtype=torch.int64, device=agents.device)
-            self._outputs = torch.zeros(rows, agents.game.action_count, device=agents.device)
-            self._captured_step = CapturedStep(self._fill_outputs, agents.device)
+            self._source = torch.zeros(rows, dtype=torch.int64, device=core.device)
+            self._outputs = torch.zeros(rows, core.game.action_count, device=core.device)
+            self._captured_step = CapturedStep(self._fill_outputs, core.device)
 
     @torch.no_grad()
     def compute_outputs(self, rows: PendingDecisions, network: np.ndarray) -> np.ndarray:
         """Return each row's outputs, [B, A] float32, from its replica of network `network` [B]."""
         if self._captured_step is not None:
             count = len(network)
-            source = network * self._agents.replicas + rows.replica
+            source = network * self._core.replicas + rows.replica
             self._observation[:count].copy_(torch.from_numpy(rows.observation))
             self._source[:count].copy_(torch.from_numpy(source))
-            with self._agents.timer.time_networks():
+            with self._core.timer.time_networks():
                 self._captured_step()
             return self._outputs[:count].cpu().numpy()
         outputs = np.empty(rows.mask.shape, np.float32)
@@ -53,12 +52,12 @@ class ActingNetworks:
             is_own = network == i
             if is_own.any():
                 own_rows = rows if is_own.all() else rows.select_rows(is_own)
-                outputs[is_own] = self._agents.compute_logits(module, own_rows).cpu().numpy()
+                outputs[is_own] = self._core.compute_logits(module, own_rows).cpu().numpy()
         return outputs
 
     @torch.no_grad()
     def _fill_outputs(self) -> None:
-        x = self._observation.float().expand(self._agents.replicas, -1, -1)
+        x = self._observation.float().expand(self._core.replicas, -1, -1)
         outputs = torch.cat([module(x) for module in self._modules])  # [M K, rows, A]
         index = self._source[None, :, None].expand(1, *self._outputs.shape)
         self._outputs.copy_(outputs.gather(0, index)[0])

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from poker_rl.games.game import jit as compiled
+from poker_rl.games.game import jit
 from poker_rl.learning.distributed.collectives import all_reduce_mean
 from poker_rl.learning.rollout import NEXT_PENDING, RolloutBatch
-from poker_rl.learning.step_rollout import StepBatch
+from poker_rl.learning.table_group import StepBatch
 
 
 def estimate_advantages(
@@ -70,8 +70,7 @@ def estimate_step_advantages(
 def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
     """Return advantages [K, B] with mean 0 and standard deviation 1 in each replica.
 
-    Args:
-        weight: weight of each row in its replica's mean over all processes, [K, B].
+    `weight` [K, B] has each row's weight in its replica's mean over all processes.
     """
     centered = advantage - all_reduce_mean((weight * advantage).sum(1, keepdim=True))
     std = all_reduce_mean((weight * centered.square()).sum(1, keepdim=True)).sqrt()
@@ -96,7 +95,7 @@ def compute_gae(
     return advantage
 
 
-@compiled
+@jit
 def _fill_gae(reward, value, next_rows, gamma, gae_lambda, advantage):  # type: ignore[no-untyped-def]
     for i in range(len(reward) - 1, -1, -1):
         next_row = next_rows[i]
@@ -147,7 +146,7 @@ def compute_doubly_robust(
     return target, advantage
 
 
-@compiled
+@jit
 def _fill_doubly_robust(  # type: ignore[no-untyped-def]
     next_rows,
     action,

@@ -24,7 +24,6 @@ class CapturedStep:
 
     Args:
         function: the step; it reads and writes tensors that keep their addresses.
-        device: device of these tensors.
         generators: random generators of the device that the function uses.
         is_capturable: False: the shapes depend on the data, so every call runs the function.
     """
@@ -70,3 +69,30 @@ class CapturedStep:
             self._graph.register_generator_state(generator)
         with torch.cuda.graph(self._graph, stream=self._stream):
             self._function()
+
+
+class ParallelBranch:
+    """Context whose work a GPU does beside the work after the context, until `join`.
+
+    The work is queued on a stream of its own, also while a `CapturedStep` is recorded. Its results
+    may be used after `join`, and tensors that it reads must exist until then. On a CPU the work is
+    done in order.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+
+    def __enter__(self) -> None:
+        if self._stream is not None:
+            self._outer_stream = torch.cuda.current_stream()
+            self._stream.wait_stream(self._outer_stream)
+            torch.cuda.set_stream(self._stream)
+
+    def __exit__(self, *error: object) -> None:
+        if self._stream is not None:
+            torch.cuda.set_stream(self._outer_stream)
+
+    def join(self) -> None:
+        """Let the work after this call wait for the branch."""
+        if self._stream is not None:
+            torch.cuda.current_stream().wait_stream(self._stream)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from poker_rl.games.tables import Tables, copy_records
-from poker_rl.learning.agents import Agents
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.players.action_sampling import sample_from_probs
 
@@ -54,27 +54,18 @@ class _TreeLevel:
 
 
 def traverse(
-    agents: Agents, traverser: int, compute_policy: PolicyFunction
+    core: LearnerCore, traverser: int, compute_policy: PolicyFunction
 ) -> tuple[TraversalDecisions, TraversalDecisions]:
     """Deal a hand at every table and traverse its tree by external sampling.
-
-    Args:
-        agents: provides tables, random numbers and the encoding of observations.
-        traverser: the seat all of whose actions are played.
-        compute_policy: the policy of every seat.
 
     Returns:
         the traverser's decisions, whose targets are sampled regrets in chips (value of the action
         minus value of the policy), and the other seats' decisions, whose targets are the
         probabilities of their actions.
-
-    Raises:
-        ConfigError: if the positions do not fit into memory.
     """
-    levels = _expand_levels(agents, traverser, compute_policy)
+    levels = _expand_levels(core, traverser, compute_policy)
     regrets: list[np.ndarray] = []
-    for i in reversed(range(len(levels))):
-        level = levels[i]
+    for i, level in reversed(list(enumerate(levels))):
         action_values = np.zeros_like(level.decisions.targets)  # [m, A]
         if i + 1 < len(levels):
             next_level = levels[i + 1]
@@ -86,19 +77,16 @@ def traverse(
         regrets.append(
             ((action_values - state_values[:, None]) * level.decisions.mask)[level.is_traverser]
         )
-    visited = [(level.decisions, level.is_traverser) for level in levels]
-    traverser_decisions = _concatenate_decisions(visited)
+    traverser_decisions = _concatenate_decisions(levels, is_traverser=True)
     traverser_decisions.targets = np.concatenate(regrets[::-1])
-    return traverser_decisions, _concatenate_decisions(
-        [(decisions, ~is_traverser) for decisions, is_traverser in visited]
-    )
+    return traverser_decisions, _concatenate_decisions(levels, is_traverser=False)
 
 
 def _expand_levels(
-    agents: Agents, traverser: int, compute_policy: PolicyFunction
+    core: LearnerCore, traverser: int, compute_policy: PolicyFunction
 ) -> list[_TreeLevel]:
     """Play all hands and their branches to the end; return the positions at each depth."""
-    game, rollout = agents.game, agents.rollout
+    game, rollout = core.game, core.rollout
     rollout.tables.deal()
     rollout.hands_played += len(rollout.tables.records)
     tables = Tables(game, 0, 0)
@@ -111,8 +99,8 @@ def _expand_levels(
         value = np.zeros(len(is_over))
         value[ended] = tables.payoffs(ended)[:, traverser]
         records, table = tables.records.take(nonterminal), table[nonterminal]
-        mask, replica = tables.legal_mask(nonterminal), agents.assign_replicas(records, table)
-        observation, _ = agents.encode_records(records)
+        mask, replica = tables.legal_mask(nonterminal), core.assign_replicas(records, table)
+        observation, _ = core.encode_records(records)
         probs = (
             compute_policy(observation, mask, replica) if len(nonterminal) else np.zeros(mask.shape)
         )
@@ -123,7 +111,7 @@ def _expand_levels(
         is_played = mask & is_traverser[:, None]
         other_rows = np.flatnonzero(~is_traverser)
         sampled_actions = sample_from_probs(
-            probs[other_rows], agents.generator.random(len(other_rows))
+            probs[other_rows], core.generator.random(len(other_rows))
         )
         is_played[other_rows, sampled_actions] = True
         parent, action = np.nonzero(is_played)
@@ -140,14 +128,12 @@ def _expand_levels(
     return levels
 
 
-def _concatenate_decisions(
-    selections: list[tuple[TraversalDecisions, np.ndarray]],
-) -> TraversalDecisions:
-    """Concatenate the selected decisions of all levels."""
-    names = ("observation", "mask", "replica", "targets")
-    return TraversalDecisions(
-        *(
-            np.concatenate([getattr(decisions, name)[rows] for decisions, rows in selections])
-            for name in names
+def _concatenate_decisions(levels: list[_TreeLevel], is_traverser: bool) -> TraversalDecisions:
+    """Concatenate the decisions of all levels that the traverser, or another seat, makes."""
+
+    def concatenate(name: str) -> np.ndarray:
+        return np.concatenate(
+            [getattr(level.decisions, name)[level.is_traverser == is_traverser] for level in levels]
         )
-    )
+
+    return TraversalDecisions(*(concatenate(field.name) for field in fields(TraversalDecisions)))

@@ -11,14 +11,12 @@ from torch import Tensor, nn
 
 from poker_rl.config.schedules import Schedule
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
-from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.learning.captured_step import CapturedStep, ParallelBranch
 from poker_rl.learning.chunked_adam import ChunkedAdam
 from poker_rl.learning.distributed import collectives
-from poker_rl.learning.parallel_branch import ParallelBranch
 from poker_rl.learning.state_checks import load_optimizer
 from poker_rl.learning.timing import LearnerTimer
-from poker_rl.nets.dense import clip_gradients
-from poker_rl.nets.replicas import count_replicas
+from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
 
@@ -56,18 +54,12 @@ class GradientStepper:
     """Optimizer of a network with K replicas that learns from a replay buffer.
 
     Args:
-        module: the network.
-        optimizer_name: Adam, or SGD without momentum.
-        lr_schedule: learning rate as a function of `updates`.
+        lr_schedule: learning rate as a function of `updates`, the number of steps.
         max_grad_norm: largest gradient norm of each replica; None: no clipping.
-        buffer: replay buffer with the same replicas.
         batch_size: number of items of each replica in a step.
         compute_loss: returns the sum of the replicas' mean losses on a batch of the buffer.
 
     Attributes:
-        module: the network.
-        buffer: the replay buffer.
-        updates: number of steps.
         losses_summed: number of steps since the last `pop_mean_loss`.
         captured_steps: recordings of this optimizer's steps.
     """
@@ -145,12 +137,7 @@ class CapturedUpdates:
     """Gradient steps of networks that learn independently of each other, captured together.
 
     On a GPU, consecutive steps are captured in graphs of STEPS_PER_GRAPH steps and of one step, in
-    which each network learns on a stream of its own.
-
-    Args:
-        steppers: one for each network.
-        device: device of the networks.
-        timer: measures the time of the steps, in which it counts sampling as network time.
+    which each network learns on a stream of its own. Sampling counts as network time.
     """
 
     def __init__(

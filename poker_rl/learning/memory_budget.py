@@ -42,11 +42,7 @@ def check_memory(setting: str, needed_bytes: int, device: torch.device) -> None:
 
 
 def check_table_memory(tree: GameTree, table_count: int) -> None:
-    """Check that `table_count` tables [information sets, actions] of float64 fit into memory.
-
-    Raises:
-        ConfigError: if they do not.
-    """
+    """Check as `check_memory` does for tables [information sets, actions] of float64."""
     setting = f"game: {tree.infoset_count:,} information sets of {tree.game.action_count:,} actions"
     check_memory(setting, table_count * 8 * tree.legal_mask.size, torch.device("cpu"))
 

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.games.game import jit as compiled
-from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning.distributed import collectives
 from poker_rl.nets.dense import compute_logits
 from poker_rl.nets.legal_logits import LegalActions
@@ -50,9 +49,7 @@ class NetworkInputs:
         """Return every row's outputs from its replica, [N, out], or [N, L] for legal actions only.
 
         Args:
-            module: network with K replicas.
             replica: replica of each row, [N]; None if the rows are K blocks of equal size in order.
-            legal: legal actions of every row, or None for all actions.
         """
         replicas = count_replicas(module)
         if (
@@ -77,20 +74,17 @@ class NetworkInputs:
         If `legal` has the legal actions of these rows, return only the outputs of these, [K, B, L].
         For a `NetworkPair` return both its outputs.
         """
-        if legal is None and self.distinct_index is not None and len(index) == 1:
-            distinct_row, position = self.distinct_index[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
-            outputs = module(self.distinct_rows[distinct_row][None])  # only distinct rows
-            return _map_outputs(lambda out: out[:, position], outputs)
-        if (
-            legal is None
-            and self.distinct_index is not None
-            and len(self.distinct_rows) < index.shape[1]
-        ):
-            outputs = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
-            rows = self.distinct_index[index][..., None]
-            return _map_outputs(
-                lambda out: out.gather(1, rows.expand(-1, -1, out.shape[2])), outputs
-            )
+        if legal is None and self.distinct_index is not None:
+            if len(index) == 1:
+                distinct_row, position = self.distinct_index[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
+                outputs = module(self.distinct_rows[distinct_row][None])  # only distinct rows
+                return _map_outputs(lambda out: out[:, position], outputs)
+            if len(self.distinct_rows) < index.shape[1]:
+                outputs = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
+                rows = self.distinct_index[index][..., None]
+                return _map_outputs(
+                    lambda out: out.gather(1, rows.expand(-1, -1, out.shape[2])), outputs
+                )
         inputs = self.rows[index]
         if inputs.device.type != "cpu":
             inputs = inputs.float()  # once for all networks that read them
@@ -111,7 +105,7 @@ def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first_rows[:distinct_count], distinct_index
 
 
-@compiled
+@jit
 def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-untyped-def]
     """Write the distinct rows of bytes, found by a hash table; return their number."""
     size = 1
@@ -140,10 +134,8 @@ def _fill_distinct_rows(rows, first_rows, distinct_index):  # type: ignore[no-un
 def draw_uniform(seed: Tensor, count: int) -> Tensor:
     """Return uniform random numbers in [0, 1) that are the same on every device, [count] float64.
 
-    They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) in counter mode.
-
-    Args:
-        seed: one integer of 64 bits, [] int64.
+    They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) in counter mode, from a
+    seed [] int64.
     """
     bits = torch.arange(count, device=seed.device) * -0x61C8864680B583EB + seed
     for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
@@ -167,10 +159,8 @@ def iterate_minibatches(
     does not wait for a GPU.
 
     Args:
-        replica: replica of each row, [N] int64.
-        is_used: which rows are used, [N] bool.
+        replica, is_used: replica of each row, and whether it is used, [N].
         uniform: a random number in [0, 1) for each row, [N] float64, which decides the order.
-        replicas: number of replicas K.
         minibatch_count: number of minibatches; fewer, but at least one, if `size` is less.
         size: largest number of used rows of a replica of any process, or more.
 

@@ -16,7 +16,7 @@ import numpy as np
 from torch import nn
 
 from poker_rl.config.validation import PositiveInt, Probability
-from poker_rl.learning.agents import Agents
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.learning.state_checks import MAX_COUNT, check_range
 from poker_rl.nets.replicas import count_replicas, expand_replicas
 
@@ -41,23 +41,23 @@ class OpponentPool:
 
     Args:
         settings: see `OpponentPoolSettings`.
-        agents: the agents of the learner; their random generator is used.
+        core: see `LearnerCore`; its random generator is used.
         actor: the policy network in training, K replicas.
 
     Attributes:
         opponent_network: the network of the current pool opponent.
     """
 
-    def __init__(self, settings: OpponentPoolSettings, agents: Agents, actor: nn.Module) -> None:
+    def __init__(self, settings: OpponentPoolSettings, core: LearnerCore, actor: nn.Module) -> None:
         self.settings = settings
-        self._agents, self._generator, self._actor = agents, agents.generator, actor
+        self._core, self._generator, self._actor = core, core.generator, actor
         self._snapshots: list[dict[str, Any]] = []
         self._snapshots_offered = 0  # the pool is a uniform reservoir sample of so many snapshots
         self.opponent_network = deepcopy(actor).requires_grad_(False)
 
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
         """Sample which seats learn in new hands: table indices [B] -> [B, seats] bool."""
-        rollout = self._agents.rollout
+        rollout = self._core.rollout
         seats = rollout.tables.gather_definitions(tables)["seats"].astype(
             np.int64
         )  # seats of each hand [B]

@@ -110,8 +110,6 @@ class Rollout:
     """Tables of one game, with learning agents, and perhaps an opponent, in the seats.
 
     Args:
-        game: the game.
-        table_count: number of tables.
         seed: seed of cards, seating and the opponent's actions.
         opponent: a fixed player in every seat but agent 0's, or None for self-play.
         seating: `fixed`: agent i in seat i; `shuffled`: sampled for each hand. If a hand has fewer
@@ -160,12 +158,7 @@ class Rollout:
     def play_full_hands(
         self, choose_actions: ActFunction, decks: np.ndarray | None = None
     ) -> RolloutBatch:
-        """Deal a hand at every table and play it to its end.
-
-        Args:
-            choose_actions: act function of the learning agents.
-            decks: cards to deal at each table [tables, dealt]; None: random.
-        """
+        """Deal a hand at every table, with decks [tables, dealt] or random cards, and play it."""
         self.deal_hands(np.arange(len(self.agent_of_seat)), decks)
         return self._collect_batch(choose_actions, None)
 
@@ -230,9 +223,7 @@ class Rollout:
         if self.seating == "shuffled":
             agent = self.generator.permuted(self.agent_of_seat[rows], axis=1)
             seats = self.tables.gather_definitions(rows)["seats"]
-            benched = np.flatnonzero(
-                agent.argmin(1) >= seats
-            )  # tables at which agent 0 has no seat
+            benched = np.flatnonzero(agent.argmin(1) >= seats)  # tables where agent 0 has no seat
             if self.opponent is not None and len(benched):
                 seat = self.generator.integers(seats[benched])
                 agent[benched, agent[benched].argmin(1)] = agent[benched, seat]
@@ -316,11 +307,7 @@ class Rollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`.
-
-        Raises:
-            ValueError: if play with these settings cannot lead to this state.
-        """
+        """Restore a `state_dict`; raise ValueError if play cannot lead to this state."""
         records = state["tables"].numpy().copy().view(self.game.table_dtype)
         if len(records) != len(self.agent_of_seat):
             raise ValueError(f"tables: {len(records)}, not {len(self.agent_of_seat)}")
@@ -346,9 +333,7 @@ class Rollout:
         for name, column in vars(batch).items():
             expected = (len(batch), *like[name].shape[1:])
             if (column.dtype, column.shape) != (like[name].dtype, expected):
-                raise ValueError(
-                    f"unfinished_batch.{name}: {column.dtype} of another shape or kind"
-                )
+                raise ValueError(f"unfinished_batch.{name}: of another shape or kind")
         table_count, seats = self.agent_of_seat.shape
         limits = {"table": table_count, "seat": seats, "agent": seats}
         for name, limit in (limits | {"action": self.game.action_count}).items():

@@ -13,14 +13,7 @@ MAX_COUNT = 2**62  # upper bound of counters, far from overflow of 64 bits
 
 
 def check_range(name: str, values: Any, low: int, high: int) -> None:
-    """Check that all integers of an array or tensor are in [low, high).
-
-    Args:
-        name: name of the values in the error message.
-
-    Raises:
-        ValueError: if a value is out of range.
-    """
+    """Raise ValueError unless all integers of an array or tensor are in [low, high)."""
     wrong = values[(values < low) | (values >= high)]
     if len(wrong):
         raise ValueError(f"{name}: {wrong[0]} is not in [{low}, {high})")
@@ -29,8 +22,7 @@ def check_range(name: str, values: Any, low: int, high: int) -> None:
 def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
     """Load the moments of a saved optimizer, but keep settings such as the learning rate.
 
-    Raises:
-        ValueError: if moments differ in shape from the weights, which fused kernels do not check.
+    Moments that differ in shape from the weights raise ValueError; fused kernels do not check it.
     """
     own = [dict(group) for group in optimizer.param_groups]
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state["state"]})

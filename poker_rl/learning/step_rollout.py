@@ -8,7 +8,6 @@ CUDA graph (see `CapturedStep`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,12 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import jit
-from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.learning.agents import Agents
+from poker_rl.games.tables import tables_from_records
 from poker_rl.learning.best_response_seats import BestResponseSeats
 from poker_rl.learning.captured_step import CapturedStep
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.learning.rollout import NO_ROW, PendingDecisions
 from poker_rl.learning.state_checks import check_range
+from poker_rl.learning.table_group import StepBatch, TableGroup, allocate_on_host
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.nets.replicas import forward_by_replica
 
@@ -39,94 +39,15 @@ WRITTEN_BY_CPU = (
 CARRIED = ("observation", "hidden_cards", "mask", "action", "log_prob", "replica", "is_learner")
 
 
-@dataclass
-class StepBatch:
-    """Decisions at T tables, R rows each, in tensors on the networks' device.
-
-    Row i < seats has the decision of seat i that the batch before left unfinished, if there is one.
-    Row seats + j has the decision at step j, if a learning agent decided there.
-    """
-
-    observation: Tensor  # [R, T, W]
-    hidden_cards: Tensor  # the other players' cards [R, T, H] uint8; H = 0 if not shown
-    mask: Tensor  # legal actions [R, T, A] bool
-    action: Tensor  # [R, T] int64
-    log_prob: Tensor  # log-probability of the action in the policy that took it [R, T] float32
-    seat: Tensor  # seat that acted [R, T] int64
-    replica: Tensor  # network replica that decided [R, T] int64
-    is_decision: Tensor  # whether there is a decision in this place [R, T] bool
-    is_learner: Tensor  # whether the networks learn from it [R, T] bool
-    is_over: Tensor  # whether the hand ended at this step [steps, T] bool
-    payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
-
-
-class TableGroup:
-    """Adjacent tables of a rollout, and buffers in the CPU's memory for their next decisions.
-
-    Args:
-        columns: indices of the tables in the rollout.
-        batch: the batch whose columns the tables fill.
-        device: device of the networks.
-
-    Attributes:
-        tables: the tables; they share the memory of the rollout's tables.
-        rows: indices of the tables in the rollout, [B].
-        seat, legal_count: seats to act and their numbers of legal actions, [B].
-        is_decision: whether a learning agent decides, [B].
-        opponent_rows, opponent_actions: tables of the group at which the fixed opponent acts, and
-            its actions.
-        observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
-            holds random numbers in [0, 1) to sample the actions with.
-        action: the actions to play, [B].
-        on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
-    """
-
-    tables: Tables
-
-    def __init__(self, columns: slice, batch: StepBatch, device: torch.device) -> None:
-        self.columns, self.rows = columns, np.arange(columns.start, columns.stop)
-        inputs = {
-            "observation": batch.observation[0, columns],
-            "mask": batch.mask[0, columns],
-            "uniform": batch.log_prob[0, columns],
-            "is_learner": batch.is_learner[0, columns],
-            "replica": batch.replica[0, columns],
-        }
-        self.host = {name: allocate_on_host(like) for name, like in inputs.items()}
-        self.host_action = allocate_on_host(batch.action[0, columns])
-        self.observation, self.mask, self.uniform, self.is_learner, self.replica = (
-            tensor.numpy() for tensor in self.host.values()
-        )
-        self.action = self.host_action.numpy()
-        self.on_device = {name: torch.zeros_like(like) for name, like in inputs.items()}
-        self.on_device["row"] = torch.zeros(1, dtype=torch.int64, device=device)
-        self.is_learner[:] = True
-        self.is_decision = np.ones(len(self.rows), bool)
-        self.seat, self.legal_count = (np.zeros(len(self.rows), np.int64) for _ in range(2))
-        self.opponent_rows = self.opponent_actions = np.zeros(0, np.int64)
-        self.stream: Any = torch.cuda.Stream() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
-
-
-def allocate_on_host(like: Tensor) -> Tensor:
-    """Return zeros of the shape and type of a tensor in the CPU's memory, pinned if it is a GPU's.
-
-    A GPU copies pinned memory without waiting.
-    """
-    tensor = torch.zeros(like.shape, dtype=like.dtype)
-    return tensor.pin_memory() if like.device.type == "cuda" else tensor
-
-
 class StepRollout:
-    """Plays a fixed number of actions at every table of `agents.rollout`.
+    """Player of a fixed number of actions at every table of `core.rollout`.
 
     Args:
-        agents: see `Agents`.
         steps: actions per table and batch.
         actor: policy network of the learner.
         group_count: number of groups that the tables are divided into.
 
     Attributes:
-        other_network: policy network of the seats that do not learn.
         best_response_seats: samples the seats that learn; None: all of them do.
         batch: the decisions of the last `play`; its tensors keep their addresses.
         decisions: number of its decisions whose end is known, because the hand ended or the same
@@ -135,12 +56,12 @@ class StepRollout:
     """
 
     def __init__(
-        self, agents: Agents, steps: int, actor: nn.Module, group_count: int | None = None
+        self, core: LearnerCore, steps: int, actor: nn.Module, group_count: int | None = None
     ) -> None:
-        self._agents, self._rollout, self._steps, self._actor = agents, agents.rollout, steps, actor
+        self._core, self._rollout, self._steps, self._actor = core, core.rollout, steps, actor
         self.other_network: nn.Module | None = None
         self.best_response_seats: BestResponseSeats | None = None
-        device = agents.device
+        device = core.device
         table_count, seats = self._rollout.agent_of_seat.shape
         self._last_row = np.full((table_count, seats), NO_ROW)  # of each seat's last decision
         self._learned_last = np.zeros((table_count, seats), bool)  # whether networks learn from it
@@ -149,9 +70,9 @@ class StepRollout:
             return torch.zeros(rows, table_count, *shape, dtype=dtype, device=device)
 
         self.batch = StepBatch(
-            observation=allocate(agents.input_dtype, agents.input_size),
-            hidden_cards=allocate(torch.uint8, agents.hidden_card_size),
-            mask=allocate(torch.bool, agents.game.action_count),
+            observation=allocate(core.input_dtype, core.input_size),
+            hidden_cards=allocate(torch.uint8, core.hidden_card_size),
+            mask=allocate(torch.bool, core.game.action_count),
             action=allocate(torch.int64),
             log_prob=allocate(torch.float32),
             seat=allocate(torch.int64),
@@ -173,19 +94,19 @@ class StepRollout:
         self._last_row_on_device = torch.zeros_like(self.batch.seat[:seats])
         self._table_index = torch.arange(table_count, device=device)
         if group_count is None:
-            group_count = 2 if device.type == "cuda" and agents.replicas == 1 else 1
+            group_count = 2 if device.type == "cuda" and core.replicas == 1 else 1
         bounds = [i * table_count // group_count for i in range(group_count + 1)]
         self._groups = [TableGroup(slice(*pair), self.batch, device) for pair in pairwise(bounds)]
         self._captured_samples = [
             CapturedStep(
                 partial(self._sample_on_device, group),
                 device,
-                is_capturable=agents.has_equal_blocks,
+                is_capturable=core.has_equal_blocks,
             )
             for group in self._groups
         ]
         self._captured_carry = CapturedStep(self._carry_on_device, device)
-        self._no_observations = np.empty((0, 0), agents.game.observation_dtype)
+        self._no_observations = np.empty((0, 0), core.game.observation_dtype)
         # The networks on a device do not read which agent decides.
         self._needs_agents = (
             device.type == "cpu"
@@ -197,11 +118,9 @@ class StepRollout:
     def let_others_play(
         self, other_network: nn.Module, best_response_seats: BestResponseSeats
     ) -> None:
-        """Let another policy network play in some seats, from whose decisions nothing is learned.
+        """Let another network [K replicas] play in the seats that `best_response_seats` excludes.
 
-        Args:
-            other_network: the other policy network, K replicas.
-            best_response_seats: samples the seats that learn.
+        Nothing is learned from its decisions.
         """
         self.other_network, self.best_response_seats = other_network, best_response_seats
 
@@ -235,14 +154,9 @@ class StepRollout:
         self.decisions, self.learner_decisions = int(counts[0].sum()), counts[1]
 
     def _count_by_instance(self, is_decision: np.ndarray, is_learner: np.ndarray) -> np.ndarray:
-        """Return each instance's numbers of decisions, and of learners' ones, [2, instances].
-
-        Args:
-            is_decision: [..., T] bool.
-            is_learner: [..., T] bool.
-        """
+        """Count each instance's decisions, and learners' ones, [..., T] bool -> [2, instances]."""
         parts = [
-            np.split(column, self._agents.instances, axis=-1)
+            np.split(column, self._core.instances, axis=-1)
             for column in (is_decision, is_decision & is_learner)
         ]
         return np.array([[np.count_nonzero(part) for part in column] for column in parts])
@@ -290,7 +204,7 @@ class StepRollout:
         """Let the networks begin to choose the next actions of a group."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
-            self._agents.encoder.encode_into(group.tables, group.observation)
+            self._core.encoder.encode_into(group.tables, group.observation)
         agent = rollout.agent_of_seat[rows, seat] if self._needs_agents else seat
         decisions = PendingDecisions(
             rollout.tables, rows, seat, agent, group.observation, group.mask, group.replica
@@ -315,11 +229,11 @@ class StepRollout:
         columns["is_learner"][:] = group.is_learner
         if rollout.encode_hidden_cards is not None:
             columns["hidden_cards"][:] = rollout.encode_hidden_cards(group.tables.records)
-        self._agents.generator.random(out=group.uniform, dtype=np.float32)
-        if self._agents.device.type == "cpu":
+        self._core.generator.random(out=group.uniform, dtype=np.float32)
+        if self._core.device.type == "cpu":
             self._sample_on_cpu(group, decisions, step)
         else:
-            timing = self._agents.timer.time_networks(group.stream)
+            timing = self._core.timer.time_networks(group.stream)
             with torch.cuda.stream(group.stream), timing:
                 sample()
 
@@ -333,11 +247,11 @@ class StepRollout:
             parts.append((self.other_network, group.is_decision & ~group.is_learner))
         for module, part in parts:
             if part.all():
-                group.action[:], log_prob = self._agents.sample_actions(
+                group.action[:], log_prob = self._core.sample_actions(
                     module, decisions, group.uniform
                 )
             elif part.any():
-                group.action[part], log_prob[part] = self._agents.sample_actions(
+                group.action[part], log_prob[part] = self._core.sample_actions(
                     module, decisions.select_rows(part), group.uniform[part]
                 )
         row = self._last_row.shape[1] + step
@@ -356,10 +270,10 @@ class StepRollout:
         inputs = group.on_device
         names = ["observation", "mask", "uniform"]
         names += ["is_learner"] * (self.other_network is not None)
-        names += ["replica"] * (not self._agents.has_equal_blocks)
+        names += ["replica"] * (not self._core.has_equal_blocks)
         for name in names:
             inputs[name].copy_(group.host[name], non_blocking=True)
-        replica = None if self._agents.has_equal_blocks else inputs["replica"]
+        replica = None if self._core.has_equal_blocks else inputs["replica"]
         logits = forward_by_replica(self._actor, inputs["observation"], replica)
         if self.other_network is not None:
             others = forward_by_replica(self.other_network, inputs["observation"], replica)
@@ -411,13 +325,11 @@ class StepRollout:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the decisions whose end is not known, [seats, T, ...] each."""
-        place = np.maximum(self._last_row.T, 0) * len(self._last_row) + np.arange(
-            len(self._last_row)
-        )
-        index = self._agents.to_tensor(place.ravel())
-        shape = self._last_row.T.shape
+        last_row = self._last_row.T
+        place = np.maximum(last_row, 0) * last_row.shape[1] + np.arange(last_row.shape[1])
+        index, shape = self._core.to_tensor(place.ravel()), last_row.shape
         return {
-            "is_pending": torch.from_numpy(self._last_row.T != NO_ROW),
+            "is_pending": torch.from_numpy(last_row != NO_ROW),
             **{
                 name: getattr(self.batch, name).flatten(0, 1)[index].unflatten(0, shape).cpu()
                 for name in CARRIED
@@ -425,19 +337,15 @@ class StepRollout:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; the state of the agents must be restored before.
-
-        Raises:
-            ValueError: if play with these settings cannot lead to this state.
-        """
+        """Restore a `state_dict`, after that of the core; raise ValueError if it is impossible."""
         seats = self._last_row.shape[1]
         for name in CARRIED:
             column, saved = getattr(self.batch, name)[:seats], state[name]
             if (saved.dtype, saved.shape) != (column.dtype, column.shape):
                 raise ValueError(f"unfinished {name}: {saved.dtype} of another shape or kind")
             column.copy_(saved)
-        check_range("unfinished action", state["action"], 0, self._agents.game.action_count)
-        check_range("unfinished replica", state["replica"], 0, self._agents.replicas)
+        check_range("unfinished action", state["action"], 0, self._core.game.action_count)
+        check_range("unfinished replica", state["replica"], 0, self._core.replicas)
         is_pending = state["is_pending"].numpy().astype(bool).T
         if is_pending.shape != self._last_row.shape:
             raise ValueError("is_pending: not one value for each seat")

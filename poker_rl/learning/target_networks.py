@@ -23,10 +23,6 @@ class TargetNetworkLearner:
     Args:
         replicas: which of the K replicas of all agents learn here.
         networks: actor, critic, target actor and target critic of these replicas.
-        buffer: replay buffer of these replicas.
-
-    Attributes:
-        updates: number of gradient steps.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from poker_rl.config.validation import ConfigError, PositiveInt
-from poker_rl.nets.dense import Features, NetConfig, NetDimensions, get_value_net
+from poker_rl.nets.net_config import Features, NetConfig, NetDimensions, get_value_net
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
 MIN_DENSITY_WIDTH = 1e-3  # of logarithms of amounts, scaled so that all lie in [0, 1]
@@ -46,11 +46,7 @@ class AmountNetConfig:
         return get_value_net(self.body)
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K networks; see `NetConfig.build_module`.
-
-        Raises:
-            ConfigError: if the game has no raises.
-        """
+        """Build K networks for a game with raises; see `NetConfig.build_module`."""
         if dimensions.outputs <= FIRST_RAISE_ACTION:
             raise ConfigError(
                 f"net: an amount needs raises, not a game of {dimensions.outputs} actions"

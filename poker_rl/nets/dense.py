@@ -8,87 +8,25 @@ one. Replicas share nothing: each has its own initialization, gradient and gradi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from poker_rl.config.plugins import load_class
-from poker_rl.config.validation import ConfigError, NonNegativeFloat, PositiveInt
-from poker_rl.games.game import Game
+from poker_rl.config.validation import ConfigError, PositiveInt
 from poker_rl.nets.legal_logits import LegalActions, compute_legal_logits
+from poker_rl.nets.net_config import Features, NetDimensions
 from poker_rl.nets.precision import is_bfloat16_enabled
 from poker_rl.nets.sparse_linear import SparseLinearFunction, find_nonzeros_if_sparse
 
-FeatureKind = Literal[
-    "observation",
-    "sorted_suits",
-    "log_chips",
-    "rank",
-    "infoset",
-    "table",
-    "history",
-    "every_card",
-]
-
-
-class FeatureEncoder(Protocol):
-    """Interface of a plug-in's input features, a class given by `net.features: {_target_: ...}`."""
-
-    def encode(self, game: Game, records: np.ndarray) -> np.ndarray:
-        """Return the network inputs for tables [B], each seen by its seat to act.
-
-        Returns:
-            [B, W], where W is the same for all tables of a game: uint8 if all numbers are 0 or 1,
-            else float32.
-        """
-
-
-Features = FeatureKind | FeatureEncoder
 InitScheme = Literal["orthogonal", "torch"]
 ActivationName = Literal["relu", "tanh"]
 
-NO_HISTORY = 0, 0  # `NetDimensions.history_shape` of inputs without a sequence
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 IN_PLACE_ACTIVATIONS = {"relu": torch.relu_, "tanh": torch.tanh_}
-
-
-@dataclass(kw_only=True, frozen=True)
-class NetDimensions:
-    """Inputs, outputs and number of replicas of a network, [K, B, inputs] -> [K, B, outputs].
-
-    Args:
-        output_init_scale: factor of the initial weights of the output layer.
-        history_shape: (L, F) if the first L x F inputs are a sequence of L steps of F features,
-            oldest first; a shorter sequence is padded with zeros at its end.
-    """
-
-    inputs: int
-    outputs: int
-    replicas: int = 1
-    output_init_scale: float = 1.0
-    history_shape: tuple[int, int] = NO_HISTORY
-
-
-class NetConfig(Protocol):
-    """Interface of settings of a network: the members that a class in `conf/net` must have."""
-
-    @property
-    def features(self) -> Features:
-        """The input features; see `ObservationEncoder`."""
-
-    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K networks, [K, B, inputs] -> [K, B, outputs], with random initial weights."""
-
-
-def get_value_net(config: NetConfig) -> NetConfig:
-    """Return the settings of value networks: `config.value_net` if it exists, else `config`."""
-    value_net: NetConfig = getattr(config, "value_net", config)
-    return value_net
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -117,33 +55,6 @@ class MLPConfig:
             output_gain=1.0,
             output_scale=dimensions.output_init_scale,
         )
-
-
-@dataclass(kw_only=True, frozen=True)
-class SigmoidPolicyConfig:
-    """Settings of a tabular policy: one weight w per information set.
-
-    Of two legal actions the more aggressive one has probability sigmoid(w). Weights are initialized
-    uniformly on [-init_range, init_range].
-    """
-
-    init_range: NonNegativeFloat
-
-    features: ClassVar[FeatureKind] = "infoset"
-
-    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K policies; see `NetConfig.build_module`. `output_init_scale` scales `init_range`.
-
-        Raises:
-            ConfigError: unless the outputs are the three actions fold, call, raise.
-        """
-        if dimensions.outputs != 3:
-            problem = f"needs 3 outputs (fold, call, raise), not {dimensions.outputs}"
-            raise ConfigError(f"net: SigmoidPolicyConfig {problem}")
-        module = SigmoidPolicy(dimensions.inputs, dimensions.replicas)
-        init_range = self.init_range * dimensions.output_init_scale
-        nn.init.uniform_(module.weight, -init_range, init_range, generator=generator)
-        return module
 
 
 class ReplicatedLinear(nn.Module):
@@ -252,15 +163,7 @@ def build_mlp(
 
 
 class NetworkPair(nn.Module):
-    """Two networks that read the same inputs and may share their first layers.
-
-    Args:
-        second: its first `shared_layers` layers are replaced by those of the first network.
-        shared_layers: number of hidden layers that both networks share.
-
-    Raises:
-        ConfigError: if a network has fewer hidden layers.
-    """
+    """Two networks that read the same inputs and may share their first `shared_layers` layers."""
 
     def __init__(self, first: nn.Module, second: nn.Module, shared_layers: int) -> None:
         super().__init__()
@@ -297,59 +200,3 @@ def compute_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> 
     if isinstance(module, ReplicatedMLP | NetworkPair):
         return module(x, legal)
     return legal.gather(module(x))
-
-
-class SigmoidPolicy(nn.Module):
-    """Table [K, I, 1] of a weight w per information set; logits of fold, call, raise: -w, 0, w."""
-
-    def __init__(self, infosets: int, replicas: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(replicas, infosets, 1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the logits at one-hot information sets, [K, B, I] -> [K, B, 3]."""
-        w = torch.bmm(x.to(self.weight.dtype), self.weight)  # [K, B, 1]
-        return torch.cat([-w, torch.zeros_like(w), w], -1)
-
-
-@torch.no_grad()
-def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
-    """Scale down each replica's gradient to a norm of `max_norm`; return the norms before, [K]."""
-    grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
-    if len(grads[0]) == 1:
-        parts = list(
-            torch._foreach_norm(grads)
-        )  # a single call saves a tenth of a small network's step
-    else:
-        parts = [grad.flatten(1).norm(dim=1) for grad in grads]
-    norms: Tensor = torch.stack(parts).norm(dim=0).view(-1)  # [K]
-    scale = (max_norm / (norms + 1e-6)).clamp(max=1)  # 1e-6 as in torch.nn.utils.clip_grad_norm_
-    if len(scale) == 1:
-        torch._foreach_mul_(grads, scale[0])
-    else:
-        torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
-    return norms
-
-
-def net_to_dict(net: Any) -> dict[str, Any]:
-    """Return the settings of a network, nested ones included, in the form of its YAML."""
-    config_class = type(net)
-    settings = {field.name: getattr(net, field.name) for field in fields(net)}
-    return {"_target_": f"{config_class.__module__}.{config_class.__qualname__}"} | {
-        name: net_to_dict(value) if is_dataclass(value) else value
-        for name, value in settings.items()
-    }
-
-
-def net_from_dict(state: dict[str, Any]) -> Any:
-    """Build the settings object of a network from the result of `net_to_dict`.
-
-    Raises:
-        ConfigError: if a class belongs neither to `poker_rl` nor to an installed plug-in.
-    """
-    settings = {
-        key: net_from_dict(value) if isinstance(value, dict) else value
-        for key, value in state.items()
-        if key != "_target_"
-    }
-    return load_class(state["_target_"])(**settings)

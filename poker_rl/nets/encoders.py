@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.table_loops import history_loop, observe_loop
+from poker_rl.games.table_loops import history_loop
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.nets.dense import NO_HISTORY, FeatureEncoder, FeatureKind, Features
+from poker_rl.nets.net_config import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
 EncodeFunction = Callable[[Tables, np.ndarray], None]
 """Function that writes the inputs for all tables [B] into an array [B, W]."""
@@ -59,10 +60,9 @@ class ObservationEncoder:
             raise ConfigError(f"net.features: every_card needs game=big2, not {game.name}")
         if isinstance(features, str):
             self.size, self._encode = ENCODER_FACTORIES[features](game)
-            is_uint8 = features in ("observation", "sorted_suits", "every_card")
-            self.is_binary = features == "infoset" or (
-                is_uint8 and game.observation_dtype == np.uint8
-            )
+            shows_observation = features in ("observation", "sorted_suits", "every_card")
+            is_uint8 = shows_observation and game.observation_dtype == np.uint8
+            self.is_binary = features == "infoset" or is_uint8
         else:
             self.size, self.is_binary, self._encode = _wrap_feature_encoder(game, features)
         self.history_shape = (
@@ -70,11 +70,8 @@ class ObservationEncoder:
         )
         # Board cards of the first street are sorted like hole cards, so that some tables that
         # differ only in the names of suits still differ after sorting.
-        has_first_street_board = (
-            game.rules is betting and (game.definitions["shown"][:, 0] > 0).any()
-        )
         self.is_suit_invariant = features == "rank" or (
-            self._sorts_suits and not has_first_street_board
+            self._sorts_suits and not (game.definitions["shown"][:, 0] > 0).any()
         )
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
@@ -90,7 +87,7 @@ class ObservationEncoder:
     def encode_hidden_cards(self, records: np.ndarray) -> np.ndarray:
         """Return cards hidden from the seats to act, suits sorted as in inputs, [B, H] uint8."""
         tables = tables_from_records(self._game, records)
-        return tables.reveal_sorted() if self._sorts_suits else tables.reveal()
+        return tables.reveal(sorted_suits=self._sorts_suits)
 
 
 def _wrap_feature_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bool, EncodeFunction]:
@@ -111,14 +108,11 @@ def _wrap_feature_encoder(game: Game, features: FeatureEncoder) -> tuple[int, bo
 
 
 def _make_observation_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    def encode(tables: Tables, out: np.ndarray) -> None:
-        tables.run_loop(observe_loop, None, out)
-
-    return game.observation_size, encode
+    return game.observation_size, Tables.write_observations
 
 
 def _make_sorted_suits_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    return game.observation_size, Tables.observe_sorted
+    return game.observation_size, partial(Tables.write_observations, sorted_suits=True)
 
 
 def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
@@ -168,7 +162,7 @@ def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
     def encode(tables: Tables, out: np.ndarray) -> None:
         observation = np.empty((len(out), game.observation_size), game.observation_dtype)
-        tables.observe_sorted(observation)
+        tables.write_observations(observation, sorted_suits=True)
         out[:, :cards_size] = observation[:, cards_offset:]
         if not shows_chips:
             _fill_chips(game.definitions, tables.records, seat_slots, out[:, cards_size:])

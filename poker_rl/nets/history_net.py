@@ -16,16 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.validation import ConfigError, PositiveInt
-from poker_rl.nets.dense import (
-    ACTIVATIONS,
-    ActivationName,
-    FeatureKind,
-    InitScheme,
-    NetDimensions,
-    ReplicatedMLP,
-    build_mlp,
-)
+from poker_rl.nets.dense import ACTIVATIONS, ActivationName, InitScheme, ReplicatedMLP, build_mlp
 from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.nets.net_config import FeatureKind, NetDimensions
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -50,11 +43,7 @@ class HistoryNetConfig:
         return "table" if self.history_reader == "none" else "history"
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
-        """Build K networks; see `NetConfig.build_module`.
-
-        Raises:
-            ConfigError: if `hidden_sizes` is empty.
-        """
+        """Build K networks; see `NetConfig.build_module`."""
         if not self.hidden_sizes:
             raise ConfigError("net.hidden_sizes: at least one width")
 

@@ -5,9 +5,6 @@ of the output layer's weights, and only these columns get a gradient. The logits
 full matrix product up to rounding.
 """
 
-# numba gives the compiled functions their types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -102,9 +102,6 @@ def _run_all_steps(x: Tensor, weights: list[Tensor]) -> Tensor:
     """Return the states at the end of sequences, [B, L, F] -> [B, units].
 
     The states after the end are computed too and dropped; no earlier state depends on them.
-
-    Args:
-        weights: of one replica, see `ReplicatedLSTM._convert_weights`.
     """
     units = weights[1].shape[1]
     step_numbers = torch.arange(x.shape[1], device=x.device)

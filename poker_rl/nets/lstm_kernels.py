@@ -4,9 +4,6 @@ The parent of a prefix is the prefix without its last step. The loops process th
 order of their lengths, four at a time.
 """
 
-# numba gives the compiled functions their types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from functools import cache

@@ -44,16 +44,9 @@ def expand_replicas(weights: Mapping[str, Tensor], replicas: int) -> dict[str, T
 def forward_by_replica(
     module: nn.Module, x: Tensor, replica: Tensor | None, legal: LegalActions | None = None
 ) -> Tensor:
-    """Run each row through its replica; the outputs are differentiable in the weights and in x.
+    """Run each row of x [N, in] through its replica, [N, out], or [N, L] for legal actions only.
 
-    Args:
-        module: network with K replicas.
-        x: inputs, [N, in].
-        replica: replica of each row, [N] int64; None: the rows are K blocks of equal size in order.
-        legal: legal actions of each row, to return only their outputs; None for all outputs.
-
-    Returns:
-        [N, out] or [N, L], in the order of x.
+    `replica` [N] may be None if the rows are K blocks of equal size in order.
     """
     replicas = count_replicas(module)
     if replicas == 1:
@@ -82,3 +75,20 @@ def _assign_block_slots(replica: Tensor, replicas: int) -> tuple[Tensor, int]:
     shifts = torch.arange(replicas, device=replica.device) * block_size - starts
     slots = torch.arange(len(replica), device=replica.device) + shifts.repeat_interleave(counts)
     return torch.empty_like(replica).index_copy_(0, order, slots), block_size
+
+
+@torch.no_grad()
+def clip_gradients(module: nn.Module, max_norm: float) -> Tensor:
+    """Scale down each replica's gradient to a norm of `max_norm`; return the norms before, [K]."""
+    grads = [weight.grad for weight in module.parameters() if weight.grad is not None]
+    if len(grads[0]) == 1:
+        parts = [*torch._foreach_norm(grads)]  # a tenth faster than single calls
+    else:
+        parts = [grad.flatten(1).norm(dim=1) for grad in grads]
+    norms: Tensor = torch.stack(parts).norm(dim=0).view(-1)  # [K]
+    scale = (max_norm / (norms + 1e-6)).clamp(max=1)  # 1e-6 as in torch.nn.utils.clip_grad_norm_
+    if len(scale) == 1:
+        torch._foreach_mul_(grads, scale[0])
+    else:
+        torch._foreach_mul_(grads, [scale.view(-1, *[1] * (grad.dim() - 1)) for grad in grads])
+    return norms

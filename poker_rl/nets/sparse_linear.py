@@ -5,9 +5,6 @@ hold'em about 40 nonzeros among 489. The sums equal the dense product up to roun
 is nonzero only in these rows, and the time on one thread is a quarter of the dense layer's.
 """
 
-# numba gives the compiled functions their types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from functools import cache

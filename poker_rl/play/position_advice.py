@@ -14,7 +14,6 @@ import numpy as np
 
 from poker_rl.algos.tabular.equilibrium_solver import compute_equilibrium
 from poker_rl.config.build import convert_fields
-from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
@@ -38,7 +37,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
-from poker_rl.storage.disk import prepare_output_file, print_line
+from poker_rl.storage.disk import escape_control_characters, prepare_output_file, print_line
 from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 

@@ -6,10 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from poker_rl.config.plugins import load_class
 from poker_rl.games.game import Game
-from poker_rl.players.player import Player, compute_checked_probs
-from poker_rl.players.player_wrapper import PlayerWrapper
+from poker_rl.players.player import (
+    Player,
+    PlayerWrapper,
+    compute_checked_probs,
+    player_from_dict,
+)
 
 
 class GreedyWrapper(PlayerWrapper):
@@ -29,7 +32,6 @@ class GreedyWrapper(PlayerWrapper):
         return GreedyWrapper(self._game, self._player.select_instance(k))
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         probs = compute_checked_probs(self._game, self._player, records)
         probs_of_type = probs @ np.eye(self._action_type.max() + 1)[self._action_type]  # [B, types]
         is_best_type = self._action_type == probs_of_type.argmax(1)[:, None]
@@ -43,6 +45,4 @@ class GreedyWrapper(PlayerWrapper):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """Return the player with the state that `to_dict` returned."""
-        player_class = load_class(state["player"]["_target_"])
-        return cls(game, player_class.from_dict(state["player"], game, device))
+        return cls(game, player_from_dict(state["player"], game, device))

@@ -13,15 +13,15 @@ from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.action_probs import masked_softmax, regret_matching
-from poker_rl.nets.dense import (
+from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.net_config import (
     NetConfig,
     NetDimensions,
     get_value_net,
     net_from_dict,
     net_to_dict,
 )
-from poker_rl.nets.encoders import ObservationEncoder
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replicas, forward_by_replica
 
@@ -96,7 +96,7 @@ class NetworkPlayer:
         module: the replicas of all instances, which map features to a logit for each action.
         network_sharing: which network decides: a shared one, or one for each seat, agent or betting
             node (a sequence of actions after which a seat acts).
-        instances: number of independent copies of the whole player.
+        instance_count: number of independent copies of the whole player.
         critic: networks that estimate values, or None.
     """
 
@@ -106,11 +106,12 @@ class NetworkPlayer:
         net_config: NetConfig,
         module: nn.Module,
         network_sharing: NetworkSharing,
-        instances: int = 1,
+        instance_count: int = 1,
         critic: Critic | None = None,
     ) -> None:
         self.game, self.net_config, self.module = game, net_config, module
-        self.network_sharing, self.instances, self.critic = network_sharing, instances, critic
+        self.network_sharing, self.critic = network_sharing, critic
+        self.instance_count = instance_count
         self.encoder = ObservationEncoder(game, net_config.features)
 
     @property
@@ -191,7 +192,7 @@ class NetworkPlayer:
         if self.network_sharing == "shared":
             return None
         network_index = get_network_index(self.game, self.network_sharing, records)
-        instance = np.repeat(np.arange(self.instances), len(records) // self.instances)
+        instance = np.repeat(np.arange(self.instance_count), len(records) // self.instance_count)
         replica = instance * count_networks(self.game, self.network_sharing) + network_index
         return torch.from_numpy(replica).to(device)
 
@@ -201,14 +202,13 @@ class NetworkPlayer:
             "_target_": f"{__name__}.{type(self).__name__}",
             "net": net_to_dict(self.net_config),
             "network_sharing": self.network_sharing,
-            "instances": self.instances,
+            "instances": self.instance_count,
             "weights": copy_weights_to_cpu(self.module),
             "critic": None if self.critic is None else self.critic.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """Return the player with the state that `to_dict` returned."""
         net_config: NetConfig = net_from_dict(state["net"])
         replicas = state["instances"] * count_networks(game, state["network_sharing"])
         encoder = ObservationEncoder(game, net_config.features)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.tables import tables_from_records
@@ -23,7 +24,7 @@ class Player(Protocol):
     """Player with a policy, the probability of each action; the defaults suit a bot."""
 
     @property
-    def instances(self) -> int:
+    def instance_count(self) -> int:
         """Number of instances, which are independent copies that were trained side by side."""
         return 1
 
@@ -36,7 +37,7 @@ class Player(Protocol):
         return False
 
     def select_instance(self, k: int) -> Player:
-        """Return instance `k` as a player of its own, see `instances`."""
+        """Return instance `k` as a player of its own, see `instance_count`."""
         return self
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -68,6 +69,26 @@ class Player(Protocol):
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
         """Return the player of a state from `to_dict`, with its networks on `device`."""
+
+
+class PlayerWrapper(Player):
+    """Player of a game that uses the probabilities of another player, the wrapped player."""
+
+    def __init__(self, game: Game, player: Player) -> None:
+        self._game, self._player = game, player
+
+    @property
+    def instance_count(self) -> int:
+        return self._player.instance_count
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        return self._player.is_suit_invariant
+
+
+def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
+    """Return the player of a state from `Player.to_dict`."""
+    return load_class(state["_target_"]).from_dict(state, game, device)
 
 
 class NonFiniteProbsError(ConfigError):

@@ -27,12 +27,11 @@ import torch
 
 from poker_rl.config.build import build_instance_of
 from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
-from poker_rl.config.plugins import load_class
 from poker_rl.config.threads import set_default_threads
 from poker_rl.config.validation import ConfigError, error_prefix
 from poker_rl.games.game import Game
 from poker_rl.players.greedy_wrapper import GreedyWrapper
-from poker_rl.players.player import Player
+from poker_rl.players.player import Player, player_from_dict
 from poker_rl.players.sized_player import SizedPlayer, is_sized_game
 from poker_rl.storage.checkpoint import (
     LOAD_STATE_ERRORS,
@@ -82,9 +81,9 @@ def load_player(
         return load_bot(spec, config, game, device)
     path, name, instance, is_greedy = parse_spec(spec)
     name, player = next(iter(load_players(path, game, device, name).items()))
-    if player.instances > 1 or instance is not None:
-        if instance is None or instance >= player.instances:
-            last_instance = player.instances - 1
+    if player.instance_count > 1 or instance is not None:
+        if instance is None or instance >= player.instance_count:
+            last_instance = player.instance_count - 1
             advice = f"choose :{name}.0 to :{name}.{last_instance}"
             raise ConfigError(f"{spec}: {name} has {last_instance + 1} copies; {advice}")
         player = player.select_instance(instance)
@@ -246,8 +245,7 @@ def load_players(
     try:
         own_game = replace(game, **game_of_file) if has_sizes else game
         players = {
-            name: load_class(state["_target_"]).from_dict(state, own_game, device)
-            for name, state in player_states.items()
+            name: player_from_dict(state, own_game, device) for name, state in player_states.items()
         }
     except LOAD_STATE_ERRORS as error:
         raise ConfigError(f"{path} does not hold the players of a {game.name} run") from error

@@ -30,7 +30,6 @@ class PublicTabularPlayer(Player):
             raise ValueError(f"policy: {policy.shape} is not {expected_shape}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         rows = self.policy[self.infoset_index.lookup_rows(records)].astype(np.float64)
         probs: np.ndarray = rows / rows.sum(1, keepdims=True)  # 16-bit rows do not sum to exactly 1
         return probs
@@ -42,7 +41,6 @@ class PublicTabularPlayer(Player):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """Return the player with the state that `to_dict` returned."""
         return cls(game, state["policy"].numpy())
 
 

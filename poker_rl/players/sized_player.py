@@ -16,14 +16,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.poker.betting import compute_raise_to
 from poker_rl.games.poker.record_dtypes import RAISE
 from poker_rl.players.network_player import NetworkPlayer
-from poker_rl.players.player import Player
-from poker_rl.players.player_wrapper import PlayerWrapper
+from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 
 # These features show past bets in chips, or not at all.
 ALLOWED_FEATURES = ("observation", "sorted_suits", "log_chips", "rank", "table", "history")
@@ -64,11 +62,9 @@ class SizedPlayer(PlayerWrapper):
         return SizedPlayer(self._game, self._sized_game, self._player.select_instance(k))
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         return self._convert_sizes(records, self._player.action_probs(records), 0.0)
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the values of the critic, see `Player.state_values`."""
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
@@ -98,10 +94,8 @@ class SizedPlayer(PlayerWrapper):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """Return the player with the state that `to_dict` returned."""
         sized_game = replace(game, **state["sized_game"])
-        player_class = load_class(state["player"]["_target_"])
-        return cls(game, sized_game, player_class.from_dict(state["player"], sized_game, device))
+        return cls(game, sized_game, player_from_dict(state["player"], sized_game, device))
 
 
 def is_sized_game(game_config: dict[str, Any], full_game_config: dict[str, Any]) -> bool:

@@ -25,7 +25,6 @@ class TabularPlayer(Player):
             raise ValueError(f"policy: {policy.shape} is not {self.tree.legal_mask.shape}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         if records is self.tree.infoset_records:  # already in the order of the policy
             return self.policy
         rows: np.ndarray = self.policy[self.tree.lookup_infosets(records)]
@@ -38,5 +37,4 @@ class TabularPlayer(Player):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """Return the player with the state that `to_dict` returned."""
         return cls(game, state["policy"].numpy())

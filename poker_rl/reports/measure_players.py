@@ -83,10 +83,10 @@ def measure_players(
     best_responses = _load_players(evaluation, "best_responses", config.best_responses)
     if opponents or best_responses or config.earlier_snapshots or config.lbr:
         for name, player in players.items():
-            if player.instances > 1:
+            if player.instance_count > 1:
                 raise ConfigError(
                     f"player: matches and bounds are of one instance, choose {name}.0 to"
-                    f" {name}.{player.instances - 1}"
+                    f" {name}.{player.instance_count - 1}"
                 )
     pairings = [(name, *opponent) for name in players for opponent in opponents.items()]
     if config.earlier_snapshots and snapshot is not None:

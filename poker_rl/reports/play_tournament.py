@@ -27,8 +27,8 @@ from poker_rl.reports.tournament_folder import (
     read_plan,
 )
 from poker_rl.storage.disk import print_line
+from poker_rl.storage.progress_bar import create_progress_bar
 from poker_rl.storage.run_folder import write_text_atomically
-from poker_rl.storage.terminal_progress import create_progress_bar
 from poker_rl.training.signals import interrupt_at_once
 from poker_rl.training.worker_pool import run_tasks
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, fields
 from textwrap import fill
 from typing import Any
 
-from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.evaluation.result import EXACT, Result
+from poker_rl.storage.disk import escape_control_characters
 
 TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120  # characters of a line

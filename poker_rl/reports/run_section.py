@@ -104,7 +104,7 @@ def create_hand_tables(
 ) -> Iterator[Markup]:
     """Yield a few hands that the headline player plays against itself."""
     for player in list(players.values())[:1]:
-        instance = player.select_instance(0) if player.instances > 1 else player
+        instance = player.select_instance(0) if player.instance_count > 1 else player
         for rows, payoff_text in play_sample_hands(game, instance, hand_count, seed):
             yield create_table(rows)
             yield create_element("p", payoff_text)

@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
-from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.validation import ConfigError
 
 PARTIAL_SUFFIX = ".part"  # ending of the name of an incomplete file
@@ -37,6 +36,20 @@ def format_os_error(error: OSError) -> str:
     """Return the path and the reason of a failure in one line."""
     reason = error.strerror or str(error)
     return reason if error.filename is None else f"{error.filename}: {reason}"
+
+
+def escape_control_characters(text: str) -> str:
+    """Return text with escapes such as `\\x1b` for all that can't be printed, except line breaks.
+
+    Control characters in a file from elsewhere could move the cursor, rename the window or hide
+    text, and marks of writing direction could swap it.
+    """
+    return "".join(
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
 
 
 def print_line(text: str, is_escaped: bool = False) -> None:

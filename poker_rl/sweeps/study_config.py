@@ -15,7 +15,6 @@ from optuna.distributions import (
 )
 from optuna.trial import Trial
 
-from poker_rl.config.error_hints import format_value
 from poker_rl.config.validation import (
     ConfigError,
     NonNegativeInt,
@@ -23,6 +22,7 @@ from poker_rl.config.validation import (
     Probability,
     Range,
     Seed,
+    format_value,
 )
 
 SearchSpace = dict[str, BaseDistribution]

@@ -18,13 +18,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.untrusted_files import read_json
 from poker_rl.config.validation import ConfigError
 from poker_rl.storage.disk import (
     atomic_replacement,
     check_no_special_files,
     create_writable_folder,
+    escape_control_characters,
     print_line,
 )
 from poker_rl.storage.run_folder import read_last_metrics_row, read_manifest, write_text_atomically

@@ -14,8 +14,8 @@ from poker_rl.config.threads import count_cores, set_threads
 from poker_rl.config.validation import ConfigError, memory_errors_as_config_errors
 from poker_rl.games.game import Game
 from poker_rl.learning import memory_budget
-from poker_rl.nets.dense import NetConfig, NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetConfig, NetDimensions
 from poker_rl.training.launch_workers import SINGLE_PROCESS, Worker
 
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")  # the first that a learner has

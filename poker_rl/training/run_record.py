@@ -17,10 +17,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.config.error_hints import escape_control_characters
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.result import Result, first_of_each, flatten
-from poker_rl.storage.disk import naming_path
+from poker_rl.storage.disk import escape_control_characters, naming_path
+from poker_rl.storage.progress_bar import create_progress_bar
 from poker_rl.storage.provenance import format_current_time, get_peak_memory_mib
 from poker_rl.storage.run_folder import (
     FIGURES_FOLDER,
@@ -29,7 +29,6 @@ from poker_rl.storage.run_folder import (
     read_metrics_rows,
     write_manifest,
 )
-from poker_rl.storage.terminal_progress import create_progress_bar
 from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.signals import RunInterruptedError
 

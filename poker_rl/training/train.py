@@ -31,11 +31,11 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import first_of_each
 from poker_rl.games.game import Game
 from poker_rl.learning.distributed import collectives
-from poker_rl.learning.matmul_precision import set_matmul_precision
+from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.opponent_copies import OpponentCopies
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import format_os_error, print_line
-from poker_rl.storage.terminal_progress import CompilationNotice
+from poker_rl.storage.progress_bar import CompilationNotice
 from poker_rl.training.device import choose_faster_device, prepare_device
 from poker_rl.training.launch_workers import (
     connect_workers,

@@ -135,14 +135,14 @@ def test_the_traverser_alone_explores() -> None:
     one = learner(
         game_of("leduc"), hands_per_iteration=1000, enumerate_deals=False, exploration=0.5
     )
-    play, batches = one.agents.rollout.play_full_hands, []
-    one.agents.rollout.play_full_hands = lambda *given: batches.append(play(*given)) or batches[-1]
+    play, batches = one.core.rollout.play_full_hands, []
+    one.core.rollout.play_full_hands = lambda *given: batches.append(play(*given)) or batches[-1]
     one.learn()
     (batch,), policy = batches, np.concatenate(one._recorded_policies)
-    chance = policy[np.arange(len(batch)), batch.action]
+    prob = policy[np.arange(len(batch)), batch.action]
     traverses = batch.agent == one._traverser_of_table[batch.table]
-    chance = np.where(traverses, 0.5 * chance + 0.5 / batch.mask.sum(1), chance)
-    np.testing.assert_allclose(np.exp(batch.log_prob), chance, rtol=1e-5)
+    prob = np.where(traverses, 0.5 * prob + 0.5 / batch.mask.sum(1), prob)
+    np.testing.assert_allclose(np.exp(batch.log_prob), prob, rtol=1e-5)
     assert 0 < traverses.sum() < len(batch)
 
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from average_settings import average_settings
-from learner_contexts import cpu_context
-from ppo_settings import ppo_settings
 from toy_games import kuhn
 
 from poker_rl.algos.algorithm_loader import build_algorithm
-from poker_rl.algos.ppo import PPO
 from poker_rl.config.build import build, find_dataclass, list_constructor_parameters
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.config.validation import ConfigError
 from poker_rl.games.game_loader import load_game
-from poker_rl.nets.dense import MLPConfig
 
 OPTIONS = sorted(path.stem for path in (SHIPPED_OPTION_DIR / "algo").glob("*.yaml"))
 CLASSES = {target for name in OPTIONS if (target := load_option("algo", name).get("_target_"))}
@@ -32,16 +26,6 @@ def test_what_is_no_setting_is_one_object_or_the_game(target: str) -> None:
     kind = find_dataclass(target, "algo._target_")
     beside = set(list_constructor_parameters(kind)) - {field.name for field in fields(kind)}
     assert beside in ({"context"}, {"game"}, {"game", "seed"})  # of learners, and of solvers
-
-
-@pytest.mark.parametrize("settings", [None, average_settings()], ids=["without", "with"])
-def test_a_part_that_a_learner_lacks_is_not_saved(settings: Any) -> None:
-    net = MLPConfig(hidden_sizes=[4], activation="relu", init="torch", features="observation")
-    learner = PPO(**ppo_settings(average_policy=settings), context=cpu_context(kuhn(), net))
-    state = learner.state_dict()
-    assert ("average" in state) == (settings is not None)
-    assert {"progress", "agents", "networks", "optimizer"} <= state.keys()
-    learner.load_state_dict(state)
 
 
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])

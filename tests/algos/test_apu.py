@@ -135,7 +135,7 @@ def scripted(learner: APU) -> None:
     """Let the learner play those three hands."""
     decks = np.array([cards(HOLES + board) for board in BOARDS], np.int8)
     decks[[1, 4], :4] = cards("2s2h3c3d")  # seat 0 holds none of the board's cards
-    play = learner.agents.rollout.play_full_hands
+    play = learner.core.rollout.play_full_hands
 
     def act(rows: Any) -> tuple[np.ndarray, np.ndarray]:
         learner._choose_actions(rows)
@@ -144,7 +144,7 @@ def scripted(learner: APU) -> None:
         assert [seat for seat, _, _ in steps] == rows.seat.tolist()
         return np.array([action for _, action, _ in steps]), np.zeros(len(steps))
 
-    learner.agents.rollout.play_full_hands = lambda _: play(act, decks)  # type: ignore[method-assign]
+    learner.core.rollout.play_full_hands = lambda _: play(act, decks)  # type: ignore[method-assign]
 
 
 def test_the_published_reward_on_three_hands() -> None:
@@ -158,18 +158,18 @@ def test_the_published_reward_on_three_hands() -> None:
     )
     scripted(learner)
     learner.learn()
-    kept = stored(learner)
+    columns = stored(learner)
     found: dict[tuple[int, int], float] = {}
-    records = learner.agents.rollout.tables.records
+    records = learner.core.rollout.tables.records
     packed = learner._hand_packer.pack(records)
-    for hand, moves, reward in zip(kept["hand"], kept["moves"], kept["reward"], strict=True):
+    for hand, moves, reward in zip(*map(columns.get, ("hand", "moves", "reward")), strict=True):
         table, again = np.flatnonzero((packed == hand).all(1))
         assert again == table + 3
         found[int(table), int(moves)] = float(reward)
-    assert 2 * len(found) == sum(map(len, HANDS)) == len(kept["hand"])
+    assert 2 * len(found) == sum(map(len, HANDS)) == len(columns["hand"])
     for table, steps in enumerate(HANDS[:3]):
-        told = [found[table, move] for move in range(len(steps))]
-        assert told == pytest.approx([reward / scale for _, _, reward in steps], rel=1e-6)
+        rewards = [found[table, move] for move in range(len(steps))]
+        assert rewards == pytest.approx([reward / scale for _, _, reward in steps], rel=1e-6)
 
 
 # Who learns
@@ -221,8 +221,8 @@ def test_the_learner_learns_among_the_others() -> None:
     seats, moves = [], 0
     for _ in range(3):
         learner.learn()
-        tables = learner.agents.rollout.tables.records
-        learner_seat = learner.agents.rollout.agent_of_seat.argmin(1)
+        tables = learner.core.rollout.tables.records
+        learner_seat = learner.core.rollout.agent_of_seat.argmin(1)
         for table, seat in zip(tables, learner_seat, strict=True):
             replayed = Tables(learner._hand_packer._tables.game, 1, 0)
             replayed.deal(decks=table["deck"][None, : replayed.game.cards_dealt])
@@ -232,11 +232,11 @@ def test_the_learner_learns_among_the_others() -> None:
                 replayed.step(np.array([action]))
         seats += learner_seat.tolist()
     assert set(seats) == set(range(6))
-    kept = stored(learner)
-    for action in (FOLD, RAISE):
-        assert (learner._hand_packer.get_next_actions(kept["hand"], kept["moves"]) == action).any()
+    columns = stored(learner)
+    actions = learner._hand_packer.get_next_actions(columns["hand"], columns["moves"])
+    assert {FOLD, RAISE} <= set(actions.tolist())
     assert learner.progress.decisions == moves
-    assert len(kept["reward"]) == moves
+    assert len(columns["reward"]) == moves
 
 
 @pytest.mark.parametrize("variant", ["apu", "dual_apu_ctrl"])
@@ -247,22 +247,22 @@ def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(
     learner = apu(kuhn(3), variant=variant, opponent_pool=earlier)
     selves, usual = learner._opponent_pool, {learner._copied_actor} - {None}
     assert selves is not None
-    asked: dict[Any, set[int]] = {}  # whom each network plays for
-    policy = learner.agents.compute_probs
+    agents_of_network: dict[Any, set[int]] = {}  # whom each network plays for
+    policy = learner.core.compute_probs
 
     def watched(module: Any, rows: Any) -> np.ndarray:
-        asked.setdefault(module, set()).update(rows.agent.tolist())
+        agents_of_network.setdefault(module, set()).update(rows.agent.tolist())
         return policy(module, rows)
 
-    monkeypatch.setattr(learner.agents, "compute_probs", watched)
+    monkeypatch.setattr(learner.core, "compute_probs", watched)
     shared, met = 0, set()
     for _ in range(100):
-        asked.clear()
+        agents_of_network.clear()
         learner.learn()
-        others = set(asked) - {learner._actor}
+        others = set(agents_of_network) - {learner._actor}
         if others == {selves.opponent_network}:
-            (alone,) = asked[learner._actor]
-            assert alone not in asked[selves.opponent_network]
+            (alone,) = agents_of_network[learner._actor]
+            assert alone not in agents_of_network[selves.opponent_network]
             met.add(alone)
             shared += 1
         else:
@@ -283,17 +283,17 @@ def test_who_learns_explores_and_the_others_do_not(variant: str) -> None:
         replay_capacity=5000,
     )
     answer(learner._actor, [0, 2, 0])
-    batch = learner.agents.rollout.play_full_hands
+    batch = learner.core.rollout.play_full_hands
     seen = []
-    learner.agents.rollout.play_full_hands = lambda act: seen.append(batch(act)) or seen[-1]
+    learner.core.rollout.play_full_hands = lambda act: seen.append(batch(act)) or seen[-1]
     learner.learn()
     for rows in seen:
         count = rows.mask.sum(1)
         weight = np.exp(np.where(rows.mask, [0.0, 2.0, 0.0], -np.inf))
         softmax = (weight / weight.sum(1, keepdims=True))[np.arange(len(rows)), rows.action]
         explores = (rows.replica == 0) | (variant == "apu_ctrl")
-        chance = np.where(explores, 1 / count, softmax)
-        np.testing.assert_allclose(np.exp(rows.log_prob), chance, rtol=1e-5)
+        prob = np.where(explores, 1 / count, softmax)
+        np.testing.assert_allclose(np.exp(rows.log_prob), prob, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("episodes", "updates", "period"), [(2, 5, 3), (1, 2, 1)])
@@ -368,10 +368,10 @@ def test_losses_against_plain_loops(variant: str) -> None:
             entropy -= pi[legal] @ np.log(pi[legal]) / 40
             ends += over
     assert 20 < ends < 40 * copies - 20 or copies == 1
-    told = learner._compute_losses(one)
-    assert told[0].item() == pytest.approx(errors, rel=1e-4)
-    assert told[1].item() == pytest.approx(-gains, rel=1e-4)
-    assert told[2].item() == pytest.approx(entropy, rel=1e-4)
+    losses = learner._compute_losses(one)
+    assert losses[0].item() == pytest.approx(errors, rel=1e-4)
+    assert losses[1].item() == pytest.approx(-gains, rel=1e-4)
+    assert losses[2].item() == pytest.approx(entropy, rel=1e-4)
 
 
 def test_targets_follow_softly() -> None:

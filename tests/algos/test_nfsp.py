@@ -140,7 +140,7 @@ def test_updates_for_own_decisions_are_exact(
         tables=tables,
         learning_starts=20,
     )
-    agents = 1 if network_sharing == "shared" else 2
+    core = 1 if network_sharing == "shared" else 2
     start = None
     for _ in range(30):
         before = learner.progress.decisions, learner.progress.updates
@@ -151,7 +151,7 @@ def test_updates_for_own_decisions_are_exact(
             continue
         start = before[0] if start is None else start
         # decisions of one agent: all of them over the number of agents
-        due = decisions * updates // (every * agents) - start * updates // (every * agents)
+        due = decisions * updates // (every * core) - start * updates // (every * core)
         assert done == due
     assert learner.progress.updates == learner._stepper.updates > 0
 
@@ -202,11 +202,11 @@ def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response() -> None:
     )
     for _ in range(50):
         learner.learn()
-    made = learner.progress.decisions + len(learner.agents.rollout.unfinished_batch)
-    kept = learner._average_policy.buffer.items_added
+    made = learner.progress.decisions + len(learner.core.rollout.unfinished_batch)
+    stored_count = learner._average_policy.buffer.items_added
     assert made == 50 * 64 * 2
     sd = np.sqrt(eta * (1 - eta) / made * 2)  # at most two decisions of an agent in a hand
-    assert abs(kept.sum() / made - eta) <= 4 * sd
+    assert abs(stored_count.sum() / made - eta) <= 4 * sd
     responds = learner._best_response_seats.is_best_response
     both = (responds[:, 0] & responds[:, 1]).mean()
     assert both < 0.2  # 0.09 on average, as agents sample for themselves; 0.3 if they did not
@@ -311,8 +311,8 @@ def test_later_play_weighs_more_in_the_average() -> None:
     loss = 0.0
     for copy, row in np.ndindex(iteration.shape):
         legal = np.flatnonzero(mask[copy, row])
-        chances = np.exp(logits[copy, row, legal]) / np.exp(logits[copy, row, legal]).sum()
-        error = -sum(batch["policy"][copy, row, legal].numpy() * np.log(chances))
+        probs = np.exp(logits[copy, row, legal]) / np.exp(logits[copy, row, legal]).sum()
+        error = -sum(batch["policy"][copy, row, legal].numpy() * np.log(probs))
         loss += (iteration[copy, row] / iteration.max()) ** 2 * error / iteration.shape[1]
     assert len(np.unique(iteration)) > 2
     assert part._compute_loss(batch).item() == pytest.approx(loss, rel=1e-5)

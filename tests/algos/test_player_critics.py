@@ -39,12 +39,12 @@ def test_ppos_critic_tells_what_a_decision_is_worth_in_chips() -> None:
     players = learner.players()
     for name, most in (("current", 0.15), ("weight_average", 0.2)):
         policy = players[name].action_probs(TREE.infoset_records)
-        told = players[name].state_values(TREE.infoset_records)
-        assert told is not None
-        assert told.shape == (TREE.infoset_count,)
+        estimates = players[name].state_values(TREE.infoset_records)
+        assert estimates is not None
+        assert estimates.shape == (TREE.infoset_count,)
         assert players[name].action_values(TREE.infoset_records) is None
         worth = compute_state_values(policy)
-        assert np.sqrt(np.square(told - worth).mean()) < most
+        assert np.sqrt(np.square(estimates - worth).mean()) < most
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_a_snapshot_keeps_the_values_and_one_without_still_loads(
     }
     save_snapshot(tmp_path, 1, {"game": KUHN.to_dict(), "players": old})
     for name, player in players.items():
-        told = player.state_values(np.tile(TREE.infoset_records, player.instances))
-        for k in range(player.instances):
+        estimates = player.state_values(np.tile(TREE.infoset_records, player.instance_count))
+        for k in range(player.instance_count):
             loaded, before = (load_player(f"{tmp_path}@{at}:{name}.{k}", KUHN) for at in (2, 1))
             assert before.state_values(TREE.infoset_records) is None
             values = loaded.state_values(TREE.infoset_records)
-            if told is None:
+            if estimates is None:
                 assert values is None
             else:
-                own = told.reshape(player.instances, -1)[k]
+                own = estimates.reshape(player.instance_count, -1)[k]
                 np.testing.assert_allclose(values, own, atol=1e-6)

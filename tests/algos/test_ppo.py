@@ -14,6 +14,7 @@ from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.ppo import PPO
+from poker_rl.algos.ppo_loss import compute_ppo_loss
 from poker_rl.config.schedules import Constant
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploitability
@@ -25,7 +26,8 @@ from poker_rl.learning.minibatches import NetworkInputs, draw_uniform, iterate_m
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING
 from poker_rl.nets import legal_logits
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.tabular_player import TabularPlayer
 
 CPU = torch.device("cpu")
@@ -168,20 +170,20 @@ def plain_loss(
     logits: np.ndarray, value: np.ndarray, rows: dict[str, np.ndarray], now: dict[str, float]
 ) -> tuple[float, list[float]]:
     """Loss and metrics of decisions [B] by plain sums, with `value=0.5` and both its clips."""
-    loss, told = 0.0, [0.0] * 5
+    loss, metrics = 0.0, [0.0] * 5
     weight, clip = rows["weight"], now["clip_coef"]
     mean = sum(weight * rows["advantage"])
     spread = np.sqrt(sum(weight * (rows["advantage"] - mean) ** 2))
     for i in range(len(value)):
         legal = np.flatnonzero(rows["mask"][i])
-        chances = np.exp(logits[i, legal]) / np.exp(logits[i, legal]).sum()
-        taken = chances[list(legal).index(rows["action"][i])]
+        probs = np.exp(logits[i, legal]) / np.exp(logits[i, legal]).sum()
+        taken = probs[list(legal).index(rows["action"][i])]
         ratio = taken / np.exp(rows["log_prob"][i])
         advantage = (rows["advantage"][i] - mean) / spread
         near = min(max(ratio, 1 - clip), 1 + clip)
         gain = min(ratio * advantage, near * advantage)
-        entropy = -sum(p * np.log(p) for p in chances)
-        apart = sum(chances * (np.log(chances) - rows["old"][i, legal]))
+        entropy = -sum(p * np.log(p) for p in probs)
+        apart = sum(probs * (np.log(probs) - rows["old"][i, legal]))
         old, goal = rows["value"][i], rows["target"][i]
         clipped = old + min(max(value[i] - old, -clip), clip)
         error = max((value[i] - goal) ** 2, (clipped - goal) ** 2)
@@ -189,18 +191,12 @@ def plain_loss(
         loss += weight[i] * (actor + 0.5 / 2 * error)
         kl = ratio - 1 - np.log(ratio)
         each = (-gain, error / 2, entropy, kl, float(abs(ratio - 1) > clip))
-        told = [told[j] + weight[i] * one for j, one in enumerate(each)]
-    return loss, told
+        metrics = [metrics[j] + weight[i] * one for j, one in enumerate(each)]
+    return loss, metrics
 
 
 def test_the_update_against_plain_sums() -> None:
     """Every term of the loss, by its slope in each number that the networks say."""
-    learner = ppo(
-        game_of("kuhn"),
-        clip_value_loss=True,
-        normalize_advantages=True,
-        kl_old_coef=Constant(start=0.7),
-    )
     count, draw = 40, np.random.default_rng(3)
     mask = draw.random((count, 3)) < 0.6
     mask[:, 0] |= mask.sum(1) == 0
@@ -216,27 +212,32 @@ def test_the_update_against_plain_sums() -> None:
         "weight": draw.dirichlet(np.ones(count)),
     }
     now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7}
-    shown = torch.from_numpy(draw.random((1, count, next(learner._actor.parameters()).shape[1])))
-    learner._actor_critic.double()
-    said = torch.cat(learner._actor_critic(shown), -1)
-    said.retain_grad()
+    outputs = torch.from_numpy(draw.normal(size=(1, count, 4))).requires_grad_()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
-    for name, value in now.items():
-        learner._schedule_values[name] = torch.tensor(value, dtype=torch.float64)
-    loss, told = learner._compute_loss(said[..., :-1], said[..., -1], parts, parts["weight"])
+    coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in now.items()}
+    loss, metrics = compute_ppo_loss(
+        outputs[..., :-1],
+        outputs[..., -1],
+        parts,
+        parts["weight"],
+        coefs,
+        0.5,
+        normalizes_advantages=True,
+        clips_value_loss=True,
+    )
     loss.backward()
 
-    plain = said.detach().numpy()[0].copy()
+    plain = outputs.detach().numpy()[0].copy()
     expected = plain_loss(plain[:, :-1], plain[:, -1], rows, now)
     assert loss.item() == pytest.approx(expected[0], rel=1e-6)
-    np.testing.assert_allclose(told, expected[1], 1e-6)
+    np.testing.assert_allclose(metrics, expected[1], 1e-6)
     slopes = np.zeros_like(plain)
-    for place in np.ndindex(plain.shape):
+    for index in np.ndindex(plain.shape):
         for sign in (1, -1):
-            plain[place] += sign * 1e-6
-            slopes[place] += sign * plain_loss(plain[:, :-1], plain[:, -1], rows, now)[0] / 2e-6
-            plain[place] -= sign * 1e-6
-    np.testing.assert_allclose(said.grad[0], slopes, atol=1e-6)
+            plain[index] += sign * 1e-6
+            slopes[index] += sign * plain_loss(plain[:, :-1], plain[:, -1], rows, now)[0] / 2e-6
+            plain[index] -= sign * 1e-6
+    np.testing.assert_allclose(outputs.grad[0], slopes, atol=1e-6)
 
 
 def test_learns_to_beat_a_player_who_always_folds() -> None:
@@ -301,7 +302,7 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
 
 
 def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {}
+    metrics = {}
     for many in (legal_logits.MIN_ACTIONS, 10**6):
         monkeypatch.setattr(legal_logits, "MIN_ACTIONS", many)
         learner = ppo(
@@ -311,8 +312,8 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch: pytest.Monk
             kl_old_coef=Constant(start=0.1),
             average_policy=average_settings(capacity=1000),
         )
-        told[many] = [learner.learn() for _ in range(2)]
-    few, all_of_them = told.values()
+        metrics[many] = [learner.learn() for _ in range(2)]
+    few, all_of_them = metrics.values()
     for one, other in zip(few, all_of_them, strict=True):
         del one["time/outside_networks"], other["time/outside_networks"]
         assert one == pytest.approx(other, rel=1e-4, abs=1e-5)

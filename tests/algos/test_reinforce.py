@@ -18,7 +18,8 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import FOLD
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning.rollout import HAND_ENDED
-from poker_rl.nets.dense import NetConfig, SigmoidPolicyConfig
+from poker_rl.nets.net_config import NetConfig
+from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
 
 TABLE = SigmoidPolicyConfig(init_range=0.5)
 RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)
@@ -46,13 +47,11 @@ def reinforce(
 def played(learner: Reinforce, metrics: bool = False) -> Any:
     """The batch of one call of `learn`."""
     batches = []
-    play_out = learner.agents.rollout.play_full_hands
-    learner.agents.rollout.play_full_hands = lambda act: (
-        batches.append(play_out(act)) or batches[-1]
-    )  # type: ignore
-    told = learner.learn()
-    learner.agents.rollout.play_full_hands = play_out  # type: ignore[method-assign]
-    return (batches[0], told) if metrics else batches[0]
+    play_out = learner.core.rollout.play_full_hands
+    learner.core.rollout.play_full_hands = lambda act: batches.append(play_out(act)) or batches[-1]  # type: ignore
+    learned = learner.learn()
+    learner.core.rollout.play_full_hands = play_out  # type: ignore[method-assign]
+    return (batches[0], learned) if metrics else batches[0]
 
 
 def equilibrium(game: FixedLimitPoker) -> Any:

@@ -21,10 +21,10 @@ from poker_rl.evaluation.exact.exploitability import compute_seat_values, exploi
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.learning import memory_budget
-from poker_rl.learning.agents import Agents, NetworkAssignment
 from poker_rl.learning.averaging.exact_average_policy import ExactAveragePolicy
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer
 from poker_rl.learning.external_sampling import TraversalDecisions, traverse
+from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.players.tabular_player import TabularPlayer
 
@@ -53,9 +53,9 @@ def learner(
     return SDCFR(**settings | changed, context=cpu_context(game, net, seed, opponent))
 
 
-def agents_of(game: FixedLimitPoker, hands: int = 1) -> Agents:
+def agents_of(game: FixedLimitPoker, hands: int = 1) -> LearnerCore:
     seats = NetworkAssignment(network_sharing="per_seat", instances=1, seating="fixed")
-    return Agents(cpu_context(game, NET), seats, tables_per_instance=hands)
+    return LearnerCore(cpu_context(game, NET), seats, tables_per_instance=hands)
 
 
 def any_policy(tree: GameTree, seed: int) -> np.ndarray:
@@ -68,12 +68,12 @@ def any_policy(tree: GameTree, seed: int) -> np.ndarray:
 def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -> None:
     """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
     tree, hands, times = get_tree(game), 1000, 20
-    agents, policy = agents_of(game, hands), any_policy(tree, 1)
-    rows, _ = agents.encode_records(tree.infoset_records)
-    place = {row.tobytes(): i for i, row in enumerate(rows)}
+    core, policy = agents_of(game, hands), any_policy(tree, 1)
+    rows, _ = core.encode_records(tree.infoset_records)
+    row_index = {row.tobytes(): i for i, row in enumerate(rows)}
 
     def infosets(seen: np.ndarray) -> np.ndarray:
-        return np.array([place[row.tobytes()] for row in seen], np.int64)
+        return np.array([row_index[row.tobytes()] for row in seen], np.int64)
 
     for traverser in range(game.seats):
         regrets, met, _ = compute_counterfactual_values(tree, policy, traverser)
@@ -81,7 +81,7 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -
         sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
         counts = np.zeros((times, tree.infoset_count))
         for k in range(times):
-            for part in traverse(agents, traverser, lambda seen, *_: policy[infosets(seen)]):
+            for part in traverse(core, traverser, lambda seen, *_: policy[infosets(seen)]):
                 here = infosets(part.observation)
                 assert (part.replica == tree.infoset_seat[here]).all()
                 np.add.at(sums[k], here, part.targets / hands)
@@ -91,25 +91,25 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game: FixedLimitPoker) -
         for found, expected in ((counts, met), (sums, np.where(theirs[:, None], 0, regrets))):
             error = found.std(0, ddof=1) / times**0.5
             off = abs(found.mean(0) - expected)
-            wanted = often if found is counts else often & ~theirs
-            assert (off <= 6 * error + 1e-12)[wanted].all()
+            is_checked = often if found is counts else often & ~theirs
+            assert (off <= 6 * error + 1e-12)[is_checked].all()
         assert sums[:, theirs] == pytest.approx((counts[..., None] * policy)[:, theirs])
 
 
 def decisions(
-    seen: list[list[int]], told: list[list[float]], copy: list[int]
+    seen: list[list[int]], regret_rows: list[list[float]], copy: list[int]
 ) -> TraversalDecisions:
     observation = np.zeros((len(seen), 11), np.uint8)
     observation[:, :2] = seen
     mask = np.ones((len(seen), 3), np.bool_)
-    return TraversalDecisions(observation, mask, np.array(copy), np.array(told, np.float64))
+    return TraversalDecisions(observation, mask, np.array(copy), np.array(regret_rows, np.float64))
 
 
 def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
     game = kuhn()
-    agents = agents_of(game)
-    agents.observation_column = agents.observation_column._replace(width=11)
-    memory = MergingBuffer(agents, capacity=10, iteration_weight_power=1.0)
+    core = agents_of(game)
+    core.observation_column = core.observation_column._replace(width=11)
+    memory = MergingBuffer(core, capacity=10, iteration_weight_power=1.0)
     memory.start_iteration()
     memory.add(decisions([[0, 1], [1, 1], [0, 1]], [[1, 0, 0], [5, 5, 5], [3, 0, 0]], [0, 0, 1]))
     memory.start_iteration()
@@ -127,12 +127,12 @@ def test_a_memory_keeps_weighted_means_of_equal_observations() -> None:
 
 
 def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
-    agents = agents_of(kuhn())
-    agents.observation_column = agents.observation_column._replace(width=11)
-    kept = []
+    core = agents_of(kuhn())
+    core.observation_column = core.observation_column._replace(width=11)
+    sampled = []
     for _ in range(200):
         memory = MergingBuffer(
-            agents, capacity=2, iteration_weight_power=1.0
+            core, capacity=2, iteration_weight_power=1.0
         )  # of two copies: 4 rows
         for bits in range(8):
             memory.start_iteration()
@@ -141,8 +141,8 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met() -> None:
             item.observation[:, :8] = row
             memory.add(item)
         assert len(memory) == 4
-        kept += memory.sample_targets(batch_size=8).target[0, :, 0].tolist()
-    counts = np.bincount(np.array(kept).round().astype(int), minlength=8)
+        sampled += memory.sample_targets(batch_size=8).target[0, :, 0].tolist()
+    counts = np.bincount(np.array(sampled).round().astype(int), minlength=8)
     assert abs(counts - 100).max() < 30  # 4 standard deviations
 
 
@@ -239,17 +239,17 @@ def test_what_it_can_not_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until then equal ones stand side by side, and weigh together what they weigh as one."""
     monkeypatch.setattr("poker_rl.learning.buffers.merging_buffer.ALWAYS_MERGE_BELOW", 8)
-    agents = agents_of(kuhn())
-    agents.observation_column = agents.observation_column._replace(width=11)
-    memory = MergingBuffer(agents, capacity=5, iteration_weight_power=1.0)
+    core = agents_of(kuhn())
+    core.observation_column = core.observation_column._replace(width=11)
+    memory = MergingBuffer(core, capacity=5, iteration_weight_power=1.0)
     memory.start_iteration()
-    places = [[a, b] for a in (0, 1) for b in (0, 1)]
-    memory.add(decisions(2 * places, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
+    cells = [[a, b] for a in (0, 1) for b in (0, 1)]
+    memory.add(decisions(2 * cells, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
     memory.start_iteration()
     memory.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
     assert len(memory) == 9
     apart = memory.sample_targets(batch_size=9)
-    restored = MergingBuffer(agents, capacity=5, iteration_weight_power=1.0)
+    restored = MergingBuffer(core, capacity=5, iteration_weight_power=1.0)
     restored.load_state_dict(memory.state_dict())
     for either in (memory, restored):
         either.add(decisions([[1, 1]], [[1, 0, 0]], [1]))

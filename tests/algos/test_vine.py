@@ -49,8 +49,8 @@ def learner(game: FixedLimitPoker, seed: int = 0, opponent: Any = None, **change
     return Vine(**settings | changed, context=cpu_context(game, NET, seed, opponent))
 
 
-class Told(nn.Module):
-    """A critic that was told the value of each infoset [I], and knows it by what is seen there."""
+class KnownValues(nn.Module):
+    """Critic that returns given values of the information sets [I], found by their inputs."""
 
     def __init__(self, seen: np.ndarray, value: np.ndarray) -> None:
         super().__init__()
@@ -83,22 +83,22 @@ def test_advantages_are_the_exact_ones_in_the_mean(
         sums, met, wins = compute_counterfactual_values(tree, policy, seat)
         regrets[own] = (sums / met[:, None])[own]
         won[own] = (wins / met)[own]
-    seen = one.agents.encode_records(tree.infoset_records)[0]
-    one._critic_ema.module = Told(seen, won / scale)
+    seen = one.core.encode_records(tree.infoset_records)[0]
+    one._critic_ema.module = KnownValues(seen, won / scale)
     added: list[dict[str, np.ndarray]] = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
-    one.agents.rollout.play_steps(one._choose_actions, 30)
-    place = {row.tobytes(): i for i, row in enumerate(seen)}
+    one.core.rollout.play_steps(one._choose_actions, 30)
+    row_index = {row.tobytes(): i for i, row in enumerate(seen)}
     sums = np.zeros((3, *tree.legal_mask.shape))  # number, sum and sum of squares
     for parts in added:
-        for row, action, count, told, chances in zip(
+        for row, action, count, estimates, probs in zip(
             *(parts[name] for name in ("observation", "action", "count", "advantage", "policy")),
             strict=True,
         ):
-            i = place[row.tobytes()]
+            i = row_index[row.tobytes()]
             assert sorted(action[:count]) == np.flatnonzero(tree.legal_mask[i]).tolist()
-            assert chances[:count] == pytest.approx(policy[i, action[:count]], abs=1e-5)
-            sums[:, i, action[:count]] += told[:count] ** np.arange(3)[:, None]
+            assert probs[:count] == pytest.approx(policy[i, action[:count]], abs=1e-5)
+            sums[:, i, action[:count]] += estimates[:count] ** np.arange(3)[:, None]
     number = sums[0]
     often = number >= 200
     assert often.sum() >= min(60, tree.legal_mask.sum())
@@ -113,23 +113,23 @@ def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch: pytest.M
     one = learner(game, tables=3000, min_action_prob=0.4, single_action_share=0.25)
     added: list[dict[str, np.ndarray]] = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
-    batch = one.agents.rollout.play_steps(one._choose_actions, 3)
+    batch = one.core.rollout.play_steps(one._choose_actions, 3)
     count = np.concatenate([parts["count"] for parts in added])
-    chances = np.concatenate([parts["policy"] for parts in added])
+    probs = np.concatenate([parts["policy"] for parts in added])
     advantage = np.concatenate([parts["advantage"] for parts in added])
     tree, policy = get_tree(game), one.players()["weight_average"].action_probs
     tried = (policy(tree.infoset_records) >= 0.4).sum(1)
     seen = {
-        row.tobytes(): i for i, row in enumerate(one.agents.encode_records(tree.infoset_records)[0])
+        row.tobytes(): i for i, row in enumerate(one.core.encode_records(tree.infoset_records)[0])
     }
     expected = np.array([max(tried[seen[row.tobytes()]], 1) for row in batch.observation])
     assert count.max() == 2
     assert (count == 2).sum() == (expected == 2).sum()
     alone = (expected == 1).sum()
     assert (count == 1).sum() == pytest.approx(alone / 4, abs=5 * np.sqrt(alone * 3 / 16))
-    assert (chances[count == 1, 0] == 1).all()
+    assert (probs[count == 1, 0] == 1).all()
     assert not advantage[count == 1].any()
-    assert chances.sum(1) == pytest.approx(np.ones(len(chances)))
+    assert probs.sum(1) == pytest.approx(np.ones(len(probs)))
 
 
 def test_comes_near_equilibrium_on_kuhn() -> None:

@@ -56,7 +56,7 @@ def vpg(
 
 
 def played(learner: VPG) -> tuple[RolloutBatch, Any]:
-    """The batch of one call of `learn`, and what it told."""
+    """The batch of one call of `learn`, and its metrics."""
     batches: list[RolloutBatch] = []
     play = learner._play_batch
 
@@ -66,9 +66,9 @@ def played(learner: VPG) -> tuple[RolloutBatch, Any]:
         return batch, hands
 
     learner._play_batch = once  # type: ignore[method-assign]
-    told = learner.learn()
+    metrics = learner.learn()
     learner._play_batch = play  # type: ignore[method-assign]
-    return batches[0], told
+    return batches[0], metrics
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def played(learner: VPG) -> tuple[RolloutBatch, Any]:
 def test_objectives_and_their_gradients(objective: str, value: float, slope: float) -> None:
     learner = vpg(kuhn(), objective=objective)
     log_prob = torch.full((1,), float(np.log(0.3)), requires_grad=True)
-    told = learner._compute_objective(torch.tensor([-2.0]), log_prob, log_prob.detach())
-    assert told.item() == pytest.approx(-2 * value)
-    told.sum().backward()  # type: ignore[no-untyped-call]
+    objective = learner._compute_objective(torch.tensor([-2.0]), log_prob, log_prob.detach())
+    assert objective.item() == pytest.approx(-2 * value)
+    objective.sum().backward()  # type: ignore[no-untyped-call]
     assert log_prob.grad is not None
     assert log_prob.grad.item() == pytest.approx(-2 * slope)
 
@@ -89,7 +89,7 @@ def test_each_member_has_the_mean_of_its_own_decisions() -> None:
     learner = vpg(kuhn(), rank=True, objective="probability", **NODE_AGENTS)
     first = {name: weight.clone() for name, weight in learner._critic.state_dict().items()}
     actor = {name: weight.clone() for name, weight in learner._actor.state_dict().items()}
-    batch, told = played(learner)
+    batch, metrics = played(learner)
     critic_losses, actor_losses = [], []
     for member in range(4):
         rows = np.flatnonzero(batch.replica == member)
@@ -105,12 +105,12 @@ def test_each_member_has_the_mean_of_its_own_decisions() -> None:
         policy = logits.masked_fill(~torch.from_numpy(batch.mask[rows]), -np.inf).softmax(1).numpy()
         taken = policy[np.arange(len(rows)), batch.action[rows]]
         actor_losses.append(-np.mean((won - value) * taken))
-    assert told["loss/critic"] == pytest.approx(np.mean(critic_losses), rel=1e-4)
-    assert told["loss/actor"] == pytest.approx(np.mean(actor_losses), rel=1e-3)
+    assert metrics["loss/critic"] == pytest.approx(np.mean(critic_losses), rel=1e-4)
+    assert metrics["loss/actor"] == pytest.approx(np.mean(actor_losses), rel=1e-3)
     w = [first[f"layers.{i}.{part}"][0] for i in (0, 1) for part in ("weight", "bias")]
     cards = torch.tensor([[-1.0], [0.0], [1.0]])
     edge = (torch.relu(cards @ w[0] + w[1]) @ w[2] + w[3]).mean().item()
-    assert told["value/first_move"] == pytest.approx(edge, abs=1e-6)
+    assert metrics["value/first_move"] == pytest.approx(edge, abs=1e-6)
 
 
 @pytest.mark.parametrize("instances", [1, 3])

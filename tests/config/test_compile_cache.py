@@ -13,7 +13,7 @@ import poker_rl
 
 HASH = (
     "import numpy as np\n"
-    "from poker_rl.games.hashing import hash_bytes\n"
+    "from poker_rl.games.game import hash_bytes\n"
     "print(hash_bytes(np.zeros(3, np.uint8), np.uint64(1)))\n"
 )
 NO_HOME = "import os\nos.path.expanduser = lambda path: path\n"

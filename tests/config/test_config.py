@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from poker_rl.config.build import build, convert_fields
-from poker_rl.config.error_hints import suggest_allowed
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, read_plain_yaml
 from poker_rl.config.root_config import RootConfig
+from poker_rl.config.suggestions import suggest_allowed
 from poker_rl.config.validation import ConfigError, PositiveFloat, PositiveInt, Probability, Range
 
 
@@ -166,12 +166,6 @@ def test_errors_name_the_key_and_what_is_allowed(changes: dict[str, Any], messag
         learner(**changes)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
-
-
-def test_a_key_that_is_left_out_is_missing() -> None:
-    node = {key: value for key, value in LEARNER.items() if key != "kind"}
-    with pytest.raises(ConfigError, match=r"^algo\.kind: missing"):
-        build(node, "algo", device="cpu")
 
 
 @pytest.mark.parametrize(

@@ -25,26 +25,26 @@ from poker_rl.players.action_sampling import sample_from_probs
 
 
 def every_hand(game, players):
-    """Every way a hand can go: tables at its end [H], and its chance [H]."""
-    tables, chance = Tables(game, game.count_deals(), 0), np.full(game.count_deals(), 1.0)
+    """Return the final tables [H] of all ways to play a hand, and their probabilities [H]."""
+    tables, prob = Tables(game, game.count_deals(), 0), np.full(game.count_deals(), 1.0)
     tables.deal(decks=game.list_deals())
-    chance /= game.count_deals()
-    ends, chances = [], []
+    prob /= game.count_deals()
+    ends, probs = [], []
     while len(tables.records):
         over = tables.records["over"] != 0
         ends.append(tables.records[over])
-        chances.append(chance[over])
+        probs.append(prob[over])
         live = tables.records[~over]
         policy = np.zeros((len(live), game.action_count))
         for seat, player in enumerate(players):
             mine = live["to_act"] == seat
             policy[mine] = player.action_probs(live[mine])
         row, action = np.nonzero(policy)
-        chance = chance[~over][row] * policy[row, action]
+        prob = prob[~over][row] * policy[row, action]
         tables = Tables(game, 0, 0)
         tables.load_records(live[row])
         tables.step(action)
-    return np.concatenate(ends), np.concatenate(chances)
+    return np.concatenate(ends), np.concatenate(probs)
 
 
 def random_value(game, seed):
@@ -58,14 +58,14 @@ def random_value(game, seed):
 @pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
 def test_every_term_is_zero_on_average(game, unknown, value):
     players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
-    ends, chance = every_hand(game, players)
+    ends, prob = every_hand(game, players)
     worth = random_value(game, seed=3) if value == "random" else EquityValueFunction(game)
     known = [None if seat == unknown else player for seat, player in enumerate(players)]
     who = np.tile(np.arange(game.seats), (len(ends), 1))
     for seat in range(game.seats):
         luck = compute_aivat_terms(game, ends, np.full(len(ends), seat), known, who, worth)
         assert np.abs(luck).max() > 0.1
-        np.testing.assert_allclose(np.tensordot(chance, luck, 1), 0, atol=1e-9)
+        np.testing.assert_allclose(np.tensordot(prob, luck, 1), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
@@ -73,7 +73,7 @@ def test_with_the_exact_value_and_all_policies_nothing_is_left_to_luck(game):
     players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
     tree = get_tree(game)
     policy = np.choose(tree.infoset_seat[:, None], [player.policies[0] for player in players])
-    ends, chance = every_hand(game, players)
+    ends, prob = every_hand(game, players)
     tables = Tables(game, 0, 0)
     tables.load_records(ends)
     who = np.tile(np.arange(game.seats), (len(ends), 1))
@@ -81,7 +81,7 @@ def test_with_the_exact_value_and_all_policies_nothing_is_left_to_luck(game):
     for seat in range(game.seats):
         won = tables.payoffs()[:, seat]
         luck = compute_aivat_terms(game, ends, np.full(len(ends), seat), players, who, value)
-        np.testing.assert_allclose(won + luck[:, :, 0].sum(1), chance @ won, atol=1e-9)
+        np.testing.assert_allclose(won + luck[:, :, 0].sum(1), prob @ won, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem"])
@@ -96,8 +96,8 @@ def test_a_person_has_the_same_result_and_a_narrower_interval(name):
     while len(rows):
         records = tables.records[rows]
         mine = (records["to_act"] == seats[rows])[:, None]
-        chances = np.where(mine, person.action_probs(records), bot.action_probs(records))
-        tables.step(sample_from_probs(chances, generator.random(len(rows))), rows)
+        probs = np.where(mine, person.action_probs(records), bot.action_probs(records))
+        tables.step(sample_from_probs(probs, generator.random(len(rows))), rows)
         rows = rows[tables.records["over"][rows] == 0]
     won = tables.payoffs()[np.arange(2000), seats]
     who = np.where(np.arange(2) == seats[:, None], 0, 1)

@@ -11,7 +11,6 @@ from poker_rl.evaluation.matches import duplicate_match
 from poker_rl.evaluation.matches.duplicate_match import (
     compute_exact_values,
     compute_half_width,
-    get_result_unit,
     play_deals,
     play_match,
 )
@@ -21,7 +20,7 @@ from poker_rl.games.game_tree import get_tree
 class Spy:
     """Plays as another player and keeps the cards it was shown."""
 
-    instances = 1
+    instance_count = 1
 
     def __init__(self, player):
         self.player, self.decks = player, []
@@ -71,13 +70,6 @@ def test_95_in_100_intervals_hold_the_exact_value():
     assert held / runs == pytest.approx(0.95, abs=4 * 0.0109)
 
 
-def test_everybody_has_every_seat():
-    # Whichever seat the one who always bets has, the other two lose their antes.
-    load = loader(KUHN_3P)
-    blocks = play_deals(KUHN_3P, [load("raise"), load("fold"), load("fold")], 50, seed=0)
-    np.testing.assert_allclose(blocks, np.tile([2, -1, -1], (50, 1)))
-
-
 def test_each_deal_of_four_is_played_in_each_of_the_seats():
     seen = []
     load = loader(BIG2)
@@ -98,11 +90,6 @@ def test_folding_loses_750_mbb_a_hand():
     result = play_match(HOLDEM, load("fold"), load("raise"), "raise", 100, seed=0)
     assert (result.value, result.half_width) == (pytest.approx(-750), 0)
     assert (result.unit, result.kind) == ("mbb/hand", "against raise")
-
-
-def test_units():
-    assert get_result_unit(LEDUC) == (1, "ante/hand")
-    assert get_result_unit(HOLDEM) == (500, "mbb/hand")  # two chips are a big blind
 
 
 def test_more_deals_than_tables(monkeypatch):

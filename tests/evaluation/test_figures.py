@@ -40,14 +40,6 @@ def drawable(figure):
     return file.getvalue().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("steps", "written"),
-    [(0, "0"), (500, "500"), (20_000, "20k"), (1.5e6, "1.5M"), (3e9, "3B"), (-2e3, "-2k")],
-)
-def test_short_numbers(steps, written):
-    assert plotting.format_step_count(steps) == written
-
-
 def test_exploitability_of_every_player(tmp_path):
     rows = [
         {
@@ -102,8 +94,8 @@ def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
 
 def test_cells_are_divided_by_the_probabilities():
     tree = get_tree(LEDUC)
-    chances = random_policies(LEDUC)[0]
-    figure = policy_figures.draw_policy(tree, chances, "random")
+    probs = random_policies(LEDUC)[0]
+    figure = policy_figures.draw_policy(tree, probs, "random")
     assert titles(figure) == [f"seat {s}, round {r}" for r in (1, 2) for s in (0, 1)]
     seat_1 = figure.axes[1]
     assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
@@ -117,7 +109,7 @@ def test_cells_are_divided_by_the_probabilities():
     ]
     image = seat_1.images[0].get_array()  # [6, 3 * RESOLUTION, 3]
     cell = image[3, policy_figures.SHADES_PER_CELL : 2 * policy_figures.SHADES_PER_CELL]
-    chance = chances[tree.infoset_names.index("1 Qh r")]
-    for color, expected in zip(policy_figures.ACTION_COLORS, chance, strict=False):
+    prob = probs[tree.infoset_names.index("1 Qh r")]
+    for color, expected in zip(policy_figures.ACTION_COLORS, prob, strict=False):
         share = np.isclose(cell, to_rgb(color)).all(1).mean()
         assert share == pytest.approx(expected, abs=1 / policy_figures.SHADES_PER_CELL)

@@ -112,8 +112,8 @@ def by_every_deal(definition, policy):
             raises = legal[legal >= RAISE]
             if definition.raise_size_options == [] and len(raises):
                 price = int(record["price"])  # both have it in after a call: a pot of twice that
-                wanted = [raises[0], raises[-1], 2 * price, 3 * price]
-                raises = np.unique(np.clip(wanted, raises[0], raises[-1]))
+                targets = [raises[0], raises[-1], 2 * price, 3 * price]
+                raises = np.unique(np.clip(targets, raises[0], raises[-1]))
             found = {CALL: check_down(after(CALL))[:, seat]}
             if FOLD in legal:
                 found[FOLD] = after(FOLD).payoffs()[:, seat]
@@ -137,10 +137,10 @@ def expected(deal, state, seat, place):
     if table["to_act"] == seat:
         action = deal.choose_actions(state, seat)[deal.get_view_rows(int(table["street"]))[place]]
         return expected(deal, deal.get_child_state(state, int(action)), seat, place)
-    (chances,) = deal.compute_player_probs(state, places)
+    (probs,) = deal.compute_player_probs(state, places)
     return sum(
-        chances[action] * expected(deal, deal.get_child_state(state, int(action)), seat, place)
-        for action in np.flatnonzero(chances)
+        probs[action] * expected(deal, deal.get_child_state(state, int(action)), seat, place)
+        for action in np.flatnonzero(probs)
     )
 
 

@@ -18,8 +18,9 @@ from poker_rl.evaluation.exact import network_query, range_policy
 from poker_rl.evaluation.exact.network_query import has_separable_features
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import (
     GreedyNetworkPlayer,
     NetworkPlayer,
@@ -60,7 +61,7 @@ def mlp(features, hidden_sizes):
 class ByTable:
     """Plays as a network, and is not known to be one."""
 
-    instances = 1
+    instance_count = 1
 
     def __init__(self, player):
         self.action_probs = player.action_probs
@@ -114,15 +115,6 @@ def test_states_and_hands_give_what_tables_give(name, monkeypatch):
         _, expected = policies(ByTable(player), player.game, street)
         _, found = policies(player, player.game, street)
         np.testing.assert_allclose(found, expected, atol=2e-6)
-
-
-def test_boards_are_queried_in_groups(monkeypatch):
-    player = network(NINE, mlp("sorted_suits", [16]))
-    rows = len(EvaluatedPublicTree(NINE, merge_suits=False).streets[1].decision_records) * 15
-    for least, groups in ((1, 7), (rows, 7), (rows + 1, 4), (7 * rows, 1), (10**9, 1)):
-        monkeypatch.setattr(range_policy, "MIN_ROWS_PER_QUERY", least)
-        assert policies(player, NINE, 1)[0] == groups
-    assert policies(ByTable(player), NINE, 1)[0] == 7
 
 
 class OwnFeatures:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from big2_tables import BIG2
 from evaluations import HOLDEM, KUHN, LEDUC, Policies, evaluation, loader, random_policies
-from toy_games import forgetful
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import nash_conv
@@ -48,9 +47,9 @@ def test_uniform_play():
 
 def test_every_number_says_what_it_is():
     results = evaluation(LEDUC).evaluate({"current": loader(LEDUC)("uniform")})
-    told = {one.tag: (one.unit, one.kind, one.half_width, one.n) for one in results}
-    assert told["current/exploitability"] == ("ante/hand", "exact", None, None)
-    assert told["current/value"] == ("chips a hand", "exact", None, None)
+    labels = {one.tag: (one.unit, one.kind, one.half_width, one.n) for one in results}
+    assert labels["current/exploitability"] == ("ante/hand", "exact", None, None)
+    assert labels["current/value"] == ("chips a hand", "exact", None, None)
     # The progress bar and the end of a run show each player's first number.
     assert results[0].tag == "current/exploitability"
 
@@ -73,12 +72,6 @@ def test_a_large_game_has_no_invented_distance():
     assert {one.n for one in results} == {100}
 
 
-def test_a_small_game_that_can_not_be_enumerated_is_measured_by_matches(monkeypatch):
-    game = forgetful(monkeypatch)
-    found = measured(game, loader(game)("call"), opponents=["uniform"], deals=30)
-    assert list(found) == ["against/uniform"]
-
-
 def test_others_have_every_seat_but_the_first():
     own = measured(KUHN, loader(KUHN)("call"))
     beside = measured(KUHN, loader(KUHN)("call"), other_seats_player="equilibrium")
@@ -87,10 +80,10 @@ def test_others_have_every_seat_but_the_first():
     # What the best second player wins from the first is as it was.
     best = [results["gain/seat_1"] - results["value"] for results in (own, beside)]
     assert best[0] == pytest.approx(best[1])
-    told = evaluation(KUHN, other_seats_player="equilibrium").evaluate(
+    labels = evaluation(KUHN, other_seats_player="equilibrium").evaluate(
         {"current": loader(KUHN)("call")}
     )
-    assert {one.kind for one in told} == {"exact, beside equilibrium"}
+    assert {one.kind for one in labels} == {"exact, beside equilibrium"}
 
 
 # The distance to optimal of Kuhn poker

@@ -22,8 +22,9 @@ from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.cards import evaluate_hand
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 FLOP = game("flop_holdem")
@@ -104,9 +105,9 @@ def test_bots_of_holdem_are_blind_to_the_names_of_suits(name):
     tables.deal()
     for action in (1, 1, 2):  # to the flop, and a bet
         tables.step(np.full(1000, action))
-        chances = bot.action_probs(tables.records)
+        probs = bot.action_probs(tables.records)
         np.testing.assert_array_equal(
-            Renamed(bot, [2, 0, 3, 1]).action_probs(tables.records), chances
+            Renamed(bot, [2, 0, 3, 1]).action_probs(tables.records), probs
         )
     assert bot.is_suit_invariant
 
@@ -114,7 +115,7 @@ def test_bots_of_holdem_are_blind_to_the_names_of_suits(name):
 class Renamed:
     """Plays as another player would if the suits had other names."""
 
-    instances = 1
+    instance_count = 1
 
     def __init__(self, player, names):
         self.player, self.names = player, np.array(names)

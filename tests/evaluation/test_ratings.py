@@ -19,8 +19,8 @@ KNOWN = np.array([250.0, 50.0, -80.0, -220.0])
 def played(deals, generator):
     """Scores of all pairs, drawn by the formula of Elo (1978): 1 / (1 + 10 ** (-d / 400))."""
     apart = KNOWN[PAIRS[:, 0]] - KNOWN[PAIRS[:, 1]]
-    chance = 1 / (1 + 10 ** (-apart / 400))
-    return (generator.random((len(PAIRS), deals)) < chance[:, None]).astype(float)
+    prob = 1 / (1 + 10 ** (-apart / 400))
+    return (generator.random((len(PAIRS), deals)) < prob[:, None]).astype(float)
 
 
 def test_known_ratings_are_found():

@@ -25,7 +25,7 @@ DECK = "23456789TJQKA"
 class Tells:
     """Raises with the hands of a set of names, else folds; or by the first card alone."""
 
-    instances = 1
+    instance_count = 1
 
     def __init__(self, definition, raising):
         self.game, self.raising = definition, raising
@@ -52,8 +52,8 @@ def grid(raising, board="", actions="", name="limit_holdem"):
 
 def test_every_hand_is_in_its_cell():
     """Two suits alike is suited, and above the diagonal; the ace is first."""
-    told = grid(lambda a, b: a % 4 == b % 4).probs[..., 2]
-    assert (told == np.triu(np.ones((MAX_RANKS, MAX_RANKS)), 1)).all()
+    raise_probs = grid(lambda a, b: a % 4 == b % 4).probs[..., 2]
+    assert (raise_probs == np.triu(np.ones((MAX_RANKS, MAX_RANKS)), 1)).all()
     aces = grid(lambda a, b: min(a, b) // 4 == 12).probs[..., 2]
     assert aces[0, 0] == 1 == aces.sum()
     ten_nine = grid(lambda a, b: sorted((a // 4, b // 4)) == [7, 8] and a % 4 != b % 4)

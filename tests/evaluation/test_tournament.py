@@ -71,17 +71,6 @@ def test_the_cross_table_holds_the_exact_values(game):
         assert one.value == pytest.approx(truth)
 
 
-def test_heads_up_what_one_wins_the_other_loses():
-    found = tournament(LEDUC, random_players(LEDUC), deals=200)
-    for (row, other), one in get_pair_results(found).items():
-        assert one.value == pytest.approx(-get_pair_results(found)[other, row].value)
-    won = [one.value for one in get_results_of(found, "won").values()]
-    assert sum(won) == pytest.approx(0)
-    assert sum(one.value for one in get_results_of(found, "elo").values()) == pytest.approx(0)
-    assert len(won) == 4
-    assert won == sorted(won, reverse=True)
-
-
 def test_differences_are_of_the_same_deals():
     load = loader(LEDUC)
     # Of two players one wins what the other loses: they differ by twice that.

@@ -64,14 +64,6 @@ def test_control_after_three_passes():
     assert set(list_legal_moves(tables)) == {"9h"}  # it leads, and has to
 
 
-def test_a_seat_that_passed_may_play():
-    tables = play_moves(
-        make_tables("4d8d9d", "5d9c", "6d9h", "7dTd"), "4d", "pass", "pass", "7d", "8d", "9c"
-    )
-    assert tables.records["to_act"][0] == 2
-    assert set(list_legal_moves(tables)) == {"9h", "pass"}
-
-
 def test_the_winner_gets_a_point_for_every_card_left():
     tables = play_moves(make_tables("4d4h", "5d5h9dTdJd", "6d", "7dAd"), "4d4h")
     assert tables.records["over"][0]

@@ -59,7 +59,7 @@ def test_with_keys_of_information_sets_it_has_a_tree() -> None:
     assert exploitability(tree, tree.build_uniform_policy()) > 0.1
 
 
-@pytest.mark.parametrize("rule", ["infoset", "history", "reveal", "redeal"])
+@pytest.mark.parametrize("rule", ["infoset", "history", "reveal", "resample_hidden_cards"])
 def test_what_needs_an_optional_rule_says_so(rule: str) -> None:
     tables = Tables(GAME, 1, 0)
     tables.deal()

@@ -54,8 +54,8 @@ def test_flop_holdem():
     """With the parameters under which its exploitability has been published (Deep CFR, 2019)."""
     definition = replace(game("flop_holdem"), blinds=[100, 50], raise_sizes=[100, 100])
     other = universal_poker(definition)
-    said = {"blind": "100 50", "firstPlayer": "2 1", "raiseSize": "100 100", "maxRaises": "3 3"}
-    assert said.items() <= other.get_parameters().items()
+    settings = {"blind": "100 50", "firstPlayer": "2 1", "raiseSize": "100 100", "maxRaises": "3 3"}
+    assert settings.items() <= other.get_parameters().items()
     assert compare(definition, open_spiel(other), hands=500, seed=1)["showdowns"] > 100
 
 

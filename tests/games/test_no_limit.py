@@ -10,8 +10,6 @@ import hypothesis.strategies as st
 import numpy as np
 import pyspiel
 import pytest
-import torch
-from learner_contexts import cpu_context
 from random_games import NO_LIMIT, Move, game, play, variants
 
 from poker_rl.config.build import build
@@ -24,8 +22,6 @@ from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.no_limit import NoLimitPoker
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
-from poker_rl.learning.agents import Agents, NetworkAssignment
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 
 BOARD = "2c 7d 9h Js 4c"
 
@@ -119,16 +115,6 @@ def test_bet_sizes_are_shares_of_the_pot_after_calling():
         assert hand(sizes, TWO, action).records["price"][0] == chips
     for action, chips in zip((2, 3, 4), (12, 18, 200), strict=True):  # 12 after calling 4
         assert hand(sizes, TWO, 3, action).records["price"][0] == chips
-
-
-@pytest.mark.parametrize("action", [-1, FOLD, 21, 2**40])
-def test_an_illegal_action_raises_and_changes_nothing(action):
-    """After a call of 20 the smallest bet is to 22, and nobody has to fold."""
-    tables = hand(holdem([200, 200]), TWO, 6, 20, CALL)
-    before = tables.records.copy()
-    with pytest.raises(ValueError, match=f"illegal action {action} at table 0: 0 AsAh"):
-        tables.step(np.array([action]))
-    assert tables.records.tobytes() == before.tobytes()
 
 
 # Every hand
@@ -272,25 +258,6 @@ def test_cfr_plus_solves_a_small_game():
     tree = get_tree(definition)
     policy = solver.players()["average"].action_probs(tree.infoset_records)
     assert exploitability(tree, policy) < 0.2
-
-
-def test_memories_keep_chips():
-    """A replay buffer stores the chips that a network observes to 1/2,048."""
-    definition = game("nolimit_holdem_sizes")
-    _, moves = play(definition, 100, seed=6)
-    tables = Tables(definition, 0, 0)
-    tables.load_records(moves[1].records)
-    seen = tables.observe()
-    net = build(load_option("net", "mlp_small"), "net")
-    seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
-    agents = Agents(cpu_context(definition, net), seats, tables_per_instance=4)
-    memory = ReplayBuffer(
-        "m", 1, CircularInsertion(), {"seen": agents.observation_column}, torch.device("cpu"), 0
-    )
-    memory.add(np.zeros(1, np.int64), seen=seen[:1])
-    kept = memory.sample(1)["seen"][0, 0].float().numpy()
-    assert np.abs(kept - seen[0]).max() <= 1 / 2048
-    assert len(np.unique(kept)) > 3
 
 
 # Definitions

@@ -31,7 +31,7 @@ def variant(name: str, changes: dict[str, object]) -> FixedLimitPoker:
         ("limit_holdem", {"blinds": [2**31, 1]}, "blinds", "2,147,483,648 of the 2,147,483,"),
         ("kuhn", {"ante": [0, 0]}, "ante", "0 chips without blinds"),
         ("kuhn", {"ante": [0, 2], "stacks": 2}, "stacks", "2 chips of seat 1 are all its ante"),
-        ("kuhn", {"stacks": 40_000}, "stacks", "40,000 chips; at most 32,767"),
+        ("kuhn", {"stacks": 40_000}, "stacks", "40000 is not in [1, 32767]"),
         ("limit_holdem", {"ranking": "short"}, "ranking", "short_deck"),
         ("kuhn", {"colour": "red"}, "colour", "colour"),
         (DRAWN, {"min_seats": 7, "max_seats": 6}, "min_seats", "is more than max_seats, 6"),

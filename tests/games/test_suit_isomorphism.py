@@ -23,10 +23,10 @@ def test_hands_that_differ_in_suits_alone_look_alike(name, kind, moves):
     for record in other:
         name_of = generator.permutation(4)
         record["deck"] = record["deck"] // 4 * 4 + name_of[record["deck"] % 4]
-    kept = records.copy()
+    original = records.copy()
     assert not np.array_equal(records["deck"], other["deck"])
     np.testing.assert_array_equal(features(records), features(other))
-    np.testing.assert_array_equal(records, kept)
+    np.testing.assert_array_equal(records, original)
 
 
 def test_what_a_critic_sees_besides_has_the_same_names():

@@ -35,10 +35,10 @@ def damaged(game: Game, record: np.ndarray) -> np.ndarray:
     whole = []
     for name in game.table_dtype.names or ():
         kind = np.iinfo(game.table_dtype[name].base)
-        for place in range(record[name].size):
+        for position in range(record[name].size):
             for value in (kind.min, kind.max, -1 if kind.min else 60, 1):
                 one = copy_records(record)
-                one[name].reshape(-1)[place] = value
+                one[name].reshape(-1)[position] = value
                 whole.append(one)
     return np.concatenate(whole)
 
@@ -63,7 +63,7 @@ def play_damaged(name: str) -> None:
         used.observe(rows), used.reveal(rows), used.infoset_keys(rows)
         if definition.history_step_size:
             used.history(rows)
-        tables_from_records(definition, used.records[rows]).redeal()
+        tables_from_records(definition, used.records[rows]).resample_hidden_cards()
         legal = used.legal_mask(rows)
         used.step((generator.random(legal.shape) * legal).argmax(1), rows)
     assert (used.payoffs().sum(1) == 0).all()

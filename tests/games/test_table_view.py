@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pokerkit
 import pytest
@@ -74,23 +72,6 @@ def test_a_street_begins_without_bets(name: str) -> None:
                 checked += 1
     assert streets == set(range(1, len(variants(played)[0].board_cards)))
     assert checked > 3
-
-
-@pytest.mark.parametrize(
-    ("blinds", "notes"),
-    [
-        ([1, 2, 4, 0], ["small blind", "big blind", "straddle", "button"]),
-        ([1, 2, 0, 2], ["small blind", "big blind", "", "button, big blind"]),
-        ([0, 0, 0, 2], ["", "", "", "button, big blind"]),
-    ],
-)
-def test_what_the_seats_that_post_are_called(blinds: list[int], notes: list[str]) -> None:
-    seats = {"seats": 4, "blinds": blinds, "min_bet": 8}
-    played = replace(game("nolimit_holdem"), **seats)
-    tables = Tables(played, 1, 0)
-    tables.deal()
-    seat_views = played.build_view(tables.records[0], None).seats
-    assert [", ".join(seat_view.notes) for seat_view in seat_views] == notes
 
 
 def test_side_pots() -> None:

@@ -193,7 +193,7 @@ def test_redealt_is_what_the_seat_to_act_cannot_see(name):
         tables_from_records(played, records),
         tables_from_records(played, records.copy()),
     )
-    after.redeal()
+    after.resample_hidden_cards()
     assert (after.infoset_keys() == before.infoset_keys()).all()
     assert (after.legal_mask() == before.legal_mask()).all()
     assert (after.observe() == before.observe()).all()
@@ -202,7 +202,7 @@ def test_redealt_is_what_the_seat_to_act_cannot_see(name):
     again = tables_from_records(played, after.records.copy())
     for field in ("key", "draws"):
         again.records[field] = records[field]
-    again.redeal()
+    again.resample_hidden_cards()
     assert (again.reveal() == after.reveal()).all()
 
 
@@ -215,10 +215,10 @@ def test_hidden_cards_of_hold_em_are_redealt_uniformly():
     known = tables.records["deck"][0, [2, 3, 4, 5, 6]]
     many = tables_from_records(tables.game, tables.records.repeat(count))
     many.records["draws"] += np.arange(count, dtype=np.uint64) << np.uint64(8)
-    many.redeal()
+    many.resample_hidden_cards()
     decks = many.records["deck"][:, :9]
     assert (decks[:, 2:7] == known).all()
-    for place in decks[:, [0, 1, 7, 8]].T:
-        counts = np.bincount(place, minlength=52)
+    for column in decks[:, [0, 1, 7, 8]].T:
+        counts = np.bincount(column, minlength=52)
         assert not counts[known].any()
         assert abs(excess(np.delete(counts, known), count / 47)) < 4

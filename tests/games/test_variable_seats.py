@@ -121,9 +121,9 @@ def even(counts: np.ndarray) -> bool:
 
 
 def uniformly(rows: PendingDecisions) -> tuple[np.ndarray, np.ndarray]:
-    chances = rows.mask / rows.mask.sum(1, keepdims=True)
-    return sample_from_probs(chances, np.random.default_rng(0).random(len(chances))), np.zeros(
-        len(chances)
+    probs = rows.mask / rows.mask.sum(1, keepdims=True)
+    return sample_from_probs(probs, np.random.default_rng(0).random(len(probs))), np.zeros(
+        len(probs)
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, NO_ROW, RolloutBatch
-from poker_rl.learning.step_rollout import StepBatch
+from poker_rl.learning.table_group import StepBatch
 
 
 def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:
@@ -18,14 +18,14 @@ def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:
     Decisions carried over come first. The column `agent` holds seats, as in fixed seating.
     """
     columns = {field.name: getattr(batch, field.name).cpu().numpy() for field in fields(batch)}
-    places = np.nonzero(columns["is_decision"])
+    indices = np.nonzero(columns["is_decision"])
     seats = columns["payoffs"].shape[2]
-    next_row = np.full(len(places[0]), NEXT_PENDING)
-    reward = np.zeros(len(places[0]), np.float32)
+    next_row = np.full(len(indices[0]), NEXT_PENDING)
+    reward = np.zeros(len(indices[0]), np.float32)
     last_row = np.full((columns["seat"].shape[1], seats), NO_ROW)
-    starts = np.searchsorted(places[0], np.arange(len(columns["seat"]) + 1))
+    starts = np.searchsorted(indices[0], np.arange(len(columns["seat"]) + 1))
     for i, (start, end) in enumerate(pairwise(starts)):
-        table, rows = places[1][start:end], np.arange(start, end)
+        table, rows = indices[1][start:end], np.arange(start, end)
         seat = columns["seat"][i, table]
         earlier = last_row[table, seat]
         next_row[earlier[earlier != NO_ROW]] = rows[earlier != NO_ROW]
@@ -39,13 +39,13 @@ def order_decisions(batch: StepBatch) -> tuple[RolloutBatch, np.ndarray]:
         last_row[ended] = NO_ROW
     names = ("observation", "hidden_cards", "mask", "action", "log_prob", "seat", "replica")
     rows = RolloutBatch(
-        **{name: columns[name][places] for name in names},
-        table=places[1],
-        agent=columns["seat"][places],
+        **{name: columns[name][indices] for name in names},
+        table=indices[1],
+        agent=columns["seat"][indices],
         next_row=next_row,
         reward=reward,
     )
-    return rows, columns["is_learner"][places]
+    return rows, columns["is_learner"][indices]
 
 
 def record_decisions(learner: PPO) -> list[tuple[RolloutBatch, np.ndarray]]:

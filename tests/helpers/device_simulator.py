@@ -232,9 +232,9 @@ class DeviceSimulator(TorchDispatchMode):
         inner = {key: _each(unwrapped, x) for key, x in (kwargs or {}).items()}
         theirs = [x for x in given if isinstance(x, SimulatedTensor)]
         self._check_one_device(operation, given)
-        asked = inner.get("device")
-        here = bool(theirs) if asked is None else torch.device(asked).type == NAME
-        if here and asked is not None:
+        requested = inner.get("device")
+        here = bool(theirs) if requested is None else torch.device(requested).type == NAME
+        if here and requested is not None:
             inner["device"] = torch.device("cpu")
         made = ONLY_ON_GPUS.get(operation, operation)(*args, **inner)
         if self._graph is not None and (here or theirs):

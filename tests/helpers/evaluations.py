@@ -37,13 +37,13 @@ class Policies:
     """Player whose K instances look up their policies, [K, I, A]."""
 
     def __init__(self, game, policies):
-        self.game, self.policies, self.instances = game, policies, len(policies)
+        self.game, self.policies, self.instance_count = game, policies, len(policies)
 
     def select_instance(self, k):
         return Policies(self.game, self.policies[k : k + 1])
 
     def action_probs(self, records):
-        infosets = get_tree(self.game).lookup_infosets(records).reshape(self.instances, -1)
+        infosets = get_tree(self.game).lookup_infosets(records).reshape(self.instance_count, -1)
         rows = zip(self.policies, infosets, strict=True)
         return np.concatenate([policy[infoset] for policy, infoset in rows])
 

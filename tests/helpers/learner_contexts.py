@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from poker_rl.games.game import Game
-from poker_rl.learning.agents import LearnerContext
-from poker_rl.nets.dense import NetConfig
+from poker_rl.learning.learner_core import LearnerContext
+from poker_rl.nets.net_config import NetConfig
 
 
 def cpu_context(game: Game, net: NetConfig, seed: int = 0, opponent: Any = None) -> LearnerContext:

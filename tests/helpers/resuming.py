@@ -34,7 +34,7 @@ def check_resumes_to_the_bit(game: Any, build: Callable[[int], Any], steps: int 
             assert tag.startswith("time/") or got[tag] == expected[tag], tag
     tree = get_tree(game)
     for name, player in whole.players().items():
-        records = np.tile(tree.infoset_records, player.instances)
+        records = np.tile(tree.infoset_records, player.instance_count)
         again = resumed.players()[name].action_probs(records)
         assert (player.action_probs(records) == again).all()
     assert resumed.progress == whole.progress

@@ -27,9 +27,9 @@ class TreeValue:
         self._width = lines.shape[1]
         self._known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         for shown in {HOLE_CARDS_UNKNOWN, *streets.tolist()}:
-            keys, place = np.unique(self._keys(lines, cards, shown), return_inverse=True)
-            count = np.bincount(place)
-            means = [np.bincount(place, column) / count for column in worth.T]
+            keys, key_index = np.unique(self._keys(lines, cards, shown), return_inverse=True)
+            count = np.bincount(key_index)
+            means = [np.bincount(key_index, column) / count for column in worth.T]
             self._known[shown] = keys, np.stack(means, axis=1)
 
     def compute_values(self, records: np.ndarray, board_cards_known: np.ndarray) -> np.ndarray:
@@ -42,8 +42,8 @@ class TreeValue:
             line = part["line"][:, : self._width].astype(np.int16)
             line[np.arange(self._width) >= part["moves"][:, None]] = -1
             keys, means = self._known[int(many)]
-            wanted = self._keys(line, part["deck"][:, :dealt], int(many))
-            out[mine] = means[np.searchsorted(keys, wanted)]
+            wanted_keys = self._keys(line, part["deck"][:, :dealt], int(many))
+            out[mine] = means[np.searchsorted(keys, wanted_keys)]
         return out[:, :, None]
 
     def _keys(self, lines: np.ndarray, cards: np.ndarray, shown: int) -> np.ndarray:
@@ -66,8 +66,8 @@ def compute_expected_values(tree: GameTree, policy: np.ndarray) -> np.ndarray:
     worth = tree.node_payoffs.copy()
     for depth in range(len(tree.level_starts) - 2, 0, -1):
         first, end = tree.level_starts[depth : depth + 2]
-        chance = policy.ravel()[tree.edge[first:end]]
-        np.add.at(worth, tree.parent[first:end], chance[:, None] * worth[first:end])
+        prob = policy.ravel()[tree.edge[first:end]]
+        np.add.at(worth, tree.parent[first:end], prob[:, None] * worth[first:end])
     return worth
 
 
@@ -87,8 +87,8 @@ def compute_counterfactual_values(
     q = np.zeros((len(worth), actions))
     for node in range(tree.deal_count, len(worth)):
         above = tree.parent[node]
-        chance = 1.0 if tree.seat[above] == traverser else policy.flat[edge[node]]
-        reach[node] = reach[above] * chance
+        prob = 1.0 if tree.seat[above] == traverser else policy.flat[edge[node]]
+        reach[node] = reach[above] * prob
     for node in reversed(range(tree.deal_count, len(worth))):
         above, action = tree.parent[node], edge[node] % actions
         q[above, action] = worth[node]

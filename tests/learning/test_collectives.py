@@ -23,7 +23,7 @@ from poker_rl.config.schedule_horizons import resolve_horizons
 from poker_rl.learning.distributed.shm_allreduce import CHUNK_BYTES, ShmAllReduce
 from poker_rl.learning.minibatches import draw_uniform, iterate_minibatches
 from poker_rl.learning.rollout import NEXT_PENDING
-from poker_rl.learning.step_rollout import StepBatch
+from poker_rl.learning.table_group import StepBatch
 from poker_rl.training.run_checkpoints import Checkpoints, split_state
 
 CPU = torch.device("cpu")
@@ -69,7 +69,7 @@ def learner(
 def share_state(learner: Any) -> None:
     """Give a learner the state of the first process's."""
     config = {"names": {"game": "leduc", "algo": "x"}}
-    Checkpoints(Path(), config, learner.agents.game, learner).synchronize()
+    Checkpoints(Path(), config, learner.core.game, learner).synchronize()
 
 
 def weights(learner: Any) -> dict[str, torch.Tensor]:
@@ -104,12 +104,12 @@ def ppo_of_both_halves(overrides: list[str], doubled: list[str]) -> Any:
             getattr(whole.batch, field.name).copy_(torch.cat(columns, 1))
         whole.decisions = sum(part.decisions for part in parts)
         whole.learner_decisions = sum(part.learner_decisions for part in parts)
-        rollouts = [half.agents.rollout for half in halves]
-        one.agents.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
+        rollouts = [half.core.rollout for half in halves]
+        one.core.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
 
     one._step_rollout.play = play_in_halves
     # With one minibatch the order does not matter; both generators have to sample a seed.
-    one.agents.sample_seed = lambda: max(half.agents.sample_seed() for half in halves)
+    one.core.sample_seed = lambda: max(half.core.sample_seed() for half in halves)
     return one
 
 
@@ -118,8 +118,8 @@ def learn_ten_times(
 ) -> tuple[dict[str, int], dict[str, torch.Tensor], dict[str, float]]:
     half = learner(algo, rank, 2, *overrides)
     share_state(half)
-    told = [half.learn() for _ in range(TEN)][-1]
-    return vars(half.progress), weights(half), told
+    last_metrics = [half.learn() for _ in range(TEN)][-1]
+    return vars(half.progress), weights(half), last_metrics
 
 
 PPO = ["algo.tables=16", "algo.rollout_steps=6", "algo.minibatches=1"]
@@ -240,7 +240,7 @@ def gather_often(nearby: ShmAllReduce, workers: int, rank: int) -> None:
     for turn in range(20):
         every = zip(*(values(turn, other) for other in range(workers)), strict=True)
         for mine, all_of_them in zip(values(turn, rank), every, strict=True):
-            found = nearby.all_reduce(mine, lambda places: places.sum(0))
+            found = nearby.all_reduce(mine, lambda columns: columns.sum(0))
             assert torch.equal(found, torch.stack(all_of_them).sum(0))
 
 

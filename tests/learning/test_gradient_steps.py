@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.schedules import Constant, Linear, Schedule
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
 from poker_rl.learning.chunked_adam import MIN_CHUNK, ChunkedAdam
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
 from poker_rl.learning.timing import LearnerTimer

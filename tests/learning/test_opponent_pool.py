@@ -55,12 +55,12 @@ def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self()
 
 
 def test_the_pool_is_an_even_sample_of_the_whole_run() -> None:
-    """A reservoir: each of 40 policies is among the four with the same chance, a tenth."""
+    """A reservoir: each of 40 policies is among the four with the same prob, a tenth."""
     learner = ppo(0.5, every=1, keep=4, tables=8)
     bias = learner._actor.layers[-1].bias  # type: ignore[union-attr]
     pools = []
     for seed in range(300):
-        selves = OpponentPool(learner.opponent_pool, learner.agents, learner._actor)
+        selves = OpponentPool(learner.opponent_pool, learner.core, learner._actor)
         selves._generator = np.random.default_rng(seed)
         for number in range(40):
             with torch.no_grad():

@@ -42,28 +42,28 @@ def numbered(
 @pytest.mark.parametrize("parts", [3, 100])
 def test_a_circular_buffer_is_a_deque(parts: int) -> None:
     """However the items come, one by one or more at once than it holds."""
-    kept = numbered(CircularInsertion(), 10, 43, 0, parts)
-    assert sorted(kept) == list(deque(range(43), 10))
-    assert list(kept) == [40, 41, 42, *range(33, 40)]  # each in the slot of its turn
+    stored = numbered(CircularInsertion(), 10, 43, 0, parts)
+    assert sorted(stored) == list(deque(range(43), 10))
+    assert list(stored) == [40, 41, 42, *range(33, 40)]  # each in the slot of its turn
 
 
 @pytest.mark.parametrize(("parts", "runs"), [(1, 1000), (40, 200)])
 @pytest.mark.parametrize(
-    ("rule", "chances"),
+    ("rule", "probs"),
     [
         (UniformReservoir(), lambda i: 10 / i),
         (FlooredReservoir(min_insertion_prob=0.25), lambda i: np.maximum(10 / i, 0.25)),
         (ExponentialReservoir(insertion_prob=0.3), lambda i: np.full(len(i), 0.3)),
     ],
 )
-def test_inclusion_frequencies(rule: InsertionRule, chances: Any, parts: int, runs: int) -> None:
+def test_inclusion_frequencies(rule: InsertionRule, probs: Any, parts: int, runs: int) -> None:
     """Item i stays if it enters and no later one takes its slot, one by one or all at once."""
     capacity, count = 10, 200
-    chance = chances(np.arange(1, count + 1))
-    chance[:capacity] = 1
-    survives = 1 - chance / capacity
+    prob = probs(np.arange(1, count + 1))
+    prob[:capacity] = 1
+    survives = 1 - prob / capacity
     survives[:capacity] = 1  # the first items all have slots of their own
-    expected = chance * np.append(np.cumprod(survives[::-1])[::-1][1:], 1)
+    expected = prob * np.append(np.cumprod(survives[::-1])[::-1][1:], 1)
     assert expected.sum() == pytest.approx(capacity)
     if isinstance(rule, UniformReservoir):
         np.testing.assert_allclose(expected, capacity / count)
@@ -77,11 +77,11 @@ def test_inclusion_frequencies(rule: InsertionRule, chances: Any, parts: int, ru
 
 
 def test_exponential_ages_are_geometric() -> None:
-    """At every new item a kept one is gone with chance p/k: mean age k/p (Osborne et al. 2014)."""
-    capacity, chance, count = 2000, 0.3, 400_000
-    kept = numbered(ExponentialReservoir(insertion_prob=chance), capacity, count, 0)
-    ages = count - 1 - kept
-    mean = capacity / chance
+    """New items replace a stored one with probability p/k: mean age k/p (Osborne et al. 2014)."""
+    capacity, prob, count = 2000, 0.3, 400_000
+    stored = numbered(ExponentialReservoir(insertion_prob=prob), capacity, count, 0)
+    ages = count - 1 - stored
+    mean = capacity / prob
     assert ages.mean() == pytest.approx(
         mean, rel=4 / np.sqrt(capacity)
     )  # sd of the mean: 1/sqrt(k)
@@ -113,10 +113,10 @@ def items(generator: np.random.Generator, first: int, count: int) -> dict[str, n
 def test_items_come_back_whole_and_from_their_own_copy() -> None:
     generator = np.random.default_rng(0)
     memory = ReplayBuffer("capacity", 50, CircularInsertion(), columns(), CPU, 0, replicas=3)
-    told = items(generator, 0, 120)
+    added = items(generator, 0, 120)
     copy = generator.choice(3, size=120, p=[0.6, 0.3, 0.1])
     for part in np.array_split(np.arange(120), 4):
-        memory.add(copy[part], **{name: values[part] for name, values in told.items()})
+        memory.add(copy[part], **{name: values[part] for name, values in added.items()})
     assert memory.items_added.tolist() == np.bincount(copy).tolist()
     assert memory.min_size == np.bincount(copy)[2]
     batch = memory.sample(400)
@@ -127,7 +127,7 @@ def test_items_come_back_whole_and_from_their_own_copy() -> None:
         number = batch["number"][k].numpy()
         newest = np.flatnonzero(copy == k)[-50:]
         assert set(number) == set(newest)  # 400 draws of at most 50: each misses with 3e-4
-        for name, values in told.items():
+        for name, values in added.items():
             np.testing.assert_array_equal(batch[name][k].numpy(), values[number])
 
 
@@ -197,9 +197,9 @@ def test_processes_of_one_machine_share_its_memory() -> None:
 def test_a_job_may_have_less_memory_than_the_machine(
     group: str, files: dict[str, str], limits: list[int], tmp_path: Path
 ) -> None:
-    told = {"proc/self/cgroup": group} | {f"sys/fs/cgroup/{name}": files[name] for name in files}
-    for name, text in told.items():
-        place = tmp_path / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text + "\n")
+    added = {"proc/self/cgroup": group} | {f"sys/fs/cgroup/{name}": files[name] for name in files}
+    for name, text in added.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
     assert list(_read_cgroup_limits(tmp_path)) == limits

@@ -17,7 +17,8 @@ from poker_rl.games.game_loader import load_game
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning.advantages import compute_gae, estimate_step_advantages
 from poker_rl.learning.rollout import NEXT_PENDING, PendingDecisions, Rollout
-from poker_rl.learning.step_rollout import StepBatch, StepRollout
+from poker_rl.learning.step_rollout import StepRollout
+from poker_rl.learning.table_group import StepBatch
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.players.action_sampling import sample_from_logits
 from poker_rl.players.player_loader import load_player
@@ -84,7 +85,7 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(
         np.testing.assert_array_equal(is_complete[batch.is_decision], ended)
         assert not is_complete[~batch.is_decision].any()
         assert rollout.decisions == ended.sum()
-        instance = learner.agents.instance_of_table(rows.table[ended & is_learner])
+        instance = learner.core.instance_of_table(rows.table[ended & is_learner])
         counts = np.bincount(instance, minlength=learner.instances)
         np.testing.assert_array_equal(rollout.learner_decisions, counts)
         total += rollout.decisions
@@ -97,13 +98,13 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(
 def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> None:
     """At other tables with the same cards, from decision to decision."""
     learner = ppo(game, None, overrides)
-    rollout, agents = learner._step_rollout, learner.agents
-    count = len(agents.rollout.agent_of_seat)
-    tables = Tables(agents.game, count, 0)
-    asks_forced = agents.rollout.include_forced_moves
+    rollout, core = learner._step_rollout, learner.core
+    count = len(core.rollout.agent_of_seat)
+    tables = Tables(core.game, count, 0)
+    asks_forced = core.rollout.include_forced_moves
     forced = ended = 0
     for _ in range(6):
-        tables.load_records(copy_records(agents.rollout.tables.records))
+        tables.load_records(copy_records(core.rollout.tables.records))
         if tables.records["over"].any():  # before the first iteration
             tables.deal()
         rollout.play()
@@ -116,7 +117,7 @@ def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> No
             np.testing.assert_array_equal(batch.is_decision[row], is_decision)
             np.testing.assert_array_equal(batch.seat[row], seat)
             np.testing.assert_array_equal(batch.mask[row], mask)
-            observations, hidden_cards = agents.encode_records(tables.records)
+            observations, hidden_cards = core.encode_records(tables.records)
             np.testing.assert_array_equal(batch.observation[row], observations)
             np.testing.assert_array_equal(batch.hidden_cards[row], hidden_cards)
             action = batch.action[row].numpy()
@@ -130,7 +131,7 @@ def test_a_batch_holds_what_the_rules_say(game: str, overrides: list[str]) -> No
             np.testing.assert_array_equal(batch.payoffs[step][over], tables.payoffs(over))
             tables.deal(over)
             ended += len(over)
-    assert agents.rollout.hands_played == ended > 5
+    assert core.rollout.hands_played == ended > 5
     assert bool(forced) == (not asks_forced)
 
 
@@ -143,7 +144,7 @@ def test_groups_of_tables_play_what_one_group_does(game: str, overrides: list[st
     for count in (1, 3):
         learner = ppo(game, None, overrides)
         rollouts.append(
-            StepRollout(learner.agents, learner.rollout_steps, learner._actor, group_count=count)
+            StepRollout(learner.core, learner.rollout_steps, learner._actor, group_count=count)
         )
     for _ in range(5):
         for rollout in rollouts:

@@ -11,10 +11,11 @@ from scipy.stats import logistic
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
-from poker_rl.learning.agents import Agents, NetworkAssignment
+from poker_rl.learning.learner_core import LearnerCore, NetworkAssignment
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.amount_net import AmountHeads, AmountNetConfig
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets.net_config import NetDimensions
 
 ACTIONS, INPUTS = 41, 5
 
@@ -39,12 +40,12 @@ def test_a_raise_gets_the_mass_of_its_interval_on_the_scale_of_the_logarithm():
     x = torch.randn(1, 6, INPUTS, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     logits = module(x)[0].detach().numpy()
     raw = module.body(x)[0].detach().numpy()
-    head, share, place, width = np.split(raw, [3, 5, 7], axis=1)
+    head, share, offset, width = np.split(raw, [3, 5, 7], axis=1)
     weight = np.exp(share) / np.exp(share).sum(1, keepdims=True)
     edges = np.log(np.arange(2, ACTIONS + 1) - 0.5)
     edges = (edges - edges[0]) / (edges[-1] - edges[0])
     for row in range(6):
-        means, widths = [0.25, 0.75] + place[row], np.exp(width[row] - 2) + 1e-3
+        means, widths = [0.25, 0.75] + offset[row], np.exp(width[row] - 2) + 1e-3
         cdf = logistic.cdf((edges[:, None] - means) / widths) @ weight[row]
         np.testing.assert_allclose(logits[row, :2], head[row, :2])
         np.testing.assert_allclose(np.exp(logits[row, 2:] - head[row, 2]), np.diff(cdf), rtol=1e-4)
@@ -56,20 +57,20 @@ def test_learns_an_amount_and_keeps_to_what_is_legal():
     legal[..., 2:12] = False
     optimiser = torch.optim.Adam(module.parameters(), lr=0.02)
     for _ in range(300):
-        chance = masked_softmax(module(x), legal)[0, 0]
+        prob = masked_softmax(module(x), legal)[0, 0]
         optimiser.zero_grad()
-        (-chance[17].log()).backward()
+        (-prob[17].log()).backward()
         optimiser.step()
-    assert chance[17] > 0.9
-    assert not chance[2:12].any()
+    assert prob[17] > 0.9
+    assert not prob[2:12].any()
 
 
 def test_values_have_no_density():
     leduc = build(load_option("game", "nolimit_leduc"), "game")
     seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
-    agents = Agents(cpu_context(leduc, amounts()), seats, tables_per_instance=1)
-    assert isinstance(agents.build_network(leduc.action_count), AmountHeads)
-    assert not isinstance(agents.build_critic(leduc.action_count), AmountHeads)
+    core = LearnerCore(cpu_context(leduc, amounts()), seats, tables_per_instance=1)
+    assert isinstance(core.build_network(leduc.action_count), AmountHeads)
+    assert not isinstance(core.build_critic(leduc.action_count), AmountHeads)
     with pytest.raises(ConfigError, match="net: has no values of actions"):
         build(load_option("algo", "dqn"), "algo", context=cpu_context(leduc, amounts()), net=None)
 

@@ -12,15 +12,10 @@ from poker_rl.nets.action_probs import (
     masked_softmax,
     regret_matching,
 )
-from poker_rl.nets.dense import (
-    MLPConfig,
-    NetDimensions,
-    NetworkPair,
-    ReplicatedLinear,
-    SigmoidPolicyConfig,
-    clip_gradients,
-)
-from poker_rl.nets.replicas import clone_replicas, forward_by_replica
+from poker_rl.nets.dense import MLPConfig, NetworkPair, ReplicatedLinear
+from poker_rl.nets.net_config import NetDimensions
+from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
+from poker_rl.nets.sigmoid_policy import SigmoidPolicyConfig
 from poker_rl.nets.sparse_linear import MIN_INPUTS
 from poker_rl.nets.weight_ema import WeightEMA
 
@@ -172,13 +167,13 @@ def test_gradients_are_clipped_copy_by_copy():
 def test_illegal_actions_have_no_chance_and_no_gradient():
     logits = torch.tensor([[5.0, -2.0, 900.0], [-1e4, 0.5, 0.5]], requires_grad=True)
     legal = torch.tensor([[True, True, False], [False, True, True]])
-    chances = masked_softmax(logits, legal)
-    assert torch.equal(chances == 0, ~legal)
-    torch.testing.assert_close(chances.sum(1), torch.ones(2))
-    torch.testing.assert_close(chances[1], torch.tensor([0, 0.5, 0.5]))
+    probs = masked_softmax(logits, legal)
+    assert torch.equal(probs == 0, ~legal)
+    torch.testing.assert_close(probs.sum(1), torch.ones(2))
+    torch.testing.assert_close(probs[1], torch.tensor([0, 0.5, 0.5]))
 
     logs = masked_log_softmax(logits, legal)
-    torch.testing.assert_close(logs.exp(), chances)
+    torch.testing.assert_close(logs.exp(), probs)
     entropy = -masked_expectation(logs.exp(), logs, legal)
     torch.testing.assert_close(entropy[1], torch.tensor(2.0).log())
     (gradient,) = torch.autograd.grad(1000 * entropy.sum(), logits)

@@ -95,10 +95,10 @@ def test_of_a_long_history_the_newest_steps_are_kept():
     lengths = np.array([3, HISTORY_STEPS, HISTORY_STEPS + 5])
     longest = HISTORY_STEPS + 5
     steps = np.arange(longest)[None, :, None] * (np.arange(longest) < lengths[:, None])[..., None]
-    kept = take_newest_steps(steps.astype(np.float32), lengths)[..., 0]
-    assert kept[0].tolist() == [0, 1, 2] + [0] * (HISTORY_STEPS - 3)
-    assert kept[1].tolist() == list(range(HISTORY_STEPS))
-    assert kept[2].tolist() == list(range(5, HISTORY_STEPS + 5))
+    remaining = take_newest_steps(steps.astype(np.float32), lengths)[..., 0]
+    assert remaining[0].tolist() == [0, 1, 2] + [0] * (HISTORY_STEPS - 3)
+    assert remaining[1].tolist() == list(range(HISTORY_STEPS))
+    assert remaining[2].tolist() == list(range(5, HISTORY_STEPS + 5))
 
 
 def test_every_card_of_big_2_that_a_seat_has_seen():
@@ -119,10 +119,10 @@ def test_every_card_of_big_2_that_a_seat_has_seen():
             expected = np.zeros((5, 52), np.uint8)
             for i in range(4):
                 seat = (record["to_act"] + i) % 4
-                kept = set(record["hand"][seat].tolist()) - {-1}
+                remaining = set(record["hand"][seat].tolist()) - {-1}
                 if i == 0:
-                    expected[0, list(kept)] = 1
-                expected[1 + i, list(set(hands[seat].tolist()) - kept)] = 1
+                    expected[0, list(remaining)] = 1
+                expected[1 + i, list(set(hands[seat].tolist()) - remaining)] = 1
             np.testing.assert_array_equal(seen.reshape(5, 52), expected)
             shown = max(shown, int(expected[1:].sum()))
         legal = tables.legal_mask(live)

@@ -9,7 +9,6 @@ import torch
 from poker_rl.nets.dense import NetworkPair, ReplicatedMLP, build_mlp
 from poker_rl.nets.legal_logits import (
     MIN_ACTIONS,
-    MIN_ACTIONS_PER_LEGAL,
     LegalActions,
     list_legal_actions_if_few,
 )
@@ -47,20 +46,10 @@ def test_logits_and_gradients_are_those_of_the_whole_layer(shared: int) -> None:
     slope = torch.randn(2, 30, found.actions.shape[1]) * legal.mask
 
     short, long = both(x, legal), both(x)
-    told = []
+    results = []
     for logits, value in (short, (legal.gather(long[0]), long[1])):
         loss = (slope * logits).sum() + value.square().sum()
-        told.append([logits * legal.mask, *torch.autograd.grad(loss, [x, *both.parameters()])])
+        results.append([logits * legal.mask, *torch.autograd.grad(loss, [x, *both.parameters()])])
     assert short[0].shape == (2, 30, found.actions.shape[1])
-    for one, other in zip(*told, strict=True):
+    for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other)
-
-
-def test_where_actions_are_few_or_many_are_legal_all_stay() -> None:
-    assert list_legal_actions_if_few(np.eye(MIN_ACTIONS - 1, dtype=bool), CPU) is None
-    assert list_legal_actions_if_few(np.eye(MIN_ACTIONS, dtype=bool), CPU) is not None
-    mask = np.zeros((10, ACTIONS), bool)
-    mask[:, : ACTIONS // MIN_ACTIONS_PER_LEGAL] = True
-    assert list_legal_actions_if_few(mask, CPU) is not None
-    mask[0, ACTIONS // MIN_ACTIONS_PER_LEGAL] = True
-    assert list_legal_actions_if_few(mask, CPU) is None

@@ -10,8 +10,9 @@ from toy_games import leduc
 from poker_rl.games.tables import Tables
 from poker_rl.nets import precision
 from poker_rl.nets.amount_net import AmountNetConfig
-from poker_rl.nets.dense import MLPConfig, NetConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.history_net import HistoryNetConfig
+from poker_rl.nets.net_config import NetConfig, NetDimensions
 from poker_rl.players.network_player import NetworkPlayer
 
 STEPS = 4, 5
@@ -44,12 +45,16 @@ NETS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def highest():
+    yield
+    torch.set_float32_matmul_precision("highest")
+
+
 @pytest.fixture
 def medium():
     """`precision=medium` on a processor that has bfloat16."""
     torch.set_float32_matmul_precision("medium")
-    yield
-    torch.set_float32_matmul_precision("highest")
 
 
 def module_of(net: NetConfig, copies: int) -> torch.nn.Module:
@@ -97,3 +102,25 @@ def test_players_are_measured_in_float32() -> None:
     assert torch.get_float32_matmul_precision() == "medium"
     torch.set_float32_matmul_precision("highest")
     assert np.array_equal(measured, player.action_probs(tables.records))
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "taken"),
+    [
+        ("medium", True, "medium"),
+        ("medium", False, "highest"),
+        ("high", False, "high"),
+        ("highest", True, "highest"),
+    ],
+)
+def test_medium_is_taken_where_the_processor_has_it(
+    monkeypatch: pytest.MonkeyPatch, asked: str, has: bool, taken: str
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has)
+    precision.set_matmul_precision(asked, torch.device("cpu"))
+    assert torch.get_float32_matmul_precision() == taken
+
+
+def test_devices_that_nobody_knows_have_it_not() -> None:
+    precision.set_matmul_precision("medium", torch.device("meta"))
+    assert torch.get_float32_matmul_precision() == "highest"

@@ -29,8 +29,8 @@ RARELY = 0.1 / 3  # each of three choices by deviation
 
 
 def test_what_it_does():
-    chances = get_probs("chen", f"4c4d AsQh {FLOP}")  # 9 points
-    assert chances == pytest.approx([RARELY, RARELY, 0.9 + RARELY])
+    probs = get_probs("chen", f"4c4d AsQh {FLOP}")  # 9 points
+    assert probs == pytest.approx([RARELY, RARELY, 0.9 + RARELY])
     assert get_probs("chen", f"4c4d AsQh {FLOP}", deviation_prob=0) == [0, 0, 1]
     assert get_probs("chen", f"4c4d AsQh {FLOP}", RAISE, RAISE, RAISE, deviation_prob=0) == [
         1,

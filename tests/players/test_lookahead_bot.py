@@ -55,7 +55,7 @@ def test_each_action_is_worth_what_it_wins_on_average(uniform_leduc):
     won = uniform_leduc.worth[child, tree.infoset_seat[edge // LEDUC.action_count]]
     number = np.bincount(edge, minlength=tree.legal_mask.size)
     worth = np.bincount(edge, won, minlength=tree.legal_mask.size) / np.maximum(number, 1)
-    worth = worth.reshape(tree.legal_mask.shape)  # chips, at uniform chances of the hidden cards
+    worth = worth.reshape(tree.legal_mask.shape)  # chips, at uniform probs of the hidden cards
     assert LEDUC.unit_chips == 1
     temperature = 4.0
     goal = uniform_leduc.policies[0] * np.exp(worth / temperature)
@@ -88,7 +88,7 @@ def test_it_knows_no_hidden_card_and_gives_the_same_answer_in_any_order():
     others = records.copy()
     others["key"], others["draws"] = np.arange(len(others)), 7
     others["deck"] = np.arange(52)
-    tables_from_records(BIG2, others).redeal()
+    tables_from_records(BIG2, others).resample_hidden_cards()
     assert (others["hand"] != records["hand"]).any((1, 2)).mean() > 0.9
     before = records.tobytes()
     player = looking(worlds=8)

@@ -10,9 +10,9 @@ from poker_rl.config.validation import ConfigError
 
 
 def move(tables):
-    chances = loader(BIG2)("lowest").action_probs(tables.records)
-    assert sorted(chances[0])[-2:] == [0, 1]
-    return BIG2.move_name(tables.records[0], int(chances.argmax()))
+    probs = loader(BIG2)("lowest").action_probs(tables.records)
+    assert sorted(probs[0])[-2:] == [0, 1]
+    return BIG2.move_name(tables.records[0], int(probs.argmax()))
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,9 @@ def test_visits(simulations):
     assert (visits.sum(1) == simulations).all()
     assert not visits[~legal].any()
     assert (visits[legal] > 0).all() or simulations == 1
-    chances = player.action_probs(records)
-    assert (chances.max(1) == 1).all()
-    assert (visits[chances == 1] == visits.max(1)).all()
+    probs = player.action_probs(records)
+    assert (probs.max(1) == 1).all()
+    assert (visits[probs == 1] == visits.max(1)).all()
 
 
 def test_kuhn():

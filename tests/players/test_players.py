@@ -13,13 +13,14 @@ import torch
 from random_games import sample_decisions
 
 from poker_rl.config.build import build
-from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
+from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_seat_values, nash_conv
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
-from poker_rl.nets.dense import MLPConfig, NetDimensions
+from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.encoders import ObservationEncoder
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
 from poker_rl.players.greedy_wrapper import GreedyWrapper
@@ -104,19 +105,19 @@ def test_equilibrium_is_of_kuhn_alone(game):
 def test_only_legal_actions_have_a_chance(game, name):
     records = sample_decisions(game, 200)
     player = bot(name, game) if name in BOTS else network(game, name)
-    chances = player.action_probs(records)
-    assert chances.dtype == np.float64
-    assert chances.sum(1) == pytest.approx(1)
-    assert not chances[~legal(game, records)].any()
+    probs = player.action_probs(records)
+    assert probs.dtype == np.float64
+    assert probs.sum(1) == pytest.approx(1)
+    assert not probs[~legal(game, records)].any()
     if name in (*BOTS[:1], "shared", "per_seat"):
-        assert (chances[legal(game, records)] > 0).all()
+        assert (probs[legal(game, records)] > 0).all()
 
 
 def test_an_action_without_a_chance_is_not_drawn():
-    chances = np.array([[0.5, 0.5], [np.nan, np.nan]])
-    assert sample_from_probs(chances[:1], np.array([0.7])).tolist() == [1]
+    probs = np.array([[0.5, 0.5], [np.nan, np.nan]])
+    assert sample_from_probs(probs[:1], np.array([0.7])).tolist() == [1]
     with pytest.raises(ConfigError, match="probabilities that are not numbers"):
-        sample_from_probs(chances, np.array([0.7, 0.7]))
+        sample_from_probs(probs, np.array([0.7, 0.7]))
 
 
 def test_rank_is_the_own_cards():
@@ -157,12 +158,12 @@ def test_members():
 def test_each_member_decides_at_its_own_tables(members):
     tree = get_tree(KUHN)
     player = network(KUHN, members)
-    chances = player.action_probs(tree.infoset_records)
+    probs = player.action_probs(tree.infoset_records)
     member = get_network_index(KUHN, members, tree.infoset_records)
     changed = 1
     with torch.no_grad():
         player.module.layers[-1].bias[changed, 0, 1] += 1
-    moved = (player.action_probs(tree.infoset_records) != chances).any(1)
+    moved = (player.action_probs(tree.infoset_records) != probs).any(1)
     assert np.array_equal(moved, member == changed)
 
 
@@ -175,33 +176,9 @@ def test_instances_answer_for_their_blocks(members):
     )
     for k in range(3):
         alone = player.select_instance(k)
-        assert alone.instances == 1
+        assert alone.instance_count == 1
         assert alone.action_probs(tree.infoset_records) == pytest.approx(together[k], abs=1e-6)
     assert len(np.unique(together.reshape(3, -1), axis=0)) == 3
-
-
-@pytest.mark.parametrize(
-    "name", sorted(path.stem for path in (SHIPPED_OPTION_DIR / "net").glob("*.yaml"))
-)
-def test_every_configured_net_plays_kuhn(name):
-    records = get_tree(KUHN).infoset_records
-    net = build(load_option("net", name), "net")
-    seen, generator = ObservationEncoder(KUHN, net.features), torch.Generator().manual_seed(0)
-    module = net.build_module(
-        NetDimensions(
-            inputs=seen.size,
-            outputs=KUHN.action_count,
-            replicas=2,
-            output_init_scale=0.01,
-            history_shape=seen.history_shape,
-        ),
-        generator,
-    )
-    player = NetworkPlayer(KUHN, net, module, "per_seat")
-    # so small a last layer starts close to uniform play
-    assert player.action_probs(records) == pytest.approx(
-        get_tree(KUHN).build_uniform_policy(), abs=0.05
-    )
 
 
 PLAYERS = {
@@ -225,10 +202,10 @@ def load(spec, game=KUHN):
 @pytest.mark.parametrize("name", PLAYERS)
 def test_a_saved_player_answers_the_same(name, tmp_path):
     player = PLAYERS[name]()
-    records = np.tile(get_tree(KUHN).infoset_records, player.instances)
+    records = np.tile(get_tree(KUHN).infoset_records, player.instance_count)
     path = save(tmp_path, 10, {"current": player})
     loaded = load_players(path, KUHN, CPU)["current"]
-    assert loaded.instances == player.instances
+    assert loaded.instance_count == player.instance_count
     assert np.array_equal(loaded.action_probs(records), player.action_probs(records))
 
 
@@ -255,9 +232,9 @@ def run(tmp_path):
 )
 def test_ways_to_name_a_saved_player(suffix, expected, run):
     records = sample_decisions(KUHN, 200)
-    wanted = bot(expected).action_probs(records)
-    assert np.array_equal(load(f"{run}{suffix}").action_probs(records), wanted)
-    assert np.array_equal(load(expected).action_probs(records), wanted)
+    probs = bot(expected).action_probs(records)
+    assert np.array_equal(load(f"{run}{suffix}").action_probs(records), probs)
+    assert np.array_equal(load(expected).action_probs(records), probs)
 
 
 def test_one_of_several_copies_is_named(tmp_path):
@@ -277,15 +254,15 @@ def test_greedy_takes_the_action_that_is_taken_most_often(tmp_path):
     trained, taken = network(LEDUC), table(LEDUC)
     save(tmp_path, 1, {"current": trained, "greedy": taken}, LEDUC)
     records = sample_decisions(LEDUC, 200)
-    chances = trained.action_probs(records)
+    probs = trained.action_probs(records)
     best = load(f"{tmp_path}:current:greedy", LEDUC).action_probs(records)
-    assert np.array_equal(best, chances == chances.max(1, keepdims=True))
+    assert np.array_equal(best, probs == probs.max(1, keepdims=True))
     # a player of that name, as DQN has, is still itself
     drawn = load(f"{tmp_path}:greedy", LEDUC).action_probs(records)
     assert np.array_equal(drawn, taken.action_probs(records))
     again = load(f"{tmp_path}@1:current:greedy", LEDUC)
-    kept = type(again).from_dict(again.to_dict(), LEDUC, CPU)
-    assert np.array_equal(kept.action_probs(records), best)
+    loaded = type(again).from_dict(again.to_dict(), LEDUC, CPU)
+    assert np.array_equal(loaded.action_probs(records), best)
     # of two actions equally likely the first
     assert np.array_equal(load("uniform:greedy").action_probs(KUHN_FIRST), [[0, 1, 0]])
     for spec in ("nobody:greedy", f"{tmp_path}:nobody:greedy"):
@@ -386,7 +363,7 @@ class Faulty(Player):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "problem"),
     [
         ([0.0, 0.5, 0.25], "the sum 0.75"),
         ([0.0, -0.25, 1.25], "the probability -0.25; at least 0"),
@@ -395,10 +372,10 @@ class Faulty(Player):
         ([1.0], r"an array of shape \(1, 1\) instead of \(1, 3\)"),
     ],
 )
-def test_what_is_no_policy_is_refused(row, said):
+def test_what_is_no_policy_is_refused(row, problem):
     right = [0.0, 0.25, 0.75]
     assert compute_checked_probs(KUHN, Faulty(right), KUHN_FIRST).tolist() == [right]
-    with pytest.raises(ConfigError, match=f"player test_players.Faulty .*{said}"):
+    with pytest.raises(ConfigError, match=f"player test_players.Faulty .*{problem}"):
         compute_checked_probs(KUHN, Faulty(row), KUHN_FIRST)
 
 
@@ -406,13 +383,13 @@ def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
     game = build(load_option("game", "nolimit_leduc"), "game")
     tables = Tables(game, 1, 0)
     tables.deal()
-    chances = np.array([[0, 0.4, 0.1, 0.3, 0.2, 0, 0]])  # call, or raise to 2, 3, 4 chips
+    probs = np.array([[0, 0.4, 0.1, 0.3, 0.2, 0, 0]])  # call, or raise to 2, 3, 4 chips
 
     class Mixed(Player):
-        instances = 1
+        instance_count = 1
 
         def action_probs(self, records):
-            return chances
+            return probs
 
     assert GreedyWrapper(game, Mixed()).action_probs(tables.records).tolist() == [
         [0, 0, 0, 1, 0, 0, 0]

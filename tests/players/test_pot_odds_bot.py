@@ -102,7 +102,7 @@ def test_only_the_information_set_matters(name):
     assert (player.action_probs(records[::-1]) == probs[::-1]).all()
     assert (records == before).all()
     other_cards = tables_from_records(definition, records.copy())
-    other_cards.redeal()
+    other_cards.resample_hidden_cards()
     assert (other_cards.records["deck"] != records["deck"]).any()
     assert (player.action_probs(other_cards.records) == probs).all()
     other_suits = records.copy()

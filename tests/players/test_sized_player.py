@@ -14,14 +14,10 @@ from poker_rl.algos.algorithm_loader import load_algorithm
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.best_response.exploitability_bounds import compute_lbr_bound
 from poker_rl.evaluation.exact.exploitability import exploitability
-from poker_rl.evaluation.matches.duplicate_match import play_match
-from poker_rl.evaluation.variance_reduction.variance_reducers import build_reducer_factory
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
-from poker_rl.play.live_hand import GameTable, NamedPlayer
-from poker_rl.play.session import Session
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player
@@ -175,36 +171,6 @@ def test_the_full_game_offers_more_to_a_best_response() -> None:
     bound = compute_lbr_bound(full, player, "player", 600, seed=0)
     assert bound.half_width is not None
     assert 0 < bound.value < in_full / full.unit_chips + bound.half_width
-
-
-def test_players_with_different_sizes_play_a_match() -> None:
-    three, five = build_player(HOLDEM, THREE), build_player(HOLDEM, FIVE, seed=1)
-    plain = play_match(HOLDEM, three, five, "five", 400, 0)
-    aivat = build_reducer_factory("aivat", HOLDEM, None)
-    adjusted = play_match(HOLDEM, three, five, "five", 400, 0, reducer_factory=aivat)
-    assert plain.half_width is not None
-    assert adjusted.half_width is not None
-    assert adjusted.half_width < plain.half_width
-    assert abs(plain.value - adjusted.value) < plain.half_width + adjusted.half_width
-
-
-def test_the_page_gives_hints_and_grades_moves() -> None:
-    """The first raise is to 5 chips, which is no listed size, so the critic has no value for it."""
-    adviser = NamedPlayer("sized", build_player(HOLDEM, THREE))
-    call = NamedPlayer("call", load_player("call", HOLDEM))
-    session = Session.create(GameTable(HOLDEM, [call], adviser), None, 1)
-    view = session.build_view()
-    hint = session.get_hint(view["turn"])
-    assert sum(choice["prob"] for choice in hint["probs"]) == pytest.approx(1, abs=0.01)
-    assert hint["value"] is not None
-    view = session.act(view["turn"], {"to": 5})
-    while view["phase"] == "act":
-        view = session.act(view["turn"], CALL)
-    steps = session.review_hand(view["hand"])["steps"]
-    losses = [step["grade"]["loss"] for step in steps if step["grade"] is not None]
-    assert losses[0] is None
-    assert len(losses) == 4
-    assert all(loss >= 0 for loss in losses[1:])
 
 
 def save_run(folder: Path, of_game: Game, player: Player) -> str:

@@ -24,7 +24,7 @@ def tight(game=HOLDEM, **settings):
     return bot("tight", game, **settings)
 
 
-def chances(game, records):
+def probs(game, records):
     tables = Tables(game, 0, 0)
     tables.load_records(records)
     out = np.empty(len(records))
@@ -43,7 +43,7 @@ def test_chen_order():
 
 
 def shares(record, definition):
-    """The chance to be ahead of one random holding, by another evaluator."""
+    """Return the probability to beat one random holding, by another evaluator."""
     seat, shown = int(record["to_act"]), sum(definition.board_cards[: record["street"] + 1])
     deck = record["deck"].tolist()
     own, first = deck[2 * seat : 2 * seat + 2], 2 * definition.seats
@@ -63,21 +63,21 @@ def test_chances_after_the_flop_are_counted(definition):
         some = records[records["street"] == street][:8]
         assert len(some) == 8
         expected = [shares(each, definition) ** (each["live"] - 1.0) for each in some]
-        np.testing.assert_allclose(chances(definition, some), expected, rtol=1e-12)
+        np.testing.assert_allclose(probs(definition, some), expected, rtol=1e-12)
 
 
 def test_known_chances():
     to_river = [CALL] * 6
     # A board that plays for everybody, and one whose only better holding is the own one.
-    assert chances(HOLDEM, hand("2c3c 2d3d AsKsQs Js Ts", *to_river)) == [0.5]
-    assert chances(HOLDEM, hand("Ts2c 2d3d AsKsQs Js 2h", *to_river)) == [1]
+    assert probs(HOLDEM, hand("2c3c 2d3d AsKsQs Js Ts", *to_river)) == [0.5]
+    assert probs(HOLDEM, hand("Ts2c 2d3d AsKsQs Js 2h", *to_river)) == [1]
     # Before the flop Chen's order, against each of those who are still in.
     aces = compute_chen_percentiles()[*cards("AsAh")]
-    assert chances(HOLDEM, hand("2c3c AsAh 7h8s9s Jc Kd")) == aces
+    assert probs(HOLDEM, hand("2c3c AsAh 7h8s9s Jc Kd")) == aces
     ring = "2c3c 2d3d AsAh 4c5c 4d5d 6c6d 7h8s9s Jc Kd"
-    assert chances(RING, hand(ring, game=RING)) == pytest.approx(aces**5)
+    assert probs(RING, hand(ring, game=RING)) == pytest.approx(aces**5)
     later = hand(ring, RAISE, FOLD, FOLD, FOLD, CALL, RAISE, game=RING)
-    assert chances(RING, later) == pytest.approx(aces**2)
+    assert probs(RING, later) == pytest.approx(aces**2)
 
 
 def test_what_it_does():

@@ -47,12 +47,6 @@ def test_students_quantile(freedom, quantile):
     assert compute_student_quantile(freedom) == pytest.approx(quantile, abs=5e-4)
 
 
-def test_mean_and_interval():
-    # The mean is 2, the standard deviation 1, and t of two degrees of freedom 4.3027.
-    assert summarize_seeds((1.0, 2.0, 3.0)) == (2, pytest.approx(4.3027 / 3**0.5, abs=1e-4))
-    assert summarize_seeds((1.0,)) == (1, None)
-
-
 def test_curves_meet_only_where_all_of_them_are():
     one = np.array([0.0, 10.0, 20.0]), np.array([0.0, 1.0, 4.0])
     other = np.array([5.0, 15.0, 30.0]), np.array([2.0, 2.0, 5.0])

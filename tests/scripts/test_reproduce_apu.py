@@ -12,5 +12,5 @@ def test_every_experiment_it_names_can_be_trained():
     there = {path.stem for path in folder.glob("*.yaml")}
     linear = {f"{name}_linear" for name in reproduce_apu.EXPERIMENTS}
     assert {*reproduce_apu.EXPERIMENTS, *linear, *reproduce_apu.OURS} <= there
-    told = {name for rows in reproduce_apu.TABLES.values() for name, _, _ in rows}
-    assert told <= set(reproduce_apu.EXPERIMENTS)
+    names = {name for rows in reproduce_apu.TABLES.values() for name, _, _ in rows}
+    assert names <= set(reproduce_apu.EXPERIMENTS)

@@ -10,8 +10,8 @@ def test_a_run_repeats_itself_and_a_difference_is_told() -> None:
     first = train_metrics(run)
     assert len(first) > 2
     assert list(compare_metrics({run: first}, {run: train_metrics(run)})) == [f"equal: {run}"]
-    (told,) = compare_metrics({run: first}, {run: [first[0] | {"loss/policy": 7.0}, *first[1:]]})
-    assert told == f"DIFFERENT ['loss/policy']: {run}"
-    (told,) = compare_metrics({run: first}, {})
-    assert told.startswith("DIFFERENT")
+    (line,) = compare_metrics({run: first}, {run: [first[0] | {"loss/policy": 7.0}, *first[1:]]})
+    assert line == f"DIFFERENT ['loss/policy']: {run}"
+    (line,) = compare_metrics({run: first}, {})
+    assert line.startswith("DIFFERENT")
     assert len(set(RUNS)) == len(RUNS)

@@ -76,8 +76,8 @@ def device() -> Iterator[DeviceSimulator]:
 def train(on: str, *settings: str) -> int:
     """Train on a device of this name; return the exit code."""
 
-    def on_it(*asked: Any) -> torch.device:
-        prepare("cpu", *asked[1:])
+    def on_it(*command: Any) -> torch.device:
+        prepare("cpu", *command[1:])
         return torch.device(on)
 
     prepare = train_module.prepare_device
@@ -99,12 +99,12 @@ def broken_off(on: str, name: str, *settings: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("asked", RUNS)
+@pytest.mark.parametrize("command", RUNS)
 @pytest.mark.usefixtures("working_folder", "device")
-def test_a_run_learns_what_it_does_on_the_cpu(asked: str) -> None:
+def test_a_run_learns_what_it_does_on_the_cpu(command: str) -> None:
     """Where nothing is lost on the way to the device and back, only rounding may differ."""
-    (algo,) = [word.removeprefix("algo=") for word in asked.split() if word.startswith("algo=")]
-    settings = replace_settings([*LEARNERS[algo], *TRAIN], *asked.split())
+    (algo,) = [word.removeprefix("algo=") for word in command.split() if word.startswith("algo=")]
+    settings = replace_settings([*LEARNERS[algo], *TRAIN], *command.split())
     folder = broken_off(NAME, "device", *settings)
     assert train(NAME, f"resume={folder}") == 0
     found = rows(folder)

@@ -21,9 +21,9 @@ from poker_rl.evaluation.exact.network_query import start_network_query
 from poker_rl.evaluation.exact.public_tree import EvaluatedPublicTree
 from poker_rl.games.game import Game
 from poker_rl.games.game_loader import load_game
-from poker_rl.nets.dense import NetDimensions
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.lstm import ReplicatedLSTM
+from poker_rl.nets.net_config import NetDimensions
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 
@@ -54,15 +54,15 @@ def in_a_game(load: Callable[[Game], Any]) -> tuple[Game, Any]:
     raise AssertionError("there is no game for it")
 
 
-def asked(player: Player, game: Game) -> list[np.ndarray]:
+def query(player: Player, game: Game) -> list[np.ndarray]:
     """Return probabilities and values of a player at the decisions of two hands."""
     _, moves = play(game, 2, seed=0)
     tables = [move.records for move in moves]
-    told = [
+    answers = [
         [ask(records) for ask in (player.action_probs, player.state_values, player.action_values)]
         for records in tables
     ]
-    return [x for one in told for x in one if x is not None]
+    return [x for one in answers for x in one if x is not None]
 
 
 def options(group: str) -> list[str]:
@@ -95,9 +95,9 @@ def test_a_shape_of_networks(name: str) -> None:
         other = there.players()[who]
         again = type(player).from_dict(player.to_dict(), game, torch.device(NAME))
         for k in range(2):
-            theirs = asked(other.select_instance(k), game)
+            theirs = query(other.select_instance(k), game)
             for copy in (player.select_instance(k), again.select_instance(k)):
-                for one, two in zip(asked(copy, game), theirs, strict=True):
+                for one, two in zip(query(copy, game), theirs, strict=True):
                     np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-6)
 
 
@@ -106,7 +106,7 @@ def test_a_player(name: str) -> None:
     game, player = in_a_game(lambda game: load_player(name, game, torch.device(NAME)))
     for spec, here in ((name, player), (f"{name}:greedy", None)):
         here = here or load_player(spec, game, torch.device(NAME))
-        for one, other in zip(asked(here, game), asked(load_player(spec, game), game), strict=True):
+        for one, other in zip(query(here, game), query(load_player(spec, game), game), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
 
 

@@ -69,8 +69,8 @@ def execute(*statements: str) -> None:
 )  # fmt: skip
 def test_a_damaged_study_is_refused_in_a_line(statements: list[str], get_refusal: Any) -> None:
     execute(*statements)
-    told = get_refusal(*TUNE, "trials=2")
-    assert "study/study.db is damaged or no study of poker-rl: " in told
+    message = get_refusal(*TUNE, "trials=2")
+    assert "study/study.db is damaged or no study of poker-rl: " in message
     assert len(list(Path("study/kuhn/dcfr").iterdir())) == 1
 
 

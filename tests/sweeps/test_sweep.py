@@ -54,10 +54,10 @@ def test_a_failing_job_does_not_stop_the_others(capsys: pytest.CaptureFixture[st
     assert f"{shown:.4g}" in out
     assert "headline  average/exploitability  current/exploitability" in out
     assert "finished  average   " in out
-    told = [line for line in err.splitlines() if line.startswith("poker-rl: ")]
-    assert len(told) == 4
-    assert 'seed=x: refused: seed: "x" is not an integer' in told[0]
-    assert "algo=nope: no such option; " in told[1]
+    errors = [line for line in err.splitlines() if line.startswith("poker-rl: ")]
+    assert len(errors) == 4
+    assert 'seed=x: refused: seed: "x" is not an integer' in errors[0]
+    assert "algo=nope: no such option; " in errors[1]
     assert sorted(path.name for path in Path().iterdir()) == ["outputs"]
     command = json.loads((folders[1] / "manifest.json").read_text())["command"]
     assert command == "poker-rl train algo=cfr budget=10 evaluation.deals=30 seed=2"
@@ -107,10 +107,10 @@ def test_an_interrupted_sweep(
             others[-1][-1].start(config, Path("outputs/x"), None)
             raise RunInterruptedError(15, "stopped")
 
-    asked: list[int] = []
+    started: list[int] = []
 
     def one(*given: Any) -> None:
-        asked.append(given[-1])
+        started.append(given[-1])
         run_job(*given)
 
     monkeypatch.setattr(train_module, "train_in_folder", train)
@@ -118,7 +118,7 @@ def test_an_interrupted_sweep(
     assert run_command(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
     assert [row["status"] for row in summary()] == ["finished", "interrupted", *["not run"] * 3]
     assert [row["folder"] for row in summary()] == ["", "outputs/x", "", "", ""]
-    assert asked == [0, 1]  # the launcher composes no others, which takes minutes for thousands
+    assert started == [0, 1]  # the launcher composes no others, which takes minutes for thousands
 
 
 def side_by_side(at_once: int, seeds: str) -> subprocess.Popen[str]:
@@ -264,7 +264,7 @@ def test_a_launcher_that_is_not_installed(
 ) -> None:
     monkeypatch.setattr(sweep_launcher, "find_spec", lambda name: None)
     extra = {"submitit_local": "slurm", "submitit_slurm": "slurm"}.get(launcher, launcher)
-    said = get_refusal("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
-    assert said.startswith(f"hydra/launcher={launcher}: is not installed. ")
-    assert f"pip install 'poker-rl[{extra}]'" in said
+    message = get_refusal("train", "-m", "seed=1,2", f"hydra/launcher={launcher}")
+    assert message.startswith(f"hydra/launcher={launcher}: is not installed. ")
+    assert f"pip install 'poker-rl[{extra}]'" in message
     assert not Path("outputs").exists()

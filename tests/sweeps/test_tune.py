@@ -73,9 +73,9 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     beside = RUN.replace("]", ",algo.alpha=1.5]")  # which is searched too
-    asked = replace_settings(TUNE, beside, "seeds=[3,4]", "pruner=none")
-    assert run_command(*asked, "trials=1") == 0
-    assert run_command(*asked, "trials=3") == 0
+    arguments = replace_settings(TUNE, beside, "seeds=[3,4]", "pruner=none")
+    assert run_command(*arguments, "trials=1") == 0
+    assert run_command(*arguments, "trials=3") == 0
     assert states() == ["COMPLETE"] * 3
     for trial in study():
         rows = [
@@ -83,18 +83,18 @@ def test_goes_on_by_the_same_command_and_tells_how_to_repeat_the_best(
             for seed in (3, 4)
         ]
         assert trial.value == fmean(row["eval/average/exploitability"] for row in rows)
-    *_, told, command = capsys.readouterr().out.splitlines()
+    *_, message, command = capsys.readouterr().out.splitlines()
     best = min(study(), key=lambda trial: trial.value or 0.0)
     begins = f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4: "
     folders = [f"kuhn/dcfr/trial-{best.number}_seed-{seed}" for seed in (3, 4)]
-    assert told == begins + ", ".join(folders)
+    assert message == begins + ", ".join(folders)
     assert run_command(*shlex.split(command)[1:]) == 0
     again = [
         read_last_row(folder)["eval/average/exploitability"] for folder in list_runs("kuhn/dcfr")
     ]
     assert len(again) == 2
     assert fmean(again) == best.value
-    assert run_command(*asked, "trials=3") == 0  # nothing is left to do
+    assert run_command(*arguments, "trials=3") == 0  # nothing is left to do
     assert len(study()) == 3
 
 
@@ -247,13 +247,13 @@ def test_a_metric_that_no_run_records_is_told_at_the_first_row(
 
 def test_the_folder_of_another_study_is_refused(get_refusal: Any) -> None:
     assert run_command(*TUNE, "trials=1") == 0
-    kept = Path("study/tune.yaml").read_bytes()
+    plan = Path("study/tune.yaml").read_bytes()
     other = SPACE.replace("0.5", "0.6")
     assert "out: study holds a study with another search_space.algo.alpha.low;" in get_refusal(
         *replace_settings(TUNE, other)
     )
     assert "with another metric;" in get_refusal(*TUNE, "metric=value")
-    assert Path("study/tune.yaml").read_bytes() == kept
+    assert Path("study/tune.yaml").read_bytes() == plan
     Path("mine").mkdir()
     Path("mine/thesis.txt").touch()
     assert "out: mine is no study's folder" in get_refusal(*replace_settings(TUNE, "out=mine"))
@@ -265,8 +265,8 @@ def test_without_optuna_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, get_refusal: Any
 ) -> None:
     monkeypatch.setattr(commands, "find_spec", lambda name: None)
-    told = get_refusal("tune", "tune=vpg_kuhn")
-    assert told == "tune needs more packages: pip install 'poker-rl[tune]'"
+    message = get_refusal("tune", "tune=vpg_kuhn")
+    assert message == "tune needs more packages: pip install 'poker-rl[tune]'"
 
 
 @pytest.mark.parametrize("name", list_options_by_group([SHIPPED_OPTION_DIR])["tune"])

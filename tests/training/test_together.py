@@ -77,7 +77,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     assert run_command(*command) == 0
     rows, state = left(undisturbed)
     assert len(rows) >= 7
-    tables = [part["agents"]["rollout"] for part in (state["algorithm"], state["other"])]
+    tables = [part["core"]["rollout"] for part in (state["algorithm"], state["other"])]
     assert not torch.equal(tables[0]["tables"], tables[1]["tables"])  # cards of their own
     dealt = sum(one["hands_played"] for one in tables)
     assert state["progress"]["hands"] == dealt
@@ -90,8 +90,10 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(
     monkeypatch.setattr(launch_workers, "GRACE_S", 1e6)  # the first process is to notice for itself
     with signal_at_checkpoint(2, signal.SIGKILL):
         assert run_command("train", f"resume={folder}") == 1
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("poker-rl: ")]
-    assert said == ["poker-rl: a worker process was ended by SIGKILL, as by lack of memory"]
+    messages = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("poker-rl: ")
+    ]
+    assert messages == ["poker-rl: a worker process was ended by SIGKILL, as by lack of memory"]
     assert set(multiprocessing.active_children()) <= others
     assert run_command("train", f"resume={folder}") == 0
     assert same(left(folder), (rows, state))

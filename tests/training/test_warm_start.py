@@ -132,17 +132,17 @@ def test_a_warm_run_is_killed_and_resumed_like_any_other() -> None:
     stays = ["algo.lr=1e-3", "algo.entropy_coef=0.1", "seed=2"]
     longer = replace_settings([*PPO, *stays], "budget=500", f"warm_start={first}")
     whole = run(*longer)
-    place = yaml.safe_load((whole / "config.yaml").read_text())["warm_start"]
-    assert place == f"{first}@{state(first)['progress']['decisions']}"
+    snapshot = yaml.safe_load((whole / "config.yaml").read_text())["warm_start"]
+    assert snapshot == f"{first}@{state(first)['progress']['decisions']}"
 
-    half = run(*PPO, *stays, f"warm_start={place}")
+    half = run(*PPO, *stays, f"warm_start={snapshot}")
     young = killed_before_its_first_checkpoint(*longer)
     assert run_command("train", f"resume={young}") == 0
     shutil.rmtree(first)  # by now it is not needed
     assert run_command("train", f"resume={half}", "budget=500") == 0
     for folder in (half, young):
         assert same(state(folder)["algorithm"], state(whole)["algorithm"])
-        assert yaml.safe_load((folder / "config.yaml").read_text())["warm_start"] == place
+        assert yaml.safe_load((folder / "config.yaml").read_text())["warm_start"] == snapshot
 
 
 @pytest.mark.parametrize(
@@ -166,11 +166,11 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(
 ) -> None:
     first = run(*PPO)
     options = [option for option in PPO if not (change.startswith("algo=") and "algo." in option)]
-    asked = replace_settings(options, *change.split(), f"warm_start={first}")
+    command = replace_settings(options, *change.split(), f"warm_start={first}")
     if not message:
-        run(*asked)
+        run(*command)
         return
-    assert get_refusal(*asked).startswith(f"warm_start: {first} {message}")
+    assert get_refusal(*command).startswith(f"warm_start: {first} {message}")
     assert list_runs() == [first]
 
 
@@ -184,8 +184,8 @@ def test_means_are_of_iterations_weighed_by_one_power(get_refusal: Callable[...,
         *QUICK,
     ]
     first = run(*learner)
-    told = get_refusal(*learner, "algo.iteration_weight_power=2", f"warm_start={first}")
-    assert told.startswith(
+    message = get_refusal(*learner, "algo.iteration_weight_power=2", f"warm_start={first}")
+    assert message.startswith(
         f"warm_start: {first} has algo.iteration_weight_power 1.0, and this run 2"
     )
 

@@ -202,7 +202,6 @@ def _traverse_hands(hand_indices, traverser, tree_arrays, arrays, hand_arrays): 
     """Traverse some of a batch of B hands, without updating the averages of the other seats.
 
     Args:
-        hand_indices: indices of the hands in the batch.
         hand_arrays: deals [B] and generators [B] of the batch, and the output `spans` [B, 2]: start
             and end of each hand in the returned array.
 
@@ -237,7 +236,6 @@ def _add_to_averages(hand_indices, seat_infosets, arrays, visited_infosets, span
     """Add a seat's policy to its average at the information sets visited in some hands.
 
     Args:
-        hand_indices: indices of the hands in the batch.
         seat_infosets: the seat's first information set, one past its last, and legal mask [I, A].
         visited_infosets: visited information sets of several seats, hand by hand.
         spans: start and end of each hand in `visited_infosets`, [B, 2].

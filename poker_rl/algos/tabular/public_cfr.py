@@ -15,9 +15,6 @@ boards of the first street that has several; the result does not depend on the n
 Regrets and policy sums are float32, not float64 as in `cfr.py`.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
@@ -125,9 +122,6 @@ class _SeatUpdate:
     In shapes, L are betting lines that enter a street, N all lines of a street, H the hands of a
     seat, D decisions of a street, and R the hands with a table row, one of each class of hands that
     differ only in suits.
-
-    Args:
-        weights: see `PublicCFR._compute_weights`.
     """
 
     def __init__(
@@ -154,7 +148,6 @@ class _SeatUpdate:
         Args:
             reach: reach probability of each seat's hands at each line that enters the next street,
                 [L, 2, H].
-            threads: number of threads for these boards.
 
         Returns:
             counterfactual value of each hand of the updated seat at each of these lines, [L, H].
@@ -181,11 +174,12 @@ class _SeatUpdate:
         rows = self._infoset_index.get_row_slice(node)
         policy = _normalize_positive(self._regrets[rows], legal)
         decision_row = np.cumsum(street.seat >= 0) - 1
+        # The arguments `lines` of the compiled functions.
         lines = street.entering_count, street.parent_line, street.action, street.seat, decision_row
         row_of_hand, stored_hands = node.representative_of_hand, node.representatives
         all_reach = np.empty((len(street.parent_line), 2, reach.shape[2]))
         all_reach[: street.entering_count] = reach * (row_of_hand >= 0)
-        _propagate_reach(*lines, row_of_hand, len(stored_hands), policy, all_reach)
+        _propagate_reach(lines, row_of_hand, len(stored_hands), policy, all_reach)
         hand_values = np.zeros((len(street.parent_line), reach.shape[2]))
         if len(street.terminal_lines):
             order, ranks = np.empty(0, np.int64), np.empty(0, np.int32)
@@ -199,9 +193,9 @@ class _SeatUpdate:
                 node, all_reach[street.continuing_lines], threads
             )
         seat, weights, hands = self._seat, self._weights, len(stored_hands)
-        _propagate_values(*lines, row_of_hand, hands, policy, seat, hand_values)
+        _propagate_values(lines, row_of_hand, hands, policy, seat, hand_values)
         arrays = all_reach, hand_values, self._regrets[rows], self._policy_sums[rows]
-        _update_regrets(*lines, stored_hands, policy, seat, *weights, *arrays)
+        _update_regrets(lines, stored_hands, policy, seat, weights, *arrays)
         return hand_values[: street.entering_count] * (row_of_hand >= 0)
 
 
@@ -228,18 +222,9 @@ def _fill_normalized(weights, legal, out):
 
 
 @jit
-def _propagate_reach(
-    entering_count,
-    parent,
-    action,
-    seat,
-    decision_row,
-    row_of_hand,
-    hands_per_decision,
-    policy,
-    reach,
-):
+def _propagate_reach(lines, row_of_hand, hands_per_decision, policy, reach):
     """Write the reach [N, 2, H] of all lines that do not enter, but continue within, the street."""
+    entering_count, parent, action, seat, decision_row = lines
     for line in range(entering_count, len(parent)):
         parent_line = parent[line]
         actor, first_row = seat[parent_line], decision_row[parent_line] * hands_per_decision
@@ -266,19 +251,9 @@ def _fill_terminal_values(hands, order, ranks, end_lines, folded, stakes, reach,
 
 
 @jit
-def _propagate_values(
-    entering_count,
-    parent,
-    action,
-    seat,
-    decision_row,
-    row_of_hand,
-    hands_per_decision,
-    policy,
-    learner_seat,
-    hand_values,
-):
+def _propagate_values(lines, row_of_hand, hands_per_decision, policy, learner_seat, hand_values):
     """Add each line's values to its parent's, [N, H], times the policy if the updated seat acts."""
+    entering_count, parent, action, seat, decision_row = lines
     for line in range(len(parent) - 1, entering_count - 1, -1):
         parent_line = parent[line]
         first_row = decision_row[parent_line] * hands_per_decision
@@ -292,23 +267,11 @@ def _propagate_values(
 
 @jit
 def _update_regrets(
-    entering_count,
-    parent,
-    action,
-    seat,
-    decision_row,
-    stored_hands,
-    policy,
-    learner_seat,
-    positive_discount,
-    negative_discount,
-    policy_weight,
-    reach,
-    hand_values,
-    regrets,
-    policy_sums,
+    lines, stored_hands, policy, learner_seat, weights, reach, hand_values, regrets, policy_sums
 ):
     """Update regrets and policy sums [D * R, A] where the seat `learner_seat` decides."""
+    entering_count, parent, action, seat, decision_row = lines
+    positive_discount, negative_discount, policy_weight = weights
     for line in range(entering_count, len(parent)):
         parent_line, a = parent[line], action[line]
         if seat[parent_line] == learner_seat:

@@ -30,7 +30,7 @@ from poker_rl.games.public.boards import Board
 from poker_rl.games.public.ranges import compute_showdown_values, sum_compatible_reach
 from poker_rl.games.public.tree import PublicTree
 from poker_rl.players.player import Player
-from poker_rl.storage.terminal_progress import create_progress_bar
+from poker_rl.storage.progress_bar import create_progress_bar
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:

@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.cards import evaluate_hand
-from poker_rl.games.game import Game, jit, random_bits
-from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.game import Game, hash_bytes, jit, random_bits
 from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE, MAX_SEATS, payoffs
 from poker_rl.games.poker.record_dtypes import has_stacks
 

@@ -58,11 +58,7 @@ class Big2(DisplayedGame):
         return factorial(DECK_SIZE) // int(factorial(HAND_SIZE) ** self.seats)
 
     def list_deals(self) -> np.ndarray:
-        """Raise an error, since there are too many deals.
-
-        Raises:
-            ConfigError: always.
-        """
+        """Raise ConfigError, since there are too many deals."""
         raise ConfigError(f"game: {self.name} has {self.count_deals():.2g} deals, too many to list")
 
     def action_name(self, action: int) -> str:

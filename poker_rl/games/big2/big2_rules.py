@@ -12,9 +12,6 @@ flush is beaten by a higher one, four cards of a rank offer four triples, and a 
 observed as a full house. As in that code, a hand that nothing can beat still takes three passes.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import numpy as np
@@ -307,7 +304,7 @@ def reveal(game, table, seat, out):
 
 
 @jit
-def redeal(game, table):
+def resample_hidden_cards(game, table):
     """Deal the cards held by the other seats again; each gets as many as it has left."""
     seat, seen_mask = table.to_act, 0
     for i in range(table.left[seat]):

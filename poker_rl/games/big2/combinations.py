@@ -17,9 +17,6 @@ combinations of as many cards, plus the number of the card that decides between 
 the highest card, or in a full house one of its triple.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from itertools import combinations
@@ -62,9 +59,8 @@ def enumerate_action_positions() -> list[tuple[int, ...]]:
 ACTION_POSITIONS = enumerate_action_positions()
 ACTION_COUNT = len(ACTION_POSITIONS)
 PASS = ACTION_COUNT - 1
-ACTION_SIZES = np.array(
-    [len(choice) for choice in ACTION_POSITIONS], np.int8
-)  # number of cards that each action plays
+# Number of cards that each action plays.
+ACTION_SIZES = np.array([len(choice) for choice in ACTION_POSITIONS], np.int8)
 PADDED_ACTION_POSITIONS = np.array(
     [(*choice, *[0] * MAX_COMBINATION_SIZE)[:MAX_COMBINATION_SIZE] for choice in ACTION_POSITIONS],
     np.int8,
@@ -216,47 +212,24 @@ def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
 
 
 @jit
-def mark_legal_straights(hand, held_count, strength_to_beat, mask):
-    """Mark in the action mask the straights and straight flushes that beat `strength_to_beat`."""
+def mark_legal_series(hand, held_count, shift, bits, step, strength_to_beat, mask):
+    """Mark in the action mask five cards whose keys rise by `step`, if they are strong enough.
+
+    The key of a card is its rank or suit, by the number of bits to `shift` and a mask of `bits`.
+    """
     for a in range(held_count - 4):
-        lowest_rank = hand[a] >> 2
-        for b in range(a + 1, held_count):
-            if hand[b] >> 2 > lowest_rank + 1:
-                break
-            if hand[b] >> 2 == lowest_rank + 1:
-                for c in range(b + 1, held_count):
-                    if hand[c] >> 2 > lowest_rank + 2:
-                        break
-                    if hand[c] >> 2 == lowest_rank + 2:
-                        for d in range(c + 1, held_count):
-                            if hand[d] >> 2 > lowest_rank + 3:
-                                break
-                            if hand[d] >> 2 == lowest_rank + 3:
+        key = hand[a] >> shift & bits
+        for b in range(a + 1, held_count - 3):
+            if hand[b] >> shift & bits == key + step:
+                for c in range(b + 1, held_count - 2):
+                    if hand[c] >> shift & bits == key + 2 * step:
+                        for d in range(c + 1, held_count - 1):
+                            if hand[d] >> shift & bits == key + 3 * step:
                                 for e in range(d + 1, held_count):
-                                    if hand[e] >> 2 > lowest_rank + 4:
-                                        break
-                                    if hand[e] >> 2 == lowest_rank + 4:
+                                    if hand[e] >> shift & bits == key + 4 * step:
                                         mark_if_stronger(
                                             hand, a, b, c, d, e, strength_to_beat, mask
                                         )
-
-
-@jit
-def mark_legal_flushes(hand, held_count, suit, strength_to_beat, mask):
-    """Mark in the action mask the flushes and straight flushes of a suit that are strong enough."""
-    for a in range(held_count - 4):
-        if hand[a] & 3 == suit:
-            for b in range(a + 1, held_count - 3):
-                if hand[b] & 3 == suit:
-                    for c in range(b + 1, held_count - 2):
-                        if hand[c] & 3 == suit:
-                            for d in range(c + 1, held_count - 1):
-                                if hand[d] & 3 == suit:
-                                    for e in range(d + 1, held_count):
-                                        if hand[e] & 3 == suit:
-                                            mark_if_stronger(
-                                                hand, a, b, c, d, e, strength_to_beat, mask
-                                            )
 
 
 @jit
@@ -287,9 +260,11 @@ def mark_legal_five_cards(hand, held_count, strength_to_beat, mask):
         cards_per_suit += 1 << ((hand[i] & 3) << 2)
         has_triple |= i >= 2 and has_same_rank(hand[i], hand[i - 2])
     if ranks_held & ranks_held >> 1 & ranks_held >> 2 & ranks_held >> 3 & ranks_held >> 4:
-        mark_legal_straights(hand, held_count, strength_to_beat, mask)
+        mark_legal_series(hand, held_count, 2, 15, 1, strength_to_beat, mask)  # straights
+    has_flush = False
     for suit in range(SUIT_COUNT):
-        if cards_per_suit >> (suit << 2) & 15 >= MAX_COMBINATION_SIZE:
-            mark_legal_flushes(hand, held_count, suit, strength_to_beat, mask)
+        has_flush |= cards_per_suit >> (suit << 2) & 15 >= MAX_COMBINATION_SIZE
+    if has_flush:
+        mark_legal_series(hand, held_count, 0, 3, 0, strength_to_beat, mask)
     if has_triple:
         mark_legal_full_houses(hand, held_count, strength_to_beat, mask)

@@ -20,15 +20,18 @@ counts towards the cap, and the next raise adds the full size to it. A player wh
 acted may raise again only when facing half a bet or more (TDA rule 47).
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.poker.observation import history, infoset, observe, redeal, reveal
+from poker_rl.games.poker.observation import (
+    history,
+    infoset,
+    observe,
+    resample_hidden_cards,
+    reveal,
+)
 from poker_rl.games.poker.pots import payoffs
 from poker_rl.games.poker.record_dtypes import (
     CALL,
@@ -66,7 +69,7 @@ __all__ = [  # includes rules from other files, as `Game.rules` is one module wi
     "observe_log_chips",
     "observe_sorted",
     "payoffs",
-    "redeal",
+    "resample_hidden_cards",
     "reveal",
     "reveal_sorted",
     "start",
@@ -229,9 +232,7 @@ def legal(game, table, mask):
         return
     if game.sizes == 0:
         for target in range(compute_min_raise_to(game, table), game.stack[table.to_act] + 1):
-            mask[np.uint64(target)] = (
-                True  # the unsigned index lets the compiler fill a range of bytes
-            )
+            mask[np.uint64(target)] = True  # an unsigned index can be compiled to a fill of bytes
     else:
         pot, previous_target = compute_pot_after_call(game, table), 0
         for size in range(game.sizes):

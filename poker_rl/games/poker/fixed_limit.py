@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from poker_rl.config.validation import NonNegativeInt, PositiveInt
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.poker_game import PokerGame, SettingCheck, list_by_seat
+from poker_rl.games.poker.poker_game import PokerGame, StackSize, list_by_seat, require
 from poker_rl.games.poker.record_dtypes import LIMIT_TABLE_DTYPE, MAX_MOVES, MAX_POT, STACKS_TABLE
 
 
@@ -19,30 +18,24 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
 
     `raise_sizes` and `max_raises` have one entry for each street; blinds do not count towards
     `max_raises`. `stacks` are the chips of each seat, or one number for all; None is unlimited.
-
-    Raises:
-        ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
     raise_sizes: list[PositiveInt]
     max_raises: list[NonNegativeInt]
-    stacks: PositiveInt | list[PositiveInt] | None = None
+    stacks: StackSize | list[StackSize] | None = None
 
     action_count = 3  # fold, call, raise
 
-    def _iterate_setting_checks(self) -> Iterator[SettingCheck]:
-        yield from super()._iterate_setting_checks()
-        yield self._check_entry_per_street("raise_sizes")
-        yield self._check_entry_per_street("max_raises")
-        yield (
-            self.max_moves <= MAX_MOVES,
-            f"max_raises: {self.max_raises} allows hands of more than {MAX_MOVES} actions",
-        )
-        max_chips = MAX_POT // self.seats
-        yield (
-            max(self.raise_sizes) <= max_chips,
-            f"raise_sizes: a raise of {max(self.raise_sizes):,} chips; at most {max_chips:,}",
-        )
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._check_entry_per_street("raise_sizes")
+        self._check_entry_per_street("max_raises")
+        problem = f"allows hands of more than {MAX_MOVES} actions"
+        require(self.max_moves <= MAX_MOVES, f"max_raises: {self.max_raises} {problem}")
+        max_raise, max_chips = max(self.raise_sizes), MAX_POT // self.seats
+        allowed = f"at most {max_chips:,}"
+        is_valid = max_raise <= max_chips
+        require(is_valid, f"raise_sizes: a raise of {max_raise:,} chips; {allowed}")
         chips_by_setting = {
             "ante": max(self.antes),
             "blinds": max(self.blinds, default=0),
@@ -50,13 +43,10 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
         }
         setting, chips = max(chips_by_setting.items(), key=lambda item: item[1])
         total = sum(chips_by_setting.values())
-        yield (
-            total <= max_chips,
-            f"{setting}: {chips:,} of the {total:,} chips that a seat may put in, by ante, blinds"
-            f" and raises; at most {max_chips:,}",
-        )
+        problem = f"{chips:,} of the {total:,} chips that a seat may put in, by antes and bets"
+        require(total <= max_chips, f"{setting}: {problem}; {allowed}")
         if self.starting_stacks is not None:
-            yield from self._iterate_stack_checks(self.starting_stacks)
+            self._check_stacks(self.starting_stacks)
 
     @property
     def starting_stacks(self) -> list[int] | None:

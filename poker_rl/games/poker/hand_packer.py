@@ -18,9 +18,6 @@ class HandPacker:
 
     Attributes:
         row_bytes: number of bytes in a row.
-
-    Raises:
-        ConfigError: if tables of the game do not keep their actions.
     """
 
     def __init__(self, game: Game) -> None:
@@ -55,11 +52,7 @@ class HandPacker:
         return self._tables
 
     def check(self, rows: np.ndarray, moves: np.ndarray) -> None:
-        """Check rows from a file: the first `moves` [B] actions have to be legal.
-
-        Raises:
-            ValueError: if they are not.
-        """
+        """Raise ValueError unless the first `moves` [B] actions of rows from a file are legal."""
         max_moves = self._view_hands(rows)["line"].shape[1]
         if int(moves.max(initial=0)) > max_moves:
             raise ValueError(f"{moves.max()} actions of a hand, at most {max_moves}")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
-from poker_rl.config.validation import PositiveFloat, PositiveInt
+from poker_rl.config.validation import PositiveFloat
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.poker_game import PokerGame, SettingCheck, list_by_seat
+from poker_rl.games.poker.poker_game import PokerGame, StackSize, list_by_seat, require
 from poker_rl.games.poker.record_dtypes import (
     ALL_IN_SIZE,
     FULL_POT,
@@ -34,47 +32,39 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
     chips, at least by the smallest raise and at most to the stack; of equal raises only the first
     is legal. With `short_bets_reopen` the first bet of a street and the first raise over the blinds
     reopen the betting even if they are an all-in of less than `min_bet`; see `betting`.
-
-    Raises:
-        ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
-    stacks: PositiveInt | list[PositiveInt]
-    min_bet: PositiveInt
+    stacks: StackSize | list[StackSize]
+    min_bet: StackSize
     short_bets_reopen: bool
     bet_sizes: list[PositiveFloat | Literal["all_in"]]
 
     table_dtype = NO_LIMIT_TABLE_DTYPE
 
-    def _iterate_setting_checks(self) -> Iterator[SettingCheck]:
-        yield from super()._iterate_setting_checks()
-        yield from self._iterate_stack_checks(self.starting_stacks)
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._check_stacks(self.starting_stacks)
         blind = max(self.blinds, default=0)
-        yield self.min_bet >= blind, f"min_bet: {self.min_bet} is less than the blind of {blind}"
-        yield self.min_bet <= MAX_STACK, f"min_bet: {self.min_bet:,} chips; at most {MAX_STACK:,}"
-        yield (
-            len(self.bet_sizes) <= MAX_BET_SIZES,
-            f"bet_sizes: {len(self.bet_sizes)} entries, at most {MAX_BET_SIZES}",
-        )
+        problem = f"{self.min_bet} is less than the blind of {blind}"
+        require(self.min_bet >= blind, f"min_bet: {problem}")
+        problem = f"{len(self.bet_sizes)} entries, at most {MAX_BET_SIZES}"
+        require(len(self.bet_sizes) <= MAX_BET_SIZES, f"bet_sizes: {problem}")
         for size in self.bet_sizes:
-            yield (
+            require(
                 size == "all_in"
                 or (size <= MAX_STACK and round(size * FULL_POT) / FULL_POT == size),
                 f"bet_sizes: {size} is not a whole number of hundredths of the pot, such as 0.33,"
                 f" at most {MAX_STACK:,}, or all_in",
             )
         sizes = self._bet_size_hundredths
-        yield (
-            all(smaller < larger for smaller, larger in pairwise(sizes)),
-            f"bet_sizes: [{', '.join(map(str, self.bet_sizes))}] is not in rising order,"
-            " all_in last",
-        )
+        problem = f"[{', '.join(map(str, self.bet_sizes))}] is not in rising order, all_in last"
+        require(sizes == sorted(set(sizes)), f"bet_sizes: {problem}")
         max_pot = sum(self.starting_stacks)
-        for size in sizes:
-            yield (
-                size * max_pot >= self.min_bet * FULL_POT,
-                f"bet_sizes: {size / FULL_POT:g} of the largest pot, {max_pot:,} chips, is less"
-                f" than the smallest bet, min_bet: {self.min_bet}",
+        for hundredths in sizes:
+            share = f"{hundredths / FULL_POT:g} of the largest pot, {max_pot:,} chips"
+            require(
+                hundredths * max_pot >= self.min_bet * FULL_POT,
+                f"bet_sizes: {share}, is less than the smallest bet, min_bet: {self.min_bet}",
             )
 
     @property

@@ -19,9 +19,8 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables, tables_from_records
 
 ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
-AMOUNT_PATTERN = re.compile(
-    r"[br](\d+)([hs]?)"
-)  # chips over the hand (h or nothing) or on the street (s)
+# Chips over the hand (h or nothing) or on the street (s).
+AMOUNT_PATTERN = re.compile(r"[br](\d+)([hs]?)")
 LETTER_OF_WORD = {"fold": "f", "check": "x", "call": "c", "bet": "b", "raise": "r"}
 CHECK_LETTERS, NO_BET_LETTERS = ("x", "k"), ("x", "k", "b")
 
@@ -60,11 +59,8 @@ def parse_position(
     hands = list_hand_combinations(variant_game, hand)
     is_class = hands is not None
     if hands is None:
-        hands = [
-            parse_card_setting(
-                variant_game, "hand", hand, variant_game.hole_cards, f"{game.name} deals"
-            )
-        ]
+        count, expectation = variant_game.hole_cards, f"{game.name} deals"
+        hands = [parse_card_setting(variant_game, "hand", hand, count, expectation)]
     board_cards = parse_card_setting(
         variant_game, "board", board, board_card_count, "after these actions there are"
     )
@@ -122,11 +118,7 @@ def list_bets(game: DisplayedPoker, record: np.void) -> tuple[list[Bet], np.ndar
 
 
 def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
-    """Return the index of the game's definition with `seat_count` seats.
-
-    Raises:
-        ConfigError: if there is none, or the number is None and the game has several.
-    """
+    """Return the index of the game's definition with `seat_count` seats, or of its only one."""
     seat_counts = [variant_game.seats for variant_game in game.variant_games]
     if seat_count is None and len(seat_counts) == 1:
         return 0
@@ -140,11 +132,7 @@ def find_variant(game: DisplayedPoker, seat_count: int | None) -> int:
 def parse_card_setting(
     game: PokerGame, setting: str, text: str, count: int, expectation: str
 ) -> list[int]:
-    """Return the cards of a setting such as hand or board: `count` distinct cards.
-
-    Raises:
-        ConfigError: if they are not; the message names the setting.
-    """
+    """Return the cards of a setting such as hand or board: `count` distinct cards."""
     with error_prefix(setting):
         cards = parse_cards(text, game.ranks, game.suits)
         for i, card in enumerate(cards):
@@ -186,11 +174,7 @@ def copy_with_cards(
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
-    """Play the actions of a text at a table, in place.
-
-    Raises:
-        ConfigError: if an action cannot be read, is illegal or ends the hand.
-    """
+    """Play the actions of a text at a table, in place; they must not end the hand."""
     last_played, slash_count, has_slashes = "at the beginning", 0, "/" in text
     for number, token in enumerate(split_action_text(text), start=1):
         token_description = (
@@ -198,18 +182,15 @@ def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
             if token != "/"
             else f"the / {last_played}"
         )
-        is_over, street = bool(tables.records["over"][0]), int(tables.records["street"][0])
-        if is_over:
+        if tables.records["over"][0]:
             raise ConfigError(f"{token_description}: the hand is over before it")
+        street = int(tables.records["street"][0])
         if token == "/":
             slash_count += 1
-            if street != slash_count:
-                problem = (
-                    "the betting of the street is not over"
-                    if street < slash_count
-                    else "is one too many"
-                )
-                raise ConfigError(f"{token_description}: {problem}")
+            if street < slash_count:
+                raise ConfigError(f"{token_description}: the betting of the street is not over")
+            if street > slash_count:
+                raise ConfigError(f"{token_description}: is one too many")
             continue
         if has_slashes and street != slash_count:
             raise ConfigError(
@@ -222,11 +203,7 @@ def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
 
 
 def split_action_text(text: str) -> list[str]:
-    """Split a text such as `r c / b r` or `rc/br` into its actions and slashes.
-
-    Raises:
-        ConfigError: if a word is no action.
-    """
+    """Split a text such as `r c / b r` or `rc/br` into its actions and slashes."""
     tokens: list[str] = []
     for part in text.replace(",", " ").replace("/", " / ").split():
         letters = ACTION_PATTERN.findall(part)
@@ -245,11 +222,7 @@ def split_action_text(text: str) -> list[str]:
 
 
 def parse_action(game: DisplayedPoker, tables: Tables, token: str, token_description: str) -> int:
-    """Return the legal action of the seat to act that a token of `split_action_text` means.
-
-    Raises:
-        ConfigError: if it means no legal action, or several.
-    """
+    """Return the only legal action of the seat to act that a token means."""
     legal_mask = tables.legal_mask()[0]
     raise_targets = list_raise_targets(game, tables)
     matching_actions = {
@@ -301,9 +274,7 @@ def format_allowed_actions(
 ) -> str:
     """Return the legal actions as text, such as `f, c, r4 to r20`.
 
-    Args:
-        raise_targets: the result of `list_raise_targets`.
-        before: chips that the seat to act put in on earlier streets.
+    `before` are the chips that the seat to act put in on earlier streets.
     """
     targets = sorted(raise_targets.values())
 

@@ -1,7 +1,4 @@
-"""The rules that show a poker table to a seat: features, history, hidden cards, keys, redeals."""
-
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
+"""The rules that show a poker table to a seat: features, history, hidden cards and keys."""
 
 from __future__ import annotations
 
@@ -178,7 +175,7 @@ def write_sorted_cards(table, start, count, out, offset):
 
 
 @jit
-def redeal(game, table):
+def resample_hidden_cards(game, table):
     """Deal the hole cards of the other seats and the board cards to come again."""
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)

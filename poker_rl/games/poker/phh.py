@@ -25,17 +25,14 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import tables_from_records
 
+NOT_HOLDEM = "is not hold'em with a deck of 52"
 HOLDEM_BOARD_CARDS = [0, 3, 1, 1]
 BIG_BET_FACTOR = 2  # a big bet in small bets; fixed limit has big bets from the turn on
 
 
 def check_phh_support(game: Game) -> DisplayedPoker:
-    """Return the game if PHH supports it.
-
-    Raises:
-        ConfigError: if it does not.
-    """
-    reason = "is not hold'em with a deck of 52"
+    """Return the game, or raise ConfigError if PHH does not support it."""
+    reason = NOT_HOLDEM
     if isinstance(game, DisplayedPoker):
         reason = find_unsupported_rule(game.variant_games[0])
         if not reason:
@@ -45,10 +42,9 @@ def check_phh_support(game: Game) -> DisplayedPoker:
 
 def find_unsupported_rule(game: PokerGame) -> str:
     """Return how a game differs from what PHH supports, or "" if it does not."""
-    if (len(game.ranks), len(game.suits), game.hole_cards) != (MAX_RANKS, MAX_SUITS, 2):
-        return "is not hold'em with a deck of 52"
-    if game.board_cards != HOLDEM_BOARD_CARDS:
-        return "is not hold'em with a deck of 52"
+    cards = len(game.ranks), len(game.suits), game.hole_cards, game.board_cards
+    if cards != (MAX_RANKS, MAX_SUITS, 2, HOLDEM_BOARD_CARDS):
+        return NOT_HOLDEM
     blinds = sorted(blind for blind in game.blinds if blind)
     if not len(set(blinds)) == 2 == len(blinds):
         return "has no small and big blind"
@@ -76,14 +72,7 @@ def has_standard_blinds(game: PokerGame, small: int, big: int) -> bool:
 
 
 def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) -> str:
-    """Return a hand that is over as the text of a PHH file.
-
-    Args:
-        player_names: the name of each seat's player.
-
-    Raises:
-        ConfigError: if PHH does not support the game.
-    """
+    """Return a hand that is over, with the names of its players, as the text of a PHH file."""
     variant_game = check_phh_support(game).variant_games[history.variant]
     records = list(replay_hand(game, history))
     payoffs = tables_from_records(game, records[-1]).payoffs()[0, : variant_game.seats].tolist()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, NonNegativeInt, PositiveInt
+from poker_rl.config.validation import ConfigError, NonNegativeInt, Range
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS, SHORT_DECK, SHORT_DECK_RANKS
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
@@ -25,9 +25,9 @@ from poker_rl.games.poker.record_dtypes import (
     MAX_STREETS,
 )
 
-SettingCheck = tuple[bool, str]
-"""A condition that settings have to meet, and the error message if they do not."""
-
+SeatCount = Annotated[int, Range(2, MAX_SEATS)]
+HoleCardCount = Annotated[int, Range(1, MAX_HOLE_CARDS)]
+StackSize = Annotated[int, Range(1, MAX_STACK)]
 Ranking = Literal["standard", "short_deck"]
 
 
@@ -44,10 +44,10 @@ class PokerGame(Game):
         ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
-    seats: PositiveInt = field()  # otherwise the property of `Game` would be its default
+    seats: SeatCount = field()  # otherwise the property of `Game` would be its default
     ranks: str
     suits: str
-    hole_cards: PositiveInt
+    hole_cards: HoleCardCount
     board_cards: list[NonNegativeInt]
     ante: NonNegativeInt | list[NonNegativeInt]
     blinds: list[NonNegativeInt]
@@ -57,93 +57,73 @@ class PokerGame(Game):
     rules = betting
 
     def __post_init__(self) -> None:
-        for is_valid, message in self._iterate_setting_checks():
-            if not is_valid:
-                raise ConfigError(message)
+        self._check_settings()
 
-    def _iterate_setting_checks(self) -> Iterator[SettingCheck]:
-        """Yield the checks of the settings; each assumes that all before it passed."""
-        street_count, deck_size = len(self.board_cards), self.deck_size
-        yield bool(self.unit.strip()), "unit: '' is no name for a unit; try chip"
-        yield 2 <= self.seats <= MAX_SEATS, f"seats: {self.seats} is not in [2, {MAX_SEATS}]"
+    def _check_settings(self) -> None:
+        """Raise ConfigError unless the game can be dealt and bet on."""
+        require(bool(self.unit.strip()), "unit: '' is no name for a unit; try chip")
         for setting, text, limit in (
             ("ranks", self.ranks, MAX_RANKS),
             ("suits", self.suits, MAX_SUITS),
         ):
-            yield (
-                1 <= len(text) <= limit and len(set(text)) == len(text) and text.isprintable(),
-                f"{setting}: {text!r} is not 1 to {limit} different characters that can be printed",
-            )
-        yield (
-            self.hole_cards <= MAX_HOLE_CARDS,
-            f"hole_cards: {self.hole_cards} is not 1 or {MAX_HOLE_CARDS}",
-        )
-        yield (
-            1 <= street_count <= MAX_STREETS,
-            f"board_cards: {street_count} streets, 1 to {MAX_STREETS} are allowed",
-        )
-        board_count = sum(self.board_cards)
-        yield board_count <= MAX_BOARD_CARDS, f"board_cards: {board_count} cards, at most 5"
-        yield (
-            self.cards_dealt <= deck_size,
-            f"seats: {self.seats} seats and the board need {self.cards_dealt} cards,"
-            f" the deck of ranks and suits holds {deck_size}",
-        )
-        yield self._check_entry_per_street("openers")
-        yield (
-            len(self.blinds) in (0, self.seats),
-            f"blinds: {len(self.blinds)} entries; one a seat, {self.seats}, or none",
-        )
-        yield (
-            all(seat < self.seats for seat in self.openers),
-            f"openers: {self.openers} names a seat that is not in 0 to {self.seats - 1}",
-        )
-        yield (
-            len(self.antes) == self.seats,
-            f"ante: {len(self.antes)} entries; one a seat, {self.seats}, or one number",
-        )
-        yield (
-            any(self.antes) or any(self.blinds),
-            "ante: 0 chips without blinds leaves nothing to play for",
-        )
+            is_valid = 1 <= len(text) <= limit and len(set(text)) == len(text)
+            allowed = f"1 to {limit} different characters that can be printed"
+            require(is_valid and text.isprintable(), f"{setting}: {text!r} is not {allowed}")
+        street_count, board_count = len(self.board_cards), sum(self.board_cards)
+        allowed = f"1 to {MAX_STREETS} are allowed"
+        is_valid = 1 <= street_count <= MAX_STREETS
+        require(is_valid, f"board_cards: {street_count} streets, {allowed}")
+        is_valid = board_count <= MAX_BOARD_CARDS
+        require(is_valid, f"board_cards: {board_count} cards, at most {MAX_BOARD_CARDS}")
+        needed = f"{self.seats} seats and the board need {self.cards_dealt} cards"
+        problem = f"{needed}, the deck of ranks and suits holds {self.deck_size}"
+        require(self.cards_dealt <= self.deck_size, f"seats: {problem}")
+        self._check_entry_per_street("openers")
+        self._check_entry_per_seat("blinds", self.blinds or [0] * self.seats)
+        self._check_entry_per_seat("ante", self.antes)
+        allowed = f"0 to {self.seats - 1}"
+        is_valid = max(self.openers) < self.seats
+        require(is_valid, f"openers: {self.openers} names a seat that is not in {allowed}")
+        has_forced_bets = any(self.antes) or any(self.blinds)
+        require(has_forced_bets, "ante: 0 chips without blinds leaves nothing to play for")
         ranks_five = self.hole_cards + board_count >= 5
-        yield (
-            self.ranking != SHORT_DECK or (ranks_five and self.ranks == SHORT_DECK_RANKS),
-            f"ranking: {SHORT_DECK} is of hands of five cards and more of the ranks"
-            f" {SHORT_DECK_RANKS}, not of {self.ranks}",
+        has_short_deck = ranks_five and self.ranks == SHORT_DECK_RANKS
+        problem = f"is of hands of five cards and more of the ranks {SHORT_DECK_RANKS}"
+        require(
+            self.ranking != SHORT_DECK or has_short_deck,
+            f"ranking: {SHORT_DECK} {problem}, not of {self.ranks}",
         )
-        yield (
-            self.ranking is not None or not ranks_five or self.ranks != SHORT_DECK_RANKS,
+        require(
+            self.ranking is not None or not has_short_deck,
             f"ranking: missing; cards from six to ace are usually ranked by ranking: {SHORT_DECK}"
             " (a flush beats a full house, A6789 is a straight); standard has neither",
         )
 
-    def _iterate_stack_checks(self, stacks: list[int]) -> Iterator[SettingCheck]:
-        """Yield the checks of the stacks, which are given for each seat."""
-        yield (
-            len(stacks) == self.seats,
-            f"stacks: {len(stacks)} entries; one a seat, {self.seats}, or one number",
-        )
-        yield max(stacks) <= MAX_STACK, f"stacks: {max(stacks):,} chips; at most {MAX_STACK:,}"
+    def _check_entry_per_street(self, setting: str) -> None:
+        count, street_count = len(getattr(self, setting)), len(self.board_cards)
+        problem = f"{count} entries, board_cards has {street_count} streets"
+        require(count == street_count, f"{setting}: {problem}")
+
+    def _check_entry_per_seat(self, setting: str, entries: Sequence[int]) -> None:
+        problem = f"{len(entries)} entries; one a seat, {self.seats}, is needed"
+        require(len(entries) == self.seats, f"{setting}: {problem}")
+
+    def _check_stacks(self, stacks: list[int]) -> None:
+        """Raise ConfigError unless stacks cover the forced bets and leave a decision."""
+        self._check_entry_per_seat("stacks", stacks)
+        forced = self.forced_bets
         for seat, (stack, post, dead) in enumerate(
-            zip(stacks, self.forced_bets, self.dead_antes, strict=True)
+            zip(stacks, forced, self.dead_antes, strict=True)
         ):
-            yield (
-                stack >= post + dead,
-                f"stacks: {stack} chips of seat {seat} are less than its ante and blind,"
-                f" {post + dead}",
-            )
-            yield (
-                stack > dead,
-                f"stacks: {stack} chips of seat {seat} are all its ante, and the smallest ante is"
-                " 0; it needs one more",
-            )
-        playable = self.compute_playable_stacks(stacks)
-        able = [
-            post for stack, post in zip(playable, self.forced_bets, strict=True) if stack > post
-        ]
-        yield (
-            any(post < max(self.forced_bets) for post in able) or len(able) > 1,
+            chips = f"stacks: {stack} chips of seat {seat} are"
+            total = post + dead
+            require(stack >= total, f"{chips} less than its ante and blind, {total}")
+            problem = "all its ante, and the smallest ante is 0; it needs one more"
+            require(stack > dead, f"{chips} {problem}")
+        playable = zip(self.compute_playable_stacks(stacks), forced, strict=True)
+        able = [post for stack, post in playable if stack > post]
+        require(
+            any(post < max(forced) for post in able) or len(able) > 1,
             f"stacks: {stacks} leaves nobody a decision after antes and blinds",
         )
 
@@ -159,11 +139,6 @@ class PokerGame(Game):
             post if post >= second else stack
             for stack, post in zip(left, self.forced_bets, strict=True)
         ]
-
-    def _check_entry_per_street(self, setting: str) -> SettingCheck:
-        count, street_count = len(getattr(self, setting)), len(self.board_cards)
-        message = f"{setting}: {count} entries, board_cards has {street_count} streets"
-        return count == street_count, message
 
     @property
     def deck_size(self) -> int:
@@ -250,8 +225,7 @@ class PokerGame(Game):
             np.cumsum([n > 0 for n in self.board_cards]) * self.deck_size + own_cards_offset
         )
 
-        definition = np.zeros(1, DEFINITION_DTYPE)
-        for key, value in {
+        fields: dict[str, Any] = {
             "seats": self.seats,
             "suits": len(self.suits),
             "cards": self.deck_size,
@@ -269,23 +243,17 @@ class PokerGame(Game):
             "room": seat_slots,
             "own_plane": own_cards_offset,
             "chip": 1 / self.max_chips_per_seat,
-        }.items():
-            definition[key] = value
-        for key, values in {
             "board": self.board_cards,
-            "shown": np.cumsum(self.board_cards).tolist(),
+            "shown": np.cumsum(self.board_cards),
             "post": self.forced_bets,
             "opener": self.openers,
-            "card_plane": np.repeat(board_cards_offsets, self.board_cards).tolist(),
+            "card_plane": np.repeat(board_cards_offsets, self.board_cards),
             "dead": self.dead_antes,
-        }.items():
-            definition[key][0, : len(values)] = values
+        }
         if self.starting_stacks is not None:
-            definition["stack"][0, : self.seats] = self.compute_playable_stacks(
-                self.starting_stacks
-            )
-            definition["chip_plane"] = own_cards_offset + self.deck_size * self._card_planes
-        return definition
+            fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
+            fields["chip_plane"] = own_cards_offset + self.deck_size * self._card_planes
+        return build_definition_record(fields)
 
     @property
     def _card_planes(self) -> int:
@@ -339,6 +307,20 @@ class PokerGame(Game):
 
     def _deal_group_sizes(self) -> list[int]:
         return [self.hole_cards] * self.seats + [count for count in self.board_cards if count]
+
+
+def build_definition_record(fields: Mapping[str, Any]) -> np.ndarray:
+    """Return a definition with these fields, [1]; lists may be shorter than their fields."""
+    definition = np.zeros(1, DEFINITION_DTYPE)
+    for name, value in fields.items():
+        definition[name].flat[: np.size(value)] = value
+    return definition
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise a ConfigError with a message unless a condition on the settings holds."""
+    if not condition:
+        raise ConfigError(message)
 
 
 def list_by_seat(stacks: int | list[int], seats: int) -> list[int]:

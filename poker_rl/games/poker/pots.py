@@ -1,8 +1,5 @@
 """Payoffs of a hand of poker, with side pots."""
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import numpy as np

@@ -6,9 +6,6 @@ So `has_stacks` and `is_no_limit` are constants for the compiler, which leaves o
 other kinds of tables.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from typing import Any

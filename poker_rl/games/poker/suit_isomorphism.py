@@ -4,9 +4,6 @@ Two situations that differ only in the names of the suits are equivalent. If bot
 observation, a network has fewer situations to learn, with four suits down to 1/24.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,16 +14,19 @@ from poker_rl.config.validation import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
-    Range,
 )
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.fixed_limit import FixedLimitPoker
 from poker_rl.games.poker.no_limit import NoLimitPoker
-from poker_rl.games.poker.poker_game import PokerGame, Ranking
-from poker_rl.games.poker.record_dtypes import MAX_SEATS
-
-SeatCount = Annotated[int, Range(2, MAX_SEATS)]
+from poker_rl.games.poker.poker_game import (
+    HoleCardCount,
+    PokerGame,
+    Ranking,
+    SeatCount,
+    StackSize,
+    require,
+)
 
 
 def delegate_to_largest(name: str) -> Any:
@@ -38,16 +41,13 @@ class VariableSeatsPoker(DisplayedPoker):
     The last seat is the button. The next two seats post the blinds; heads-up the button posts the
     small blind. The seat left of the big blind opens the betting, on later streets the seat left of
     the button. Observations always have room for `max_seats` players.
-
-    Raises:
-        ConfigError: if the settings do not describe a game that can be dealt and bet on.
     """
 
     min_seats: SeatCount
     max_seats: SeatCount
     ranks: str
     suits: str
-    hole_cards: PositiveInt
+    hole_cards: HoleCardCount
     board_cards: list[NonNegativeInt]
     ante: NonNegativeInt
     small_blind: PositiveInt
@@ -58,22 +58,15 @@ class VariableSeatsPoker(DisplayedPoker):
     variant_class: ClassVar[type[FixedLimitPoker | NoLimitPoker]]
 
     def __post_init__(self) -> None:
-        if self.min_seats > self.max_seats:
-            raise ConfigError(
-                f"min_seats: {self.min_seats} is more than max_seats, {self.max_seats}"
-            )
-        if self.small_blind >= self.big_blind:
-            raise ConfigError(
-                f"small_blind: {self.small_blind} is not less than big_blind, {self.big_blind}"
-            )
+        problem = f"{self.min_seats} is more than max_seats, {self.max_seats}"
+        require(self.min_seats <= self.max_seats, f"min_seats: {problem}")
+        problem = f"{self.small_blind} is not less than big_blind, {self.big_blind}"
+        require(self.small_blind < self.big_blind, f"small_blind: {problem}")
         try:
             _ = self.variant_games
         except ConfigError as error:
             key, _, problem = str(error).partition(": ")
-            own_keys = {
-                "seats": "max_seats",
-                "blinds": "big_blind",
-            }  # names of the same settings in this class
+            own_keys = {"seats": "max_seats", "blinds": "big_blind"}
             raise ConfigError(f"{own_keys.get(key, key)}: {problem}") from None
 
     @cached_property
@@ -121,11 +114,7 @@ class VariableSeatsPoker(DisplayedPoker):
         return sum(game.count_deals() for game in self.variant_games)
 
     def list_deals(self) -> np.ndarray:
-        """Raise an error, since the deals differ in length and probability.
-
-        Raises:
-            ConfigError: always.
-        """
+        """Raise ConfigError, since the deals differ in length and probability."""
         raise ConfigError(f"game: {self.name} draws its seats, and its deals differ in length")
 
     def action_name(self, action: int) -> str:
@@ -143,7 +132,7 @@ class VariableSeatsLimit(VariableSeatsPoker):
 
     raise_sizes: list[PositiveInt]
     max_raises: list[NonNegativeInt]
-    stacks: PositiveInt | None = None
+    stacks: StackSize | None = None
 
     variant_class = FixedLimitPoker
 
@@ -152,8 +141,8 @@ class VariableSeatsLimit(VariableSeatsPoker):
 class VariableSeatsNoLimit(VariableSeatsPoker):
     """No-limit poker with a random number of seats and equal stacks."""
 
-    stacks: PositiveInt
-    min_bet: PositiveInt
+    stacks: StackSize
+    min_bet: StackSize
     short_bets_reopen: bool
     bet_sizes: list[PositiveFloat | Literal["all_in"]]
 

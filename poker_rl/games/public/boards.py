@@ -37,11 +37,7 @@ def encode_cards(cards: np.ndarray, deck_size: int) -> np.ndarray:
 
 
 class Boards:
-    """All boards of a game of poker.
-
-    Args:
-        merge_suits: whether boards that differ only in the names of suits are merged.
-    """
+    """All boards of a game of poker; with `merge_suits` those that differ in suit names are one."""
 
     def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
         self._game, self._ranges, self._merge_suits = game, ranges, merge_suits

@@ -5,9 +5,6 @@ flop hold'em has 72 million if those that differ only in suit names are merged. 
 board, then by betting line, then by hand.
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -96,15 +93,8 @@ class InfosetIndex:
     def lookup_rows(self, records: np.ndarray) -> np.ndarray:
         """Return the row of the information set of the seat to act at each table, [B] int64."""
         out, game = np.empty(len(records), np.int64), self.tree.game
-        _fill_rows(
-            records,
-            game.hole_cards,
-            game.deck_size,
-            np.array(game.board_cards),
-            self.tree.ranges.permuted_cards,
-            *self._lookup_arrays,
-            out,
-        )
+        card_counts = game.hole_cards, game.deck_size, np.array(game.board_cards)
+        _fill_rows(records, card_counts, self.tree.ranges.permuted_cards, self._lookup_arrays, out)
         return out
 
     @cached_property
@@ -112,48 +102,40 @@ class InfosetIndex:
         """The arrays that `_fill_rows` reads, in its order; nodes are numbered from the root on."""
         nodes = list(self._iterate_subtree(self.root))
         node_index = {id(node): i for i, node in enumerate(nodes)}
+        game = self.tree.game
         key_counts = [
-            self.tree.game.deck_size ** self.tree.game.board_cards[node.street + 1]
-            if node.children
-            else 0
+            game.deck_size ** game.board_cards[node.street + 1] if node.children else 0
             for node in nodes
         ]
         child_offset = np.concatenate([[0], np.cumsum(key_counts)])
-        child = np.zeros(child_offset[-1], np.int32)
+        child_index = np.zeros(child_offset[-1], np.int32)
         permutation_of_edge = np.zeros(child_offset[-1], np.int8)
         for i, node in enumerate(nodes):
             if not node.children:
                 continue
             shown_count = len(node.board.cards)
-            new_cards = np.array(
-                [child_node.board.cards[shown_count:] for child_node in node.children]
-            )
-            keys = encode_cards(new_cards, self.tree.game.deck_size)
+            new_cards = np.array([child.board.cards[shown_count:] for child in node.children])
+            keys = encode_cards(new_cards, game.deck_size)
             order = np.argsort(keys)
             board_keys, representative_keys, suit_permutation = (
                 self.tree.boards.map_to_representatives(node.board, node.street + 1)
             )
             representative_index = order[np.searchsorted(keys, representative_keys, sorter=order)]
-            child[child_offset[i] + board_keys] = [
+            child_index[child_offset[i] + board_keys] = [
                 node_index[id(node.children[j])] for j in representative_index
             ]
             permutation_of_edge[child_offset[i] + board_keys] = suit_permutation
         hands = self.tree.ranges.hands.astype(np.int64)
-        hand_of_key = np.zeros(self.tree.game.deck_size ** hands.shape[1], np.int32)
-        hand_of_key[encode_cards(hands, self.tree.game.deck_size)] = np.arange(len(hands))
-        first_row = np.array([node.first_row for node in nodes])
-        representative_count = np.array([len(node.representatives) for node in nodes])
-        representative_of_hand = np.stack([node.representative_of_hand for node in nodes]).astype(
-            np.int16
-        )
+        hand_of_key = np.zeros(game.deck_size ** hands.shape[1], np.int32)
+        hand_of_key[encode_cards(hands, game.deck_size)] = np.arange(len(hands))
         return (
             child_offset,
-            child,
+            child_index,
             permutation_of_edge,
             hand_of_key,
-            first_row,
-            representative_count,
-            representative_of_hand,
+            np.array([node.first_row for node in nodes]),
+            np.array([len(node.representatives) for node in nodes]),
+            np.stack([node.representative_of_hand for node in nodes]).astype(np.int16),
             *self._index_betting_lines(),
         )
 
@@ -189,24 +171,12 @@ class InfosetIndex:
 
 
 @jit
-def _fill_rows(
-    tables,
-    hole_card_count,
-    deck_size,
-    board_card_counts,
-    card_permutations,
-    child_offset,
-    child,
-    permutation_of_edge,
-    hand_of_key,
-    first_row,
-    representative_count,
-    representative_of_hand,
-    next_line,
-    decision_index,
-    out,
-):
+def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
     """Write the row of the information set of the seat to act at each table, [B]."""
+    hole_card_count, deck_size, board_card_counts = card_counts
+    child_offset, child, permutation_of_edge, hand_of_key = lookup_arrays[:4]
+    first_row, representative_count, representative_of_hand = lookup_arrays[4:7]
+    next_line, decision_index = lookup_arrays[7:]
     permuted_card = np.empty(deck_size, np.int64)
     sorted_cards = np.empty(5, np.int64)
     for i in range(len(tables)):
@@ -215,15 +185,9 @@ def _fill_rows(
             permuted_card[card] = card
         node, deck_position = 0, 2 * hole_card_count
         for street in range(table.street + 1):
-            key = _encode_deck_cards(
-                table.deck,
-                deck_position,
-                board_card_counts[street],
-                deck_size,
-                permuted_card,
-                sorted_cards,
-            )
-            deck_position += board_card_counts[street]
+            count = board_card_counts[street]
+            key = _encode_deck_cards(table.deck, deck_position, count, permuted_card, sorted_cards)
+            deck_position += count
             edge = child_offset[node] + key
             node = child[edge]
             if permutation_of_edge[edge]:
@@ -231,15 +195,9 @@ def _fill_rows(
                     permuted_card[card] = card_permutations[
                         permutation_of_edge[edge], permuted_card[card]
                     ]
+        start = table.to_act * hole_card_count
         hand = hand_of_key[
-            _encode_deck_cards(
-                table.deck,
-                table.to_act * hole_card_count,
-                hole_card_count,
-                deck_size,
-                permuted_card,
-                sorted_cards,
-            )
+            _encode_deck_cards(table.deck, start, hole_card_count, permuted_card, sorted_cards)
         ]
         line = 0
         for move in range(table.moves):
@@ -252,12 +210,10 @@ def _fill_rows(
 
 
 @jit
-def _encode_deck_cards(deck, start, card_count, deck_size, permuted_card, sorted_cards):
+def _encode_deck_cards(deck, start, card_count, permuted_card, sorted_cards):
     """Return the key, see `encode_cards`, of consecutive cards of a deck with permuted suits.
 
-    Args:
-        permuted_card: the image of each card under the permutation.
-        sorted_cards: scratch memory for the cards.
+    `permuted_card` is the image of each card, and `sorted_cards` is scratch memory.
     """
     for j in range(card_count):
         card = permuted_card[deck[start + j]]
@@ -269,5 +225,5 @@ def _encode_deck_cards(deck, start, card_count, deck_size, permuted_card, sorted
     key, scale = 0, 1
     for j in range(card_count):
         key += sorted_cards[j] * scale
-        scale *= deck_size
+        scale *= len(permuted_card)
     return key

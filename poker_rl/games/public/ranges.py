@@ -8,9 +8,6 @@ in linear time (Johanson et al., "Accelerating best response calculation in larg
 2011).
 """
 
-# Records have no static type: numba gives the compiled functions theirs.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from itertools import combinations, permutations
@@ -51,11 +48,7 @@ class Ranges:
         return np.asarray(~np.isin(self.hands, board).any(1))
 
     def mask_disjoint_hands(self, hand_indices: np.ndarray) -> np.ndarray:
-        """Return a mask of the hands that share no card with each of R given hands, [R, H] bool.
-
-        Args:
-            hand_indices: the indices of the given hands in `hands`, [R].
-        """
+        """Return a mask of the hands that share no card with each of R given hands, [R, H] bool."""
         shared = self.hands[hand_indices][:, None, :, None] == self.hands[None, :, None, :]
         return np.asarray(~shared.any((2, 3)))
 
@@ -96,13 +89,7 @@ def compute_strengths(hands, board, suit_count, short_deck, out):
 
 @jit
 def sum_compatible_reach(hands, reach, out):
-    """Write for each hand the total reach of the hands that share no card with it.
-
-    Args:
-        hands: `Ranges.hands`, [H, hole].
-        reach: reach probability of each hand, [H] float64.
-        out: output, [H] float64.
-    """
+    """Write for each hand [H] the total `reach` [H] of the hands that share no card with it."""
     hole_card_count = hands.shape[1]
     reach_of_card = np.zeros(MAX_DECK_SIZE)
     total = 0.0
@@ -125,10 +112,7 @@ def compute_showdown_values(hands, hand_order, strengths, reach, out):
     Hands that share a card with it are left out. The time is linear in the number of hands.
 
     Args:
-        hands: `Ranges.hands`, [H, hole].
-        hand_order: the hands that are possible with the board, as `sort_by_strength` returns them,
-            [possible].
-        strengths: the strengths of these hands, [possible].
+        hand_order, strengths: the results of `sort_by_strength`, [possible].
         reach: reach probability of each hand, [H] float64.
         out: output, [H] float64; 0 for hands that are not possible.
     """

@@ -13,15 +13,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from poker_rl.config.schedules import ScheduleOverOwnSteps
 from poker_rl.config.validation import NonNegativeFloat, PassCount, PositiveFloat, PositiveInt
-from poker_rl.learning.agents import Agents
-from poker_rl.learning.buffers.replay_buffer import Column, InsertionRule, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import InsertionRule, ReplayBuffer
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.gradient_steps import CapturedUpdates, GradientStepper, OptimizerName
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.nets.action_probs import masked_log_softmax
+from poker_rl.nets.weight_ema import WeightEMA
+from poker_rl.players.network_player import Critic
+from poker_rl.players.player import Player
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -53,33 +57,29 @@ class AveragePolicy:
     """Average-policy network with its reservoirs and optimizer.
 
     Args:
-        settings: see `AveragePolicySettings`.
-        agents: the agents whose policy is averaged.
-        output_init_scale: factor of the initial weights of the output layer.
         learn_from_actions: the policies that are added are one-hot actions.
         other_buffers: other buffers of the learner that need memory on the same device.
 
     Attributes:
         module: the network, K replicas.
-        buffer: the reservoirs.
         stepper: optimizer of the network, for steps that are captured with those of other networks.
     """
 
     def __init__(
         self,
         settings: AveragePolicySettings,
-        agents: Agents,
+        core: LearnerCore,
         *,
         output_init_scale: float = 1.0,
         learn_from_actions: bool = False,
         other_buffers: Sequence[ReplayBuffer] = (),
     ) -> None:
-        actions = agents.game.action_count
+        actions = core.game.action_count
         self.settings = settings
-        self.module = agents.build_network(actions, output_init_scale)
+        self.module = core.build_network(actions, output_init_scale)
         self._warm_start_iterations = 0  # iterations of the runs that a warm start continues
         columns = {
-            "observation": agents.observation_column,
+            "observation": core.observation_column,
             "mask": Column(torch.bool, actions),
             "policy": Column(torch.bool if learn_from_actions else torch.float32, actions),
         }
@@ -90,9 +90,9 @@ class AveragePolicy:
             settings.capacity,
             settings.insertion_rule,
             columns,
-            agents.device,
-            agents.sample_seed(),
-            replicas=agents.replicas,
+            core.device,
+            core.sample_seed(),
+            replicas=core.replicas,
             other_buffers=other_buffers,
         )
         self.buffer.check_batch_memory("average_policy.batch_size", settings.batch_size)
@@ -105,7 +105,7 @@ class AveragePolicy:
             settings.batch_size,
             self._compute_loss,
         )
-        self._updates = CapturedUpdates([self.stepper], agents.device, agents.timer)
+        self._updates = CapturedUpdates([self.stepper], core.device, core.timer)
 
     @property
     def updates(self) -> int:
@@ -120,15 +120,7 @@ class AveragePolicy:
         policy: np.ndarray,
         iteration: int,
     ) -> None:
-        """Add decisions to the reservoirs.
-
-        Args:
-            replica: replica of each decision, [B].
-            observation: network inputs, [B, W].
-            mask: legal actions, [B, A].
-            policy: the policy at each decision, [B, A].
-            iteration: number of the learner's iteration.
-        """
+        """Add decisions to the reservoirs; masks and policies are [B, A]."""
         columns = {"observation": observation, "mask": mask, "policy": policy}
         if self.settings.iteration_weight_power:
             columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)
@@ -138,16 +130,8 @@ class AveragePolicy:
         """Take gradient steps on batches of the reservoirs."""
         self._updates.take_steps(steps)
 
-    def add_and_learn(
-        self,
-        replica: np.ndarray,
-        observation: np.ndarray,
-        mask: np.ndarray,
-        policy: np.ndarray,
-        iteration: int,
-    ) -> dict[str, float]:
-        """Add decisions as `add` does, learn, and return the metrics of `pop_metrics`."""
-        self.add(replica, observation, mask, policy, iteration)
+    def learn(self) -> dict[str, float]:
+        """Take the gradient steps of an update, and return the metrics of `pop_metrics`."""
         if self.buffer.has_items:  # replicas without items get no gradient
             self.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
@@ -200,3 +184,51 @@ class AveragePolicy:
                 int(part.max()) for part in state["buffer"]["items"]["iteration"] if len(part)
             ]
             self._warm_start_iterations = max(newest, default=0)
+
+
+class PolicyAverages:
+    """EMA of the actor's weights, and an average-policy network if there are settings for one.
+
+    Args:
+        actor: the policy network in training, K replicas.
+        ema_decay: decay of the EMA per iteration, in [0, 1].
+        settings: settings of the average-policy network; None: there is none.
+    """
+
+    def __init__(
+        self,
+        core: LearnerCore,
+        actor: nn.Module,
+        ema_decay: float,
+        settings: AveragePolicySettings | None,
+        *,
+        output_init_scale: float,
+        learn_from_actions: bool = False,
+    ) -> None:
+        self._core, self._actor = core, actor
+        self.weight_ema = WeightEMA(actor, ema_decay)
+        self.average_policy = None
+        if settings is not None:
+            self.average_policy = AveragePolicy(
+                settings,
+                core,
+                output_init_scale=output_init_scale,
+                learn_from_actions=learn_from_actions,
+            )
+
+    def build_players(self, critic: Critic | None) -> dict[str, Player]:
+        """Return the players "average" (if any), "weight_average" and "current", in this order.
+
+        Args:
+            critic: the critic of the current policy; the player "average" gets none.
+        """
+        players = self._core.build_players(
+            critic, weight_average=self.weight_ema.module, current=self._actor
+        )
+        if self.average_policy is None:
+            return players
+        return {"average": self._core.build_player(self.average_policy.module), **players}
+
+    def stateful_parts(self) -> dict[str, WeightEMA | AveragePolicy | None]:
+        """Return the parts with a state, by their names in the learner's state."""
+        return {"weight_average": self.weight_ema, "average": self.average_policy}

@@ -24,13 +24,9 @@ class ExactAveragePolicy:
     """Sums of policies, weighted by how likely the player's actions reach each information set.
 
     Args:
-        game: the game.
         interval: a policy is added in every `interval`-th iteration.
         iteration_weight_power: the policy of iteration t has weight t^power.
         instances: number of instances of the learner; it must be 1.
-
-    Raises:
-        ConfigError: if the game is too large to enumerate, or there are several instances.
     """
 
     def __init__(

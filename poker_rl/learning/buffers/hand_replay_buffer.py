@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from poker_rl.games.poker.hand_packer import HandPacker
-from poker_rl.learning.agents import Agents
-from poker_rl.learning.buffers.replay_buffer import CircularInsertion, Column, ReplayBuffer
+from poker_rl.learning.buffers.item_layout import Column
+from poker_rl.learning.buffers.replay_buffer import CircularInsertion, ReplayBuffer
+from poker_rl.learning.learner_core import LearnerCore
 
 HANDS_PER_CHECK = 65_536  # hands of a loaded state that are checked at once, to limit memory
 
@@ -39,24 +40,12 @@ class TransitionBatch:
 
 
 class HandReplayBuffer(ReplayBuffer):
-    """Replay buffer of the newest `capacity` decisions of each of K replicas.
-
-    Args:
-        hand_packer: packs tables of the game into bytes.
-        agents: provides the encoding of observations and the device of sampled batches.
-        capacity_key: the setting that holds `capacity`, for error messages.
-        capacity: number of decisions of each replica.
-        replicas: number of replicas K.
-        other_buffers: other buffers that need main memory at the same time.
-
-    Raises:
-        ConfigError: if the buffers do not fit into memory.
-    """
+    """Replay buffer of the newest `capacity` decisions of each of K replicas."""
 
     def __init__(
         self,
         hand_packer: HandPacker,
-        agents: Agents,
+        core: LearnerCore,
         capacity_key: str,
         capacity: int,
         *,
@@ -75,11 +64,11 @@ class HandReplayBuffer(ReplayBuffer):
             CircularInsertion(),
             columns,
             torch.device("cpu"),  # hands are replayed on the CPU
-            agents.sample_seed(),
+            core.sample_seed(),
             replicas=replicas,
             other_buffers=other_buffers,
         )
-        self._hand_packer, self._agents = hand_packer, agents
+        self._hand_packer, self._core = hand_packer, core
 
     def _check_saved(self, added: Sequence[int], items: Mapping[str, Sequence[Tensor]]) -> None:
         super()._check_saved(added, items)
@@ -100,22 +89,17 @@ class HandReplayBuffer(ReplayBuffer):
         move_counts = np.concatenate([moves, items["next"].flatten().numpy()])
         # The current decisions come first, then the next ones: [2 K B].
         tables = self._hand_packer.unpack_tables(np.concatenate([hand, hand]), move_counts)
-        observations, hidden_cards = self._agents.encode_records(tables.records)
-        not_done = self._agents.to_tensor(tables.records["over"] == 0)[len(hand) :]
+        observations, hidden_cards = self._core.encode_records(tables.records)
+        not_done = self._core.to_tensor(tables.records["over"] == 0)[len(hand) :]
         action = self._hand_packer.get_next_actions(hand, moves)
-        now_and_next = [
-            self._agents.to_tensor(rows).view(2, *shape, -1)
-            for rows in (
-                observations,
-                np.concatenate([observations, hidden_cards], 1),
-                tables.legal_mask(),
-            )
-        ]
-        (
-            (observation, next_observation),
-            (critic_input, next_critic_input),
-            (legal_mask, next_legal_mask),
-        ) = now_and_next
+
+        def split(rows: np.ndarray) -> Tensor:
+            return self._core.to_tensor(rows).view(2, *shape, -1)
+
+        observation, next_observation = split(observations)
+        critic_inputs = np.concatenate([observations, hidden_cards], 1)
+        critic_input, next_critic_input = split(critic_inputs)
+        legal_mask, next_legal_mask = split(tables.legal_mask())
         return TransitionBatch(
             observation=observation,
             next_observation=next_observation,
@@ -123,7 +107,7 @@ class HandReplayBuffer(ReplayBuffer):
             next_critic_input=next_critic_input,
             legal_mask=legal_mask,
             next_legal_mask=next_legal_mask,
-            action=self._agents.to_tensor(action).view(shape),
-            reward=items["reward"].to(self._agents.device),
+            action=self._core.to_tensor(action).view(shape),
+            reward=items["reward"].to(self._core.device),
             not_done=not_done.view(shape),
         )

@@ -21,10 +21,9 @@ import torch
 from torch import Tensor
 
 from poker_rl.config.validation import ConfigError
-from poker_rl.games.game import jit as compiled
-from poker_rl.games.hashing import hash_bytes
-from poker_rl.learning.agents import Agents
+from poker_rl.games.game import hash_bytes, jit
 from poker_rl.learning.external_sampling import TraversalDecisions
+from poker_rl.learning.learner_core import LearnerCore
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.learning.minibatches import find_distinct_rows
 from poker_rl.learning.state_checks import check_range
@@ -47,31 +46,27 @@ class MergingBuffer:
     """Merging buffer of the decisions of all replicas.
 
     Args:
-        agents: the agents whose decisions are added.
         capacity: largest number of observations per replica, on average over the replicas.
         iteration_weight_power: items of iteration t have weight t^power.
         other_buffers: other buffers that need main memory at the same time.
-
-    Raises:
-        ConfigError: if the buffers do not fit into memory.
     """
 
     def __init__(
         self,
-        agents: Agents,
+        core: LearnerCore,
         capacity: int,
         iteration_weight_power: float,
         *,
         other_buffers: Sequence[MergingBuffer] = (),
     ) -> None:
-        self._agents, self._iteration_weight_power = agents, iteration_weight_power
-        self._capacity = capacity * agents.replicas
-        self._is_binary = agents.observation_column.dtype == torch.bool
-        self._observation_size = agents.observation_column.width or 1
-        actions = agents.game.action_count
+        self._core, self._iteration_weight_power = core, iteration_weight_power
+        self._capacity = capacity * core.replicas
+        self._is_binary = core.observation_column.dtype == torch.bool
+        self._observation_size = core.observation_column.width or 1
+        actions = core.game.action_count
         self.iteration = 0
         self._unmerged_rows = 0  # rows added since the last merge
-        self._generator = np.random.Generator(np.random.PCG64(agents.sample_seed()))
+        self._generator = np.random.Generator(np.random.PCG64(core.sample_seed()))
         self._hash_salt = self._generator.integers(2**64, dtype=np.uint64)
         packed_size = -(-self._observation_size // 8) if self._is_binary else self._observation_size
         dtype = np.uint8 if self._is_binary else np.float32
@@ -90,7 +85,7 @@ class MergingBuffer:
             part.dtype.itemsize * int(np.prod(part.shape[1:])) for part in self._rows.values()
         )
         self.nbytes = int((1 + MAX_UNMERGED_FRACTION) * self._capacity) * row_bytes
-        setting = f"capacity: {capacity:,} observations for each of {agents.replicas} networks"
+        setting = f"capacity: {capacity:,} observations for each of {core.replicas} networks"
         other_bytes = sum(other.nbytes for other in other_buffers)
         needed_bytes = MERGE_MEMORY_FACTOR * self.nbytes + other_bytes
         check_memory(setting, needed_bytes, torch.device("cpu"))
@@ -169,7 +164,7 @@ class MergingBuffer:
         """Return the row indices of each replica [N] and their cumulative weights [N]."""
         replica, weight = self._rows["replica"], self._rows["weight"]
         order = np.argsort(replica, kind="stable")
-        ends = np.searchsorted(replica[order], np.arange(1, self._agents.replicas))
+        ends = np.searchsorted(replica[order], np.arange(1, self._core.replicas))
         return [(part, np.cumsum(weight[part])) for part in np.split(order, ends)]
 
     def _build_target_batch(self, rows: np.ndarray, row_weights: np.ndarray) -> TargetBatch:
@@ -177,7 +172,7 @@ class MergingBuffer:
         if self._is_binary:
             observations = np.unpackbits(observations, axis=2, count=self._observation_size)
         mean = self._rows["target_sum"][rows] / self._rows["weight"][rows][..., None]
-        to_tensor = self._agents.to_tensor
+        to_tensor = self._core.to_tensor
         return TargetBatch(
             to_tensor(observations),
             to_tensor(self._rows["mask"][rows]),
@@ -201,18 +196,13 @@ class MergingBuffer:
         self.warm_start(state)
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy the rows of another run's buffer; its iterations count as earlier ones.
-
-        Raises:
-            ConfigError: if they exceed the capacity.
-            ValueError: if they have other shapes or types.
-        """
+        """Copy the rows of another run's buffer; its iterations count as earlier ones."""
         rows = {name: state["rows"][name].numpy().copy() for name in self._rows}
         for name, part in rows.items():
             own = self._rows[name]
             if (part.dtype, part.shape) != (own.dtype, (len(rows["replica"]), *own.shape[1:])):
                 raise ValueError(f"rows.{name}: of another shape or kind")
-        check_range("rows.replica", rows["replica"], 0, self._agents.replicas)
+        check_range("rows.replica", rows["replica"], 0, self._core.replicas)
         self._unmerged_rows = state["unmerged_rows"]
         if len(rows["replica"]) - self._unmerged_rows > self._capacity:
             raise ConfigError(
@@ -233,7 +223,7 @@ def _build_row_keys(rows: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate(byte_columns, 1)
 
 
-@compiled
+@jit
 def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
     """Return a hash of each row on [0, 1), [N]."""
     priorities = np.empty(len(keys))

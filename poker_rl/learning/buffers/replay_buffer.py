@@ -10,23 +10,20 @@ packed eight to a byte: an observation of heads-up limit hold'em takes 36 bytes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding
 
 from poker_rl.config.validation import ConfigError, PositiveShare
-from poker_rl.learning.device_copies import copy_to_device
+from poker_rl.learning.buffers.item_layout import Column, ItemLayout
 from poker_rl.learning.distributed import collectives
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.learning.state_checks import MAX_COUNT, check_range
-
-WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size in bytes
-BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]
 
 
 class InsertionRule(Protocol):
@@ -55,157 +52,52 @@ class CircularInsertion:
         return item_number % capacity
 
 
-@dataclass(kw_only=True, frozen=True)
-class UniformReservoir:
-    """Keep a uniform sample of all items: item i is stored with probability capacity / i."""
+class Reservoir(ABC):
+    """Rule that fills the free slots, and then stores items with a probability in random slots."""
+
+    @abstractmethod
+    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
+        """Return the probability with which each item is stored once the buffer is full, [N]."""
 
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
         """Return the slot of each new item; see `InsertionRule.assign_slots`."""
-        return _assign_reservoir_slots(
-            item_number, capacity / (item_number + 1), capacity, generator
-        )
+        # One uniform number u decides both: given u < p, u / p is uniform and selects the slot.
+        insertion_prob = self.compute_insertion_probs(item_number, capacity)
+        slot = generator.random(len(item_number)) * (capacity / insertion_prob)
+        return np.where(item_number < capacity, item_number, slot.astype(np.int64))
 
 
 @dataclass(kw_only=True, frozen=True)
-class FlooredReservoir:
+class UniformReservoir(Reservoir):
+    """Keep a uniform sample of all items: item i is stored with probability capacity / i."""
+
+    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
+        """Return capacity / i, [N]."""
+        return capacity / (item_number + 1)
+
+
+@dataclass(kw_only=True, frozen=True)
+class FlooredReservoir(Reservoir):
     """Favor newer items: store item i with probability max(capacity / i, min_insertion_prob)."""
 
     min_insertion_prob: PositiveShare
 
-    def assign_slots(
-        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
-    ) -> np.ndarray:
-        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
-        insertion_prob = np.maximum(capacity / (item_number + 1), self.min_insertion_prob)
-        return _assign_reservoir_slots(item_number, insertion_prob, capacity, generator)
+    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
+        """Return max(capacity / i, min_insertion_prob), [N]."""
+        return np.maximum(capacity / (item_number + 1), self.min_insertion_prob)
 
 
 @dataclass(kw_only=True, frozen=True)
-class ExponentialReservoir:
+class ExponentialReservoir(Reservoir):
     """Once full, store items with probability p; ages are geometric with mean capacity / p."""
 
     insertion_prob: PositiveShare
 
-    def assign_slots(
-        self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
-    ) -> np.ndarray:
-        """Return the slot of each new item; see `InsertionRule.assign_slots`."""
-        return _assign_reservoir_slots(
-            item_number, np.full(len(item_number), self.insertion_prob), capacity, generator
-        )
-
-
-def _assign_reservoir_slots(
-    item_number: np.ndarray,
-    insertion_prob: np.ndarray,
-    capacity: int,
-    generator: np.random.Generator,
-) -> np.ndarray:
-    """Return the next free slots; once full, random slots with probability `insertion_prob` [N]."""
-    # One uniform number u decides both: given u < p, u / p is uniform and selects the slot.
-    slot = generator.random(len(item_number)) * (capacity / insertion_prob)
-    return np.where(item_number < capacity, item_number, slot.astype(np.int64))
-
-
-class Column(NamedTuple):
-    """One named part of every item: `width` values, or a single one if `width` is None.
-
-    Booleans are packed. If `below` is set, values are integers in [0, below); this is checked when
-    a state is loaded.
-    """
-
-    dtype: torch.dtype
-    width: int | None = None
-    below: int | None = None
-
-    def stored_shape(self) -> tuple[int, ...]:
-        """Return the shape in which the part is stored; eight booleans are one byte."""
-        if self.width is None:
-            return ()
-        return (-(-self.width // 8),) if self.dtype == torch.bool else (self.width,)
-
-    def stored_dtype(self) -> torch.dtype:
-        """Return the dtype in which the part is stored."""
-        return torch.uint8 if self.dtype == torch.bool else self.dtype
-
-
-class ItemLayout:
-    """Layout of an item as a row of bytes: numbers in descending order of size, then booleans.
-
-    So numbers are aligned, and all booleans are unpacked at once.
-
-    Args:
-        columns: the parts of an item, by name.
-        device: where items are unpacked.
-
-    Attributes:
-        dtype: structured dtype of an item.
-        word: integer type that divides a row; rows are copied faster by words than by bytes.
-    """
-
-    def __init__(self, columns: Mapping[str, Column], device: torch.device) -> None:
-        self.columns = dict(columns)
-        formats = {
-            name: np.dtype((_to_numpy_dtype(column.stored_dtype()), column.stored_shape()))
-            for name, column in columns.items()
-        }
-        names = sorted(
-            columns,
-            key=lambda name: (columns[name].dtype == torch.bool, -formats[name].base.itemsize),
-        )
-        ends = np.cumsum([formats[name].itemsize for name in names])
-        word_bytes = max(part.base.itemsize for part in formats.values())
-        self.word = WORDS[word_bytes]
-        self.dtype = np.dtype(
-            {
-                "names": names,
-                "formats": [formats[name] for name in names],
-                "offsets": [0, *ends[:-1]],
-                "itemsize": -(-ends[-1] // word_bytes) * word_bytes,
-            }
-        )
-        self._bytes = {
-            name: slice(int(end) - formats[name].itemsize, int(end))
-            for name, end in zip(names, ends, strict=True)
-        }
-        booleans = [self._bytes[name] for name in names if columns[name].dtype == torch.bool]
-        self._boolean_bytes = slice(booleans[0].start, booleans[-1].stop) if booleans else None
-        self._bits_of_byte = torch.from_numpy(BITS_OF_BYTE).to(device, torch.bool)
-
-    def pack(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
-        """Return the items at `index` [N] of columns [M, width] or [M] as rows, [N, bytes]."""
-        items = np.empty(len(index), self.dtype)
-        for name, column in self.columns.items():
-            part = columns[name][index]
-            if column.dtype == torch.bool:
-                part = np.packbits(part, axis=-1)
-            elif column.dtype == torch.float16:
-                part = torch.from_numpy(part).half().numpy()  # NumPy takes 20 times as long
-            items[name] = part
-        return items.view(np.uint8).reshape(len(index), -1)
-
-    def view_stored(self, rows: Tensor, name: str) -> Tensor:
-        """View a column, in its stored form, in rows of items [N, bytes]."""
-        column = self.columns[name]
-        part = rows[:, self._bytes[name]].view(column.stored_dtype())
-        return part[:, 0] if column.width is None else part
-
-    def unpack(self, rows: Tensor) -> dict[str, Tensor]:
-        """Return the columns of rows of items [N, bytes], [N, width] or [N]; some are views."""
-        columns = {}
-        if self._boolean_bytes is not None:
-            first = self._boolean_bytes.start
-            bits = embedding(rows[:, self._boolean_bytes].int(), self._bits_of_byte)
-        for name, column in self.columns.items():
-            if column.dtype == torch.bool:
-                own = self._bytes[name]
-                own_bits = bits[:, own.start - first : own.stop - first]  # [N, bytes, 8]
-                columns[name] = own_bits.flatten(1)[:, : column.width]
-            else:
-                columns[name] = self.view_stored(rows, name)
-        return columns
+    def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
+        """Return `insertion_prob` for each item, [N]."""
+        return np.full(len(item_number), self.insertion_prob)
 
 
 class ReplayBuffer:
@@ -213,12 +105,7 @@ class ReplayBuffer:
 
     Args:
         capacity_key: the setting that holds `capacity`, for error messages.
-        capacity: number of items of each replica.
-        insertion_rule: rule of which items are kept.
-        columns: the parts of an item, by name.
         device: where the items are stored.
-        seed: seed of insertion and sampling.
-        replicas: number of replicas K.
         other_buffers: other buffers that need memory on the same device.
 
     Attributes:
@@ -262,22 +149,14 @@ class ReplayBuffer:
         self._has_items = False
 
     def check_batch_memory(self, batch_key: str, batch_size: int) -> None:
-        """Check that a batch of `batch_size` items of each replica fits into memory.
-
-        Raises:
-            ConfigError: if it does not, naming the setting `batch_key`.
-        """
+        """Raise ConfigError, naming `batch_key`, if a batch of all replicas exceeds the memory."""
         value_bytes = sum(c.dtype.itemsize * (c.width or 1) for c in self._layout.columns.values())
         item_bytes = 16 + value_bytes  # 16 for a random number and an index
         setting = f"{batch_key}: {batch_size:,} items for each of {self.replicas} networks"
         check_memory(setting, self.replicas * batch_size * item_bytes, self._device)
 
     def check_capacity(self, setting_key: str, needed_items: int) -> None:
-        """Check that the buffer can hold the `needed_items` without which learning never starts.
-
-        Raises:
-            ConfigError: if it holds fewer, naming the setting `setting_key`.
-        """
+        """Raise ConfigError, naming `setting_key`, if the items to learn from can never be held."""
         if needed_items > self.capacity:
             raise ConfigError(
                 f"{setting_key}: {needed_items:,} items are needed to learn;"
@@ -447,5 +326,9 @@ def _allocate_lazy_zeros(shape: tuple[int, ...], device: torch.device) -> Tensor
     return torch.from_numpy(np.zeros(shape, np.uint8))  # torch.zeros would write all bytes
 
 
-def _to_numpy_dtype(dtype: torch.dtype) -> np.dtype:
-    return torch.empty(0, dtype=dtype).numpy().dtype
+def copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """Return an array as a tensor on a device; a GPU copies later, without the CPU waiting."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":  # from pinned memory, which torch keeps until the GPU has read it
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)

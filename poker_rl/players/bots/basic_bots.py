@@ -40,9 +40,18 @@ class Bot(Player):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """Return the bot with the state that `to_dict` returned."""
         config = {key: value for key, value in state.items() if key != "_target_"}
         return cls(game=game, **config)
+
+
+@dataclass(kw_only=True)
+class PokerBot(Bot):
+    """Base class of bots for any poker game; raises ConfigError for another game."""
+
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        if game.rules is not betting:
+            raise ConfigError(f"a bot of poker, not of {game.name}")
 
 
 @dataclass(kw_only=True)
@@ -52,7 +61,6 @@ class UniformBot(Bot):
     is_suit_invariant = True
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         legal_mask = self.legal_mask(records)
         probs: np.ndarray = legal_mask / legal_mask.sum(1, keepdims=True)
         return probs
@@ -94,28 +102,17 @@ class PreferenceBot(Bot):
         )
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         legal_mask = self.legal_mask(records)
         return to_one_hot(self._order[legal_mask[:, self._order].argmax(1)], legal_mask)
 
 
 @dataclass(kw_only=True)
-class AllInBot(Bot):
-    """Bot that makes the largest legal raise, in no-limit all its chips, or else calls.
-
-    Raises:
-        ConfigError: if the game is not poker.
-    """
+class AllInBot(PokerBot):
+    """Bot that makes the largest legal raise, in no-limit all its chips, or else calls."""
 
     is_suit_invariant = True
 
-    def __post_init__(self, game: Game) -> None:
-        super().__post_init__(game)
-        if game.rules is not betting:
-            raise ConfigError(f"a bot of poker, not of {game.name}")
-
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         legal_mask = self.legal_mask(records)
         # Raises are the last actions, sorted by size.
         return to_one_hot(legal_mask.shape[1] - 1 - legal_mask[:, ::-1].argmax(1), legal_mask)

@@ -34,8 +34,7 @@ class ChenBot(HoldemBot):
     seats from the left of the button (early) to the button (late).
 
     Raises:
-        ConfigError: if `call_thresholds` does not have three values, each at most `bet_threshold`,
-            or the game does not deal two hole cards from a deck of 52.
+        ConfigError: if `call_thresholds` does not have three values, each at most `bet_threshold`.
     """
 
     bet_threshold: int
@@ -57,7 +56,6 @@ class ChenBot(HoldemBot):
         self._points = tabulate_holdings(compute_chen_points)
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities of fold, call and bet at tables [B], as an array [B, 3]."""
         points = self._points[tuple(get_hole_cards(records).T)]
         is_call = points >= np.array(self.call_thresholds)[self.find_position(records)]
         is_bet = points >= self.bet_threshold

@@ -60,7 +60,6 @@ class HoldemBot(Bot):
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         tables = self.to_tables(records)
         legal_mask = tables.legal_mask()
         choice_probs = self.compute_choice_probs(tables.records, legal_mask)

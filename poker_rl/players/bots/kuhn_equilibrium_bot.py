@@ -32,7 +32,6 @@ class KuhnEquilibriumBot(Bot):
             raise ConfigError(f"known only of Kuhn poker, not of {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         rows = np.arange(len(records))
         moves = records["moves"]
         second_move_situation = np.where(records["line"][:, 0] == RAISE, AFTER_BET, AFTER_CHECK)

@@ -26,8 +26,7 @@ import numpy as np
 
 from poker_rl.config.option_files import list_option_dirs
 from poker_rl.config.validation import ConfigError, Probability, Range, Seed, error_prefix
-from poker_rl.games.game import Game, jit, random_bits
-from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.game import Game, hash_bytes, jit, random_bits
 from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.bots.basic_bots import Bot
@@ -46,7 +45,7 @@ class LookaheadBot(Bot):
     """Bot that re-weights the likely actions of a player by their estimated values.
 
     Raises:
-        ConfigError: if the player has no critic, or the game has no rule `redeal`.
+        ConfigError: if the player has no critic, or the game has no rule `resample_hidden_cards`.
     """
 
     policy: str  # spec of the player whose policy and critic are used
@@ -72,10 +71,9 @@ class LookaheadBot(Bot):
                 f"policy: {self.policy} has no values to look ahead by; docs/players.md lists"
                 " the players that have"
             )
-        tables.redeal()
+        tables.resample_hidden_cards()
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         probs = compute_checked_probs(self._game, self._player, records)
         threshold = np.minimum(self.min_action_prob, probs.max(1, keepdims=True))
         is_tried = (probs > 0) & (probs >= threshold)
@@ -99,7 +97,7 @@ class LookaheadBot(Bot):
         keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
         tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))
         seed_world_tables(keys, np.uint64(self.seed), self.worlds, tables.records)
-        tables.redeal()
+        tables.resample_hidden_cards()
 
         def choose_responses(rows: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
             records_now = tables.records.take(rows)

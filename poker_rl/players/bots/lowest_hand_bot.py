@@ -36,7 +36,6 @@ class LowestHandBot(Bot):
             raise ConfigError(f"plays Big 2, not {game.name}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         legal_mask = self.legal_mask(records)
         actions = np.empty(len(records), np.int64)
         choose_lowest_actions(records, legal_mask, actions)

@@ -24,10 +24,8 @@ from typing import Annotated
 
 import numpy as np
 
-from poker_rl.config.validation import ConfigError, NonNegativeFloat, Probability, Range, Seed
-from poker_rl.games.game import Game, jit, random_below, random_bits
-from poker_rl.games.hashing import hash_bytes
-from poker_rl.games.poker import betting
+from poker_rl.config.validation import NonNegativeFloat, Probability, Range, Seed
+from poker_rl.games.game import hash_bytes, jit, random_below, random_bits
 from poker_rl.games.poker.betting import (
     CALL,
     FOLD,
@@ -40,7 +38,7 @@ from poker_rl.games.poker.betting import (
     step,
 )
 from poker_rl.games.poker.observation import deal_unseen_cards, find_unseen_cards
-from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.basic_bots import PokerBot
 from poker_rl.players.bots.holdem_bot import (
     BET,
     CHOICE_COUNT,
@@ -56,25 +54,15 @@ SimulationCount = Annotated[int, Range(1, 1e6)]
 
 
 @dataclass(kw_only=True)
-class MCTSBot(Bot):
-    """Bot that takes the choice that its simulations visited most often.
-
-    Raises:
-        ConfigError: if the game is not poker.
-    """
+class MCTSBot(PokerBot):
+    """Bot that takes the choice that its simulations visited most often."""
 
     simulations: SimulationCount
     exploration: NonNegativeFloat
     rollout_fold_prob: Probability
     seed: Seed
 
-    def __post_init__(self, game: Game) -> None:
-        super().__post_init__(game)
-        if game.rules is not betting:
-            raise ConfigError(f"a bot of poker, not of {game.name}")
-
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         choice_probs = to_one_hot_choices(self.count_visits(records).argmax(1))
         legal_mask = self.legal_mask(records)
         return to_legal_action_probs(legal_mask, choice_probs, find_smallest_raises(legal_mask))

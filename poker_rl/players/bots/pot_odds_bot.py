@@ -65,8 +65,7 @@ class PotOddsBot(HoldemBot):
     calling. A bet of at least the share `all_in_share` of the seat's chips becomes all-in.
 
     Raises:
-        ConfigError: if `share_after_raises` is empty or rises, or the game does not deal two hole
-            cards from a deck of 52.
+        ConfigError: if `share_after_raises` is empty or rises.
     """
 
     share_after_raises: list[PositiveShare]
@@ -89,7 +88,6 @@ class PotOddsBot(HoldemBot):
         self._percentiles = compute_chen_percentiles()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities of fold, call and bet at tables [B], as an array [B, 3]."""
         equity, pot_odds = self.estimate_equity(records)
         is_bet = equity * records["live"] >= self.bet_threshold
         is_call = equity >= pot_odds + self.call_margin
@@ -117,7 +115,6 @@ class PotOddsBot(HoldemBot):
         return equity, pot_odds
 
     def choose_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the raise that is a bet at each table, [B]; any raise where none is legal."""
         actions = np.empty(len(records), np.int64)
         definitions = self.to_tables(records).gather_definitions()
         find_bet_actions(definitions, records, self.bet_pot_share, self.all_in_share, actions)

@@ -44,15 +44,12 @@ class PretrainedBot(Bot):
         return self._player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the probability of each action at tables [B], as an array [B, A]."""
         return self._player.action_probs(records)
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the values of the critic, see `Player.state_values`."""
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the values of the critic, see `Player.action_values`."""
         return self._player.action_values(records)
 
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.cards import MAX_SUITS, evaluate_hand
-from poker_rl.games.game import jit, random_below, random_bits
-from poker_rl.games.hashing import hash_bytes
+from poker_rl.games.game import hash_bytes, jit, random_below, random_bits
 from poker_rl.games.poker.betting import (
     MAX_BOARD_CARDS,
     MAX_DECK_SIZE,

@@ -43,14 +43,9 @@ STRAIGHT_LENGTH = 5  # number of ranks in a straight
 
 @dataclass(kw_only=True)
 class RuleBasedBot(HoldemBot):
-    """Bot that bets, calls and folds by the rules in the module's docstring.
-
-    Raises:
-        ConfigError: if the game does not deal two hole cards from a deck of 52.
-    """
+    """Bot that bets, calls and folds by the rules in the module's docstring."""
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities of fold, call and bet at tables [B], as an array [B, 3]."""
         choices = np.empty(len(records), np.int64)
         choose_by_rules(self.to_tables(records).gather_definitions(), records, choices)
         return to_one_hot_choices(choices)

@@ -31,9 +31,6 @@ class SklanskyBot(HoldemBot):
     """Bot that bets strong ranges, calls with looser ones and folds the rest.
 
     It bets an average hand with probability `average_range_bet_prob` and else calls.
-
-    Raises:
-        ConfigError: if the game does not deal two hole cards from a deck of 52.
     """
 
     average_range_bet_prob: Probability
@@ -50,7 +47,6 @@ class SklanskyBot(HoldemBot):
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities of fold, call and bet at tables [B], as an array [B, 3]."""
         range_index = self._ranges[tuple(get_hole_cards(records).T)]
         has_more_bets = (records["raises"] > 1).astype(np.int64)
         choice_probs: np.ndarray = self._choice_probs[has_more_bets, range_index]

@@ -28,11 +28,7 @@ from poker_rl.players.bots.holdem_bot import (
 
 @dataclass(kw_only=True)
 class TightBot(HoldemBot):
-    """Bot that raises or calls if its probability to have the best hand reaches a threshold.
-
-    Raises:
-        ConfigError: if the game does not deal two hole cards from a deck of 52.
-    """
+    """Bot that raises or calls if its probability to have the best hand reaches a threshold."""
 
     raise_threshold: Probability
     call_threshold: Probability
@@ -47,7 +43,6 @@ class TightBot(HoldemBot):
         self._preflop_win_probs = compute_chen_percentiles()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities of fold, call and bet at tables [B], as an array [B, 3]."""
         definitions, win_probs = (
             self.to_tables(records).gather_definitions(),
             np.empty(len(records)),

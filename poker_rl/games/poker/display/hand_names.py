@@ -34,13 +34,8 @@ def describe_made_hand(
 ) -> str:
     """Return the name of the best hand that two to seven cards make.
 
-    Straights and flushes need five cards, or three if a hand at showdown has three cards.
-
-    Args:
-        cards: the integers `rank * suits + suit`.
-        ranks, suits: the ranks and suits of the deck, one character each, lowest rank first.
-        full_hand_size: number of cards in a hand at showdown.
-        ace: the rank of the ace, which also counts below the lowest rank; a deck may lack it.
+    Straights and flushes need five cards, or three if a hand at showdown, which has
+    `full_hand_size` cards, has three. The ace also counts below the lowest rank.
     """
     ranks_held = _get_ranks(cards, suits)
     length = THREE_CARD_HAND if full_hand_size == THREE_CARD_HAND else STRAIGHT_LENGTH

@@ -246,9 +246,7 @@ def compute_pots(
 ) -> tuple[int, ...]:
     """Return the chips in the main pot and in each side pot, split as in `pots.award_pots`.
 
-    Args:
-        paid: chips that each seat has put in.
-        dead_antes: antes that are not part of `paid`; they go to the main pot.
+    `dead_antes`, which are not part of `paid`, go to the main pot.
     """
     stakes = sorted(
         {chips for chips, has_folded in zip(paid, folded, strict=True) if not has_folded}

@@ -12,24 +12,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from poker_rl.config.plugins import load_class
 from poker_rl.config.validation import Probability
 from poker_rl.games.game import Game
 from poker_rl.players.bots.holdem_bot import BET, HoldemBot
+from poker_rl.players.player import player_from_dict
 
 MIN_REFERENCE_BET_PROB = 0.5  # a hand is strong if the reference bot bets it at least as often
 
 
 @dataclass(kw_only=True)
-class RandomizedBot(HoldemBot):
+class StrongWeakBot(HoldemBot):
     """Bot with random choices, whose probabilities depend on whether its hand is strong.
 
     A hand is strong if the reference bot bets it at least half of the time. The bot bets a strong
     hand with probability `strong_bet_prob` and else calls. It calls with a weak hand with
     probability `weak_call_prob`, else it folds, or checks if there is no bet to call.
-
-    Raises:
-        ConfigError: if the game does not deal two hole cards from a deck of 52.
     """
 
     reference_bot: HoldemBot
@@ -43,7 +40,6 @@ class RandomizedBot(HoldemBot):
         self._choice_probs = np.array([weak_plan, strong_plan])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the probabilities of fold, call and bet at tables [B], as an array [B, 3]."""
         reference_probs = self.reference_bot.compute_choice_probs(records, legal_mask)
         is_strong = reference_probs[:, BET] >= MIN_REFERENCE_BET_PROB
         choice_probs: np.ndarray = self._choice_probs[is_strong.astype(np.int64)]
@@ -55,8 +51,5 @@ class RandomizedBot(HoldemBot):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        """Return the bot with the state that `to_dict` returned."""
-        reference_state = state["reference_bot"]
-        reference_class = load_class(reference_state["_target_"])
-        reference_bot = reference_class.from_dict(reference_state, game, device)
+        reference_bot = player_from_dict(state["reference_bot"], game, device)
         return super().from_dict({**state, "reference_bot": reference_bot}, game, device)

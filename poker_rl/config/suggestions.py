@@ -1,8 +1,7 @@
-"""Helpers for messages to the user: hints after a wrong word, and text that is safe to print."""
+"""Suggestions of the words that may have been meant, for messages about a wrong word."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
@@ -63,27 +62,3 @@ def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[s
     suggestions = exact_matches or matches or get_close_matches(word, options, n=1)
     hint = f"did you mean {' or '.join(suggestions)}? " if suggestions else ""
     return f"{hint}allowed: {', '.join(options) or 'none'}"
-
-
-def escape_control_characters(text: str) -> str:
-    """Return text with escapes such as `\\x1b` for all that can't be printed, except line breaks.
-
-    Control characters in a file from elsewhere could move the cursor, rename the window or hide
-    text, and marks of writing direction could swap it.
-    """
-    return "".join(
-        character
-        if character.isprintable() or character == "\n"
-        else character.encode("unicode_escape").decode()
-        for character in text
-    )
-
-
-def format_value(value: object) -> str:
-    """Return a value as it is written in YAML, shortened."""
-    return shorten_text(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def shorten_text(text: str) -> str:
-    """Return text from the user for a message, cut after 60 characters."""
-    return text if len(text) <= 60 else f"{text[:60]}…"

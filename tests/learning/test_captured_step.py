@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import torch
 
-from poker_rl.learning.parallel_branch import ParallelBranch
+from poker_rl.learning.captured_step import ParallelBranch
 
 
 class Streams:

@@ -11,16 +11,16 @@ from torch import Tensor, nn
 
 from poker_rl.config.validation import ConfigError, PositiveInt, memory_errors_as_config_errors
 from poker_rl.games.game import Game
-from poker_rl.learning.buffers.replay_buffer import Column
+from poker_rl.learning.buffers.item_layout import Column
 from poker_rl.learning.memory_budget import check_memory
 from poker_rl.learning.minibatches import NetworkInputs
 from poker_rl.learning.rollout import PendingDecisions, Rollout, RolloutBatch, Seating
 from poker_rl.learning.state_checks import check_range
 from poker_rl.learning.timing import LearnerTimer
 from poker_rl.nets.action_probs import masked_softmax
-from poker_rl.nets.dense import NetConfig, NetDimensions, get_value_net
 from poker_rl.nets.encoders import ObservationEncoder
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net
 from poker_rl.players.action_sampling import sample_from_logits, sample_from_probs
 from poker_rl.players.network_player import (
     Critic,
@@ -70,7 +70,7 @@ class NetworkAssignment:
     seating: Seating
 
 
-class Agents:
+class LearnerCore:
     """Tables, networks and players of a learner.
 
     A learner builds networks with `build_network` and `build_critic`, plays with
@@ -80,8 +80,7 @@ class Agents:
     its weights are [K, ...], and each row of a batch belongs to the replica `batch.replica`.
 
     Args:
-        context: see `LearnerContext`.
-        assignment: see `NetworkAssignment`; often the learner itself, if it derives from that.
+        assignment: often the learner itself, if it derives from `NetworkAssignment`.
         tables_per_instance: number of tables of each instance.
         show_hidden_cards: critics also see the other players' cards.
         include_forced_moves: a move that is a player's only legal one also counts as a decision.
@@ -93,20 +92,14 @@ class Agents:
             tables do not fit into memory.
 
     Attributes:
-        game: the game.
         generator: NumPy generator for actions and minibatches.
-        timer: measures the time spent in networks.
-        encoder: encodes tables as network inputs.
-        rollout: the tables of this process, see `Rollout`; those of an instance are adjacent.
-        instances: number of independent copies of the learner.
+        rollout: the tables of this process; those of an instance are adjacent.
         replicas: number of replicas K of each network.
         has_equal_blocks: whether the tables of a replica are adjacent, which is so with one network
             for all decisions.
         input_size, input_dtype: width and type of a player's observation.
         hidden_card_size: width of the hidden cards that critics see.
-        device: device of the networks.
         observation_column: type and width of a replay buffer column that holds observations.
-        workers: number of processes that train together.
     """
 
     def __init__(
@@ -141,11 +134,10 @@ class Agents:
             table_bytes + decisions_per_table * self._estimate_decision_bytes(game.action_count)
         )
         for setting, multiple in ((tables_key, 1), ("instances", instances)):
-            description = f"{setting}: {multiple * tables_per_instance:,} tables"
+            tables = multiple * tables_per_instance
+            description = f"{setting}: {tables:,} tables"
             if rollout_steps > 1:
-                description += (
-                    f" and {multiple * tables_per_instance * rollout_steps:,} actions an iteration"
-                )
+                description += f" and {tables * rollout_steps:,} actions an iteration"
             check_memory(description, int(multiple * bytes_per_instance), torch.device("cpu"))
         # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
         observation_dtype = torch.bool if self.encoder.is_binary else torch.float16
@@ -215,8 +207,6 @@ class Agents:
 
         Args:
             value_network: the critic's networks; None: the player's policy network values actions.
-            chips_per_unit: chips per unit of value.
-            gamma: discount factor in training.
             per_action: the networks output a value for each action, not one for the state.
 
         Returns:
@@ -232,25 +222,17 @@ class Agents:
         module: nn.Module,
         player_class: type[NetworkPlayer] = NetworkPlayer,
         critic: Critic | None = None,
-    ) -> Player:
-        """Return the player whose policy is given by the K replicas of `module`."""
-        return player_class(
-            self.game, self._net_config, module, self._network_sharing, self.instances, critic
-        )
+        *,
+        instance_per_replica: bool = False,
+    ) -> NetworkPlayer:
+        """Return the player whose policy is given by the K replicas of `module`.
 
-    def build_first_replica_player(
-        self,
-        module: nn.Module,
-        player_class: type[NetworkPlayer] = NetworkPlayer,
-        critic: Critic | None = None,
-    ) -> Player:
-        """Return the player that uses the first of K replicas in every seat."""
-        player = player_class(self.game, self._net_config, module, "shared", self.replicas, critic)
-        return player.select_instance(0)
-
-    def build_per_replica_player(self, module: nn.Module) -> Player:
-        """Return a player with K instances, each using one of K replicas in every seat."""
-        return NetworkPlayer(self.game, self._net_config, module, "shared", self.replicas)
+        With `instance_per_replica` it has K instances, each using one replica in every seat.
+        """
+        sharing, instances = self._network_sharing, self.instances
+        if instance_per_replica:
+            sharing, instances = "shared", self.replicas
+        return player_class(self.game, self._net_config, module, sharing, instances, critic)
 
     def build_players(
         self, critic: Critic | None = None, **modules: nn.Module | None
@@ -327,10 +309,9 @@ class Agents:
         return self.encoder(records), self.encoder.encode_hidden_cards(records)
 
     def assign_replicas(self, records: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return the replica that decides at each table, with agent i in seat i, [B] int64.
+        """Return the replica that decides at each of B tables, with agent i in seat i, [B] int64.
 
         Args:
-            records: tables [B], each at its seat to act.
             table: index of the table in `rollout` that each was copied from, [B] int64.
         """
         network_index = get_network_index(self.game, self._network_sharing, records)
@@ -367,11 +348,7 @@ class Agents:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`.
-
-        Raises:
-            ValueError: if the state does not match the settings, such as the input features.
-        """
+        """Restore a `state_dict`; raise ValueError if it does not match the settings."""
         unfinished_batch = state["rollout"]["unfinished_batch"]
         if unfinished_batch and unfinished_batch["observation"].shape[1] != self.encoder.size:
             raise ValueError("unfinished_batch: its observations have other features")

@@ -1,0 +1,87 @@
+"""Tables that a rollout advances together, and the batch of decisions that they fill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from poker_rl.games.tables import Tables
+
+
+@dataclass
+class StepBatch:
+    """Decisions at T tables, R rows each, in tensors on the networks' device.
+
+    Row i < seats has the decision of seat i that the batch before left unfinished, if there is one.
+    Row seats + j has the decision at step j, if a learning agent decided there.
+    """
+
+    observation: Tensor  # [R, T, W]
+    hidden_cards: Tensor  # the other players' cards [R, T, H] uint8; H = 0 if not shown
+    mask: Tensor  # legal actions [R, T, A] bool
+    action: Tensor  # [R, T] int64
+    log_prob: Tensor  # log-probability of the action in the policy that took it [R, T] float32
+    seat: Tensor  # seat that acted [R, T] int64
+    replica: Tensor  # network replica that decided [R, T] int64
+    is_decision: Tensor  # whether there is a decision in this place [R, T] bool
+    is_learner: Tensor  # whether the networks learn from it [R, T] bool
+    is_over: Tensor  # whether the hand ended at this step [steps, T] bool
+    payoffs: Tensor  # chips won by each seat where a hand ended [steps, T, seats] int64
+
+
+class TableGroup:
+    """Adjacent tables of a rollout, and buffers in the CPU's memory for their next decisions.
+
+    Args:
+        columns: the columns of the batch that the tables fill, and their indices in the rollout.
+
+    Attributes:
+        tables: the tables; they share the memory of the rollout's tables.
+        rows: indices of the tables in the rollout, [B].
+        seat, legal_count: seats to act and their numbers of legal actions, [B].
+        is_decision: whether a learning agent decides, [B].
+        opponent_rows, opponent_actions: tables of the group at which the fixed opponent acts, and
+            its actions.
+        observation, mask, uniform, is_learner, replica: inputs of the networks, [B, ...]; `uniform`
+            holds random numbers in [0, 1) to sample the actions with.
+        action: the actions to play, [B].
+        on_device: copies of the inputs on the device, and the `row` of the batch to fill, [1].
+    """
+
+    tables: Tables
+
+    def __init__(self, columns: slice, batch: StepBatch, device: torch.device) -> None:
+        self.columns, self.rows = columns, np.arange(columns.start, columns.stop)
+        inputs = {
+            "observation": batch.observation[0, columns],
+            "mask": batch.mask[0, columns],
+            "uniform": batch.log_prob[0, columns],
+            "is_learner": batch.is_learner[0, columns],
+            "replica": batch.replica[0, columns],
+        }
+        self.host = {name: allocate_on_host(like) for name, like in inputs.items()}
+        self.host_action = allocate_on_host(batch.action[0, columns])
+        self.observation, self.mask, self.uniform, self.is_learner, self.replica = (
+            tensor.numpy() for tensor in self.host.values()
+        )
+        self.action = self.host_action.numpy()
+        self.on_device = {name: torch.zeros_like(like) for name, like in inputs.items()}
+        self.on_device["row"] = torch.zeros(1, dtype=torch.int64, device=device)
+        self.is_learner[:] = True
+        self.is_decision = np.ones(len(self.rows), bool)
+        self.seat, self.legal_count = (np.zeros(len(self.rows), np.int64) for _ in range(2))
+        self.opponent_rows = self.opponent_actions = np.zeros(0, np.int64)
+        self.stream: Any = torch.cuda.Stream() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+
+
+def allocate_on_host(like: Tensor) -> Tensor:
+    """Return zeros of the shape and type of a tensor in the CPU's memory, pinned if it is a GPU's.
+
+    A GPU copies pinned memory without waiting.
+    """
+    tensor = torch.zeros(like.shape, dtype=like.dtype)
+    return tensor.pin_memory() if like.device.type == "cuda" else tensor

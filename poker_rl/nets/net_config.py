@@ -1,0 +1,94 @@
+"""Interface of the settings of a network, and their form in the files of players."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from torch import nn
+
+from poker_rl.config.plugins import load_class
+from poker_rl.games.game import Game
+
+FeatureKind = Literal[
+    "observation",
+    "sorted_suits",
+    "log_chips",
+    "rank",
+    "infoset",
+    "table",
+    "history",
+    "every_card",
+]
+
+
+class FeatureEncoder(Protocol):
+    """Interface of a plug-in's input features, a class given by `net.features: {_target_: ...}`."""
+
+    def encode(self, game: Game, records: np.ndarray) -> np.ndarray:
+        """Return the network inputs for tables [B], each seen by its seat to act.
+
+        Returns:
+            [B, W], where W is the same for all tables of a game: uint8 if all numbers are 0 or 1,
+            else float32.
+        """
+
+
+Features = FeatureKind | FeatureEncoder
+NO_HISTORY = 0, 0  # `NetDimensions.history_shape` of inputs without a sequence
+
+
+@dataclass(kw_only=True, frozen=True)
+class NetDimensions:
+    """Inputs, outputs and number of replicas of a network, [K, B, inputs] -> [K, B, outputs].
+
+    Args:
+        output_init_scale: factor of the initial weights of the output layer.
+        history_shape: (L, F) if the first L x F inputs are a sequence of L steps of F features,
+            oldest first; a shorter sequence is padded with zeros at its end.
+    """
+
+    inputs: int
+    outputs: int
+    replicas: int = 1
+    output_init_scale: float = 1.0
+    history_shape: tuple[int, int] = NO_HISTORY
+
+
+class NetConfig(Protocol):
+    """Interface of settings of a network: the members that a class in `conf/net` must have."""
+
+    @property
+    def features(self) -> Features:
+        """The input features; see `ObservationEncoder`."""
+
+    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
+        """Build K networks, [K, B, inputs] -> [K, B, outputs], with random initial weights."""
+
+
+def get_value_net(config: NetConfig) -> NetConfig:
+    """Return the settings of value networks: `config.value_net` if it exists, else `config`."""
+    value_net: NetConfig = getattr(config, "value_net", config)
+    return value_net
+
+
+def net_to_dict(net: Any) -> dict[str, Any]:
+    """Return the settings of a network, nested ones included, in the form of its YAML."""
+    config_class = type(net)
+    settings = {field.name: getattr(net, field.name) for field in fields(net)}
+    return {"_target_": f"{config_class.__module__}.{config_class.__qualname__}"} | {
+        name: net_to_dict(value) if is_dataclass(value) else value
+        for name, value in settings.items()
+    }
+
+
+def net_from_dict(state: dict[str, Any]) -> Any:
+    """Build the settings object of a network from the result of `net_to_dict`."""
+    settings = {
+        key: net_from_dict(value) if isinstance(value, dict) else value
+        for key, value in state.items()
+        if key != "_target_"
+    }
+    return load_class(state["_target_"])(**settings)

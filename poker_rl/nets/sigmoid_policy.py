@@ -1,0 +1,48 @@
+"""Tabular policies with one weight for each information set, in games of bet or pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from poker_rl.config.validation import ConfigError, NonNegativeFloat
+from poker_rl.nets.net_config import FeatureKind, NetDimensions
+
+
+@dataclass(kw_only=True, frozen=True)
+class SigmoidPolicyConfig:
+    """Settings of a tabular policy: one weight w per information set.
+
+    Of two legal actions the more aggressive one has probability sigmoid(w). Weights are initialized
+    uniformly on [-init_range, init_range].
+    """
+
+    init_range: NonNegativeFloat
+
+    features: ClassVar[FeatureKind] = "infoset"
+
+    def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
+        """Build K policies with weights of up to `output_init_scale` times `init_range`."""
+        if dimensions.outputs != 3:
+            problem = f"needs 3 outputs (fold, call, raise), not {dimensions.outputs}"
+            raise ConfigError(f"net: SigmoidPolicyConfig {problem}")
+        module = SigmoidPolicy(dimensions.inputs, dimensions.replicas)
+        init_range = self.init_range * dimensions.output_init_scale
+        nn.init.uniform_(module.weight, -init_range, init_range, generator=generator)
+        return module
+
+
+class SigmoidPolicy(nn.Module):
+    """Table [K, I, 1] of a weight w per information set; logits of fold, call, raise: -w, 0, w."""
+
+    def __init__(self, infosets: int, replicas: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(replicas, infosets, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the logits at one-hot information sets, [K, B, I] -> [K, B, 3]."""
+        w = torch.bmm(x.to(self.weight.dtype), self.weight)  # [K, B, 1]
+        return torch.cat([-w, torch.zeros_like(w), w], -1)
