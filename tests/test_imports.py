@@ -15,7 +15,8 @@ PACKAGE = Path(poker_rl.__file__).parent
 # Packages from top to bottom; those of one layer do not import each other.
 LAYERS = (
     {"cli"},
-    {"play", "reports"},
+    {"play"},
+    {"reports"},
     {"sweeps"},
     {"training"},
     {"algos"},
@@ -30,7 +31,11 @@ LAYERS = (
 ONLY_IN = {
     "gymnasium": ("integrations.",),
     "optuna": ("sweeps.",),
+    "onnx": ("reports.onnx_policy",),
+    "onnxruntime": ("reports.onnx_policy",),
     "pettingzoo": ("integrations.",),
+    "pokerkit": ("games.poker.phh_reader",),
+    "safetensors": ("storage.safetensors_file",),
     "stable_baselines3": ("integrations.sb3_env",),
     "hydra": ("config.compose", "config.hydra_overrides", "config.sweep_launcher"),
     "omegaconf": ("config.build", "config.compose", "config.option_files", "config.sweep_launcher"),

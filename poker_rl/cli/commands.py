@@ -226,6 +226,9 @@ COMMANDS: dict[str, SettingsCommand | Callable[[list[str]], int]] = {
     "advise": SettingsCommand(
         "poker_rl.play.position_advice.AdviseConfig", "poker_rl.play.position_advice.print_advice"
     ),
+    "review": SettingsCommand(
+        "poker_rl.play.review_hands.ReviewConfig", "poker_rl.play.review_hands.review_hands"
+    ),
     "compare": SettingsCommand(
         "poker_rl.reports.comparison.CompareConfig",
         "poker_rl.reports.compare_runs.compare_runs",

@@ -240,9 +240,9 @@ def load_players(
         if name not in player_states:
             raise ConfigError(f"{path} has no player {name}; it has {', '.join(player_states)}")
         player_states = {name: player_states[name]}
-    for weight_name in find_non_finite_tensors(player_states):
-        raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
     try:
+        for weight_name in find_non_finite_tensors(player_states):
+            raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
         own_game = replace(game, **game_of_file) if has_sizes else game
         players = {
             name: player_from_dict(state, own_game, device) for name, state in player_states.items()

@@ -42,7 +42,7 @@ class _OnnxPolicy(nn.Module):
     def forward(self, observation: Tensor, mask: Tensor, seat: Tensor | None = None) -> Tensor:
         """Return probabilities [B, A] for observations [B, W], masks [B, A] and seats [B]."""
         logits = self.module(observation.expand(self.networks, -1, -1))  # [K, B, A]
-        row = torch.arange(len(observation))
+        row = torch.arange(observation.shape[0])
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)
 
 
