@@ -125,6 +125,7 @@ def grade_decisions(
         known_cost = None if np.isnan(cost) else max(0.0, float(cost))
         best_type = int(action_probs.argmax())
         is_facing_bet = game.list_moves(record)[0].action_type == "fold"
+        names = ("fold", "call", "raise") if is_facing_bet else ("fold", "check", "bet")
         rows.append(
             {
                 "hand": hand.name,
@@ -134,8 +135,8 @@ def grade_decisions(
                 "board": "".join(view.board),
                 "action": move.label,
                 "probability": round(prob, 4),
-                "best": ("fold", "call" if is_facing_bet else "check", "raise")[best_type],
-                "best_probability": round(float(action_probs[best_type]), 4),
+                "likeliest": names[best_type],
+                "its_probability": round(float(action_probs[best_type]), 4),
                 "cost": None if known_cost is None else round(known_cost, 4),
                 "grade": choose_grade_word(prob, known_cost),
             }
@@ -182,4 +183,5 @@ def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
 def build_decision_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     """Return decisions as a table of text, with the columns of the CSV file."""
     cells = [["" if value is None else str(value) for value in row.values()] for row in rows]
-    return TextTable([list(rows[0]), *cells], f"The {len(rows)} worst decisions")
+    headings = [column.replace("_", " ") for column in rows[0]]
+    return TextTable([headings, *cells], "Decisions, the worst first")

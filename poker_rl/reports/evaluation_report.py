@@ -59,6 +59,9 @@ class EvaluateConfig:
     exact: bool
     lbr: bool
     best_responses: list[str]
+    hands: str | None
+    hands_seat: str | None
+    round_amounts: bool
     out: str | None
     show: bool
     seed: Seed
