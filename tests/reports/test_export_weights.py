@@ -43,7 +43,7 @@ def build_player(player_class, name, net, sharing="shared"):
     module = config.build_module(dimensions, generator)
     with torch.no_grad():
         for weight in module.parameters():
-            weight.add_(0.3 * torch.randn(weight.shape, generator=generator))
+            weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
     return player_class(definition, config, module, sharing)
 
 

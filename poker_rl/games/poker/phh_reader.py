@@ -88,12 +88,12 @@ def read_decisions(
         ConfigError: if a file is not in the PHH format, or has no decision of the player.
     """
     check_installed("review", str(path), "pokerkit")
-    tables = Tables(check_phh_support(game), 1, 0)
+    check_phh_support(game)
     hands: list[RecordedHand] = []
     left_out: dict[str, list[str]] = {}
     for name, history in iterate_histories(path):
         try:
-            hands.append(_replay_hand(tables, name, history, round_amounts))
+            hands.append(replay_history(game, name, history, round_amounts))
         except UnsupportedHandError as error:
             left_out.setdefault(str(error), []).append(name)
     if not hands:
@@ -149,14 +149,14 @@ def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
             yield f"{file} {number}" if has_many else str(file), history
 
 
-def _replay_hand(tables: Tables, name: str, history: Any, round_amounts: bool) -> RecordedHand:
-    """Replay a hand at the first of `tables`; raise UnsupportedHandError if that can't be done."""
-    game, seats = check_phh_support(tables.game), len(history.starting_stacks)
-    seat_counts = [variant_game.seats for variant_game in game.variant_games]
+def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> RecordedHand:
+    """Replay a hand by the rules of a game; raise UnsupportedHandError if that can't be done."""
+    variant_games, seats = check_phh_support(game).variant_games, len(history.starting_stacks)
+    seat_counts = [variant_game.seats for variant_game in variant_games]
     if seats not in seat_counts:
         raise UnsupportedHandError(f"{seats} seats")
     variant = seat_counts.index(seats)
-    variant_game = game.variant_games[variant]
+    variant_game, tables = variant_games[variant], Tables(game, 1, 0)
     try:
         unit = _find_chip_unit(variant_game, history)
         steps = [str(step).partition("#")[0].split() for step in history.actions]
