@@ -153,6 +153,8 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
     """Replay a hand by the rules of a game; raise UnsupportedHandError if that can't be done."""
     variant_games, seats = check_phh_support(game).variant_games, len(history.starting_stacks)
     seat_counts = [variant_game.seats for variant_game in variant_games]
+    if history.variant != ("NT" if isinstance(variant_games[0], NoLimitPoker) else "FT"):
+        raise UnsupportedHandError(f"variant {history.variant}")
     if seats not in seat_counts:
         raise UnsupportedHandError(f"{seats} seats")
     variant = seat_counts.index(seats)
@@ -201,9 +203,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
     """Return the amount in the file that is one chip of the game."""
-    is_no_limit, stacks = isinstance(game, NoLimitPoker), game.starting_stacks
-    if history.variant != ("NT" if is_no_limit else "FT"):
-        raise UnsupportedHandError(f"variant {history.variant}")
+    stacks = game.starting_stacks
     unit = Fraction(str(max(history.blinds_or_straddles))) / max(game.blinds)
     order = -1 if game.seats == 2 else 1  # see `format_phh`
     stakes = {
