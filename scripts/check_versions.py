@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("gym", "joblib", "play", "ray", "slurm", "tune")
+EXTRAS = ("export", "gym", "joblib", "play", "ray", "review", "slurm", "tune")
 
 
 def run(*command: str | Path) -> None:

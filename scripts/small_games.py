@@ -142,10 +142,9 @@ the exploitability).
 | --- | --- | --- |
 | Kuhn | `ppo`, `sd_cfr` | `actor_critic` |
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `sd_cfr` | `vpg`, `mmd`, `vine` |
-| no-limit Leduc | `nfsp_ppo` (same on Leduc); others as on Leduc or Kuhn | |
-| three-player Kuhn | none; all have their settings of Leduc or Kuhn | |
+| no-limit Leduc | `nfsp_ppo` (same on Leduc) | |
 
-All others use their algorithm's defaults, which were chosen on Kuhn poker.
+All others have their settings of another game here, or defaults, which were chosen on Kuhn poker.
 """
 
 
