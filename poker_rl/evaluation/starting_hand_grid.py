@@ -41,10 +41,12 @@ class StartingHandGrid:
         title: describes the situation.
         probs: probabilities of fold, check or call, and bet or raise, [13, 13, 3], the ace first;
             NaN where the board leaves none of the hands of a cell.
+        mean_probs: the mean over all hands, [3].
     """
 
     title: str
     probs: np.ndarray
+    mean_probs: np.ndarray
 
 
 def supports_hand_grid(game: Game) -> bool:
@@ -68,8 +70,8 @@ def compute_hand_grid(
     counts = np.zeros((MAX_RANKS, MAX_RANKS, 1))
     np.add.at(sums, cells, action_type_probs)
     np.add.at(counts, cells, 1)
-    mean_probs = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return StartingHandGrid(title, mean_probs)
+    cell_probs = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return StartingHandGrid(title, cell_probs, action_type_probs.mean(0))
 
 
 def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) -> StartingHandGrid:
@@ -88,7 +90,12 @@ def compute_hand_grid_at(game: DisplayedPoker, player: Player, record: np.void) 
 def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
     """Return a grid as plain data for JSON, with None in place of NaN."""
     probs = [[None if np.isnan(hand[0]) else hand for hand in row] for row in grid.probs.tolist()]
-    return {"ranks": ranks[::-1], "action_types": ["fold", "call", "raise"], "probs": probs}
+    return {
+        "ranks": ranks[::-1],
+        "action_types": ["fold", "call", "raise"],
+        "probs": probs,
+        "mean": grid.mean_probs.tolist(),
+    }
 
 
 def describe_seat(game: PokerGame, seat: int) -> str:

@@ -18,6 +18,7 @@ from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.table_view import DisplayedGame
+from poker_rl.play.live_hand import NamedPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
 # Smallest costs of the two grades, in the game's unit; the values are our choice.
@@ -48,30 +49,28 @@ def choose_grade_word(prob: float, cost: float | None) -> GradeWord:
 
 
 def grade_move(
-    game: DisplayedGame, record: np.ndarray, action: int, adviser: tuple[str, Player] | None
+    game: DisplayedGame, record: np.ndarray, action: int, adviser: NamedPlayer | None
 ) -> MoveGrade | None:
     """Return the grade of an action at a table record, shape [1]; None if nothing can grade it.
 
     Args:
-        adviser: name and player that grade the move in games too large to be solved; None if there
-            is no such player.
+        adviser: player that grades the move in games too large to be solved, or None.
     """
     solution, chips_lost = solve_small_game(game), np.nan
     if solution is not None:
         tree, equilibrium, action_losses = solution
         chips_lost = action_losses[tree.lookup_infosets(record)[0], action]
         if not np.isnan(chips_lost):
-            adviser = EQUILIBRIUM_NAME, equilibrium
+            adviser = NamedPlayer(EQUILIBRIUM_NAME, equilibrium)
     elif adviser is not None:
-        values = adviser[1].action_values(record.copy())
+        values = adviser.player.action_values(record.copy())
         if values is not None:
             chips_lost = np.nanmax(values[0]) - values[0, action]
     if adviser is None:
         return None
-    name, player = adviser
-    prob = compute_move_prob(game, record, action, compute_probs(game, player, record))
+    prob = compute_move_prob(game, record, action, compute_probs(game, adviser.player, record))
     cost = None if np.isnan(chips_lost) else max(0.0, float(chips_lost) / game.unit_chips)
-    return MoveGrade(choose_grade_word(prob, cost), prob, cost, name)
+    return MoveGrade(choose_grade_word(prob, cost), prob, cost, adviser.name)
 
 
 def explain_grades(unit: str) -> str:

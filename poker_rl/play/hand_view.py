@@ -77,6 +77,9 @@ def ring_to_dicts(hand: LiveHand, player_names: Sequence[str]) -> list[dict[str,
     return [
         {
             "name": name,
+            "full_name": "you"
+            if player_index == PERSON_INDEX
+            else hand.game_table.opponents[player_index - 1].name,
             "you": player_index == PERSON_INDEX,
             "seat": seat_of_player.get(player_index),
         }

@@ -15,13 +15,13 @@ from poker_rl.evaluation.starting_hand_grid import (
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.grading import compute_probs
-from poker_rl.play.hand_review import list_move_probs
 from poker_rl.play.live_hand import NamedPlayer
+from poker_rl.play.move_groups import group_moves
 from poker_rl.play.move_requests import MoveNotAllowedError
 
 
 def create_hint(game: DisplayedGame, adviser: NamedPlayer, record: np.ndarray) -> dict[str, Any]:
-    """Return the adviser's name, its policy and its expected payoff of the hand.
+    """Return the adviser's groups of moves and its expected payoff of the hand.
 
     The payoff has the unit of the session's statistics; it is None if the adviser has no critic.
 
@@ -29,9 +29,12 @@ def create_hint(game: DisplayedGame, adviser: NamedPlayer, record: np.ndarray) -
         record: the table record at the decision, shape [1].
     """
     values = adviser.player.state_values(record.copy())
+    probs, action_values = (
+        compute_probs(game, adviser.player, record),
+        adviser.player.action_values(record.copy()),
+    )
     return {
-        "adviser": adviser.name,
-        "probs": list_move_probs(game, record, compute_probs(game, adviser.player, record)),
+        "probs": [vars(group) for group in group_moves(game, record, probs, action_values)],
         "value": None if values is None else float(values[0]) * get_result_unit(game)[0],
     }
 
@@ -44,7 +47,4 @@ def create_grid_hint(game: DisplayedGame, adviser: NamedPlayer, record: np.void)
     """
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
         raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
-    return {
-        "adviser": adviser.name,
-        **grid_to_dict(compute_hand_grid_at(game, adviser.player, record), game.ranks),
-    }
+    return grid_to_dict(compute_hand_grid_at(game, adviser.player, record), game.ranks)

@@ -7,8 +7,11 @@ could not be saved is played the same way again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.action_sampling import sample_from_probs
 from poker_rl.players.player import Player, compute_checked_probs
 
+TIMED_RUN_PATTERN = re.compile(r"\d{4}-\d\d-\d\d_\d\d-")  # in names that a run gets by default
 PERSON_INDEX = 0  # player index of the human player; opponents follow clockwise
 # Each of these has a random stream of its own: the deck, who is dealt in, and the actions.
 CARD_STREAM, PARTICIPANT_STREAM, ACTION_STREAM = range(3)
@@ -59,9 +63,15 @@ class GameTable:
                 f" of {self.game.name}"
             )
 
+    @cached_property
+    def short_names(self) -> dict[str, str]:
+        """Return a short display name for each full name of an opponent or the adviser."""
+        full_names = [one.name for one in (*self.opponents, self.adviser) if one is not None]
+        return shorten_names(full_names)
+
     def list_player_names(self) -> list[str]:
-        """Return the display names by player index; equal names are numbered."""
-        names = [seated.name for seated in self.opponents]
+        """Return the short display names by player index; equal names are numbered."""
+        names = [self.short_names[seated.name] for seated in self.opponents]
         return [
             "you",
             *(
@@ -77,6 +87,29 @@ class GameTable:
             "against": [seated.name for seated in self.opponents],
             "adviser": self.adviser and self.adviser.name,
         }
+
+
+def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
+    """Return a short name for each full name of a player; different players get different ones.
+
+    It is the name of the run, or its algorithm if the run is named by the time; if that is not
+    unique it is the end of the path with snapshot and player, and else the full name.
+    """
+
+    def name_run(full_name: str) -> str:
+        path, separator, player = full_name.rpartition(":")
+        if not separator or player == "greedy":  # a bot
+            return Path(full_name).stem
+        run = Path(path.partition("@")[0])
+        return (
+            run.parent.name if TIMED_RUN_PATTERN.search(run.name) else run.name.removesuffix(".pt")
+        )
+
+    for shorten in (name_run, lambda full_name: Path(full_name).name):
+        short_names = {full_name: shorten(full_name) for full_name in full_names}
+        if len(set(short_names.values())) == len(short_names):
+            return short_names
+    return {full_name: full_name for full_name in full_names}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove
-from poker_rl.play.hand_review import MAX_LISTED_MOVES
+from poker_rl.play.move_groups import MAX_LISTED_MOVES
 
 
 class MoveNotAllowedError(Exception):

@@ -28,8 +28,12 @@ from starlette.staticfiles import StaticFiles
 
 from poker_rl.config.validation import ConfigError
 from poker_rl.play.move_requests import MoveNotAllowedError
+from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.request_guard import RequestGuard
 from poker_rl.play.session import Session, StaleRequestError
+from poker_rl.play.session_results import summarize_sessions
+from poker_rl.play.start_screen import StartScreen
 from poker_rl.storage.disk import format_os_error
 
 MAX_BODY_BYTES = 1024  # a move takes a few dozen bytes
@@ -39,6 +43,7 @@ MESSAGE_BY_DEFAULT_DETAIL = {  # replacements of starlette's own messages
     "Method Not Allowed": "This address does not take that method.",
 }
 MAX_HAND_NUMBER_DIGITS = 9
+MAX_ACTIONS, MAX_BOARD_TEXT = 200, 20  # of a position in the range explorer
 
 
 @dataclass
@@ -61,7 +66,7 @@ class SessionStore:
 
     def __init__(
         self,
-        create_session: Callable[[], Session],
+        create_session: Callable[..., Session],
         resume_session: Callable[[str], Session],
         max_sessions: int,
     ) -> None:
@@ -74,12 +79,16 @@ class SessionStore:
         self._lock = threading.Lock()
         self._offered_session: Session | None = None
 
-    def begin_session(self) -> Session:
-        """Return the session that `offer_session` put aside, if there is one; else a new one."""
+    def begin_session(self, *choice: Any) -> Session:
+        """Return the session that `offer_session` put aside, if there is one; else a new one.
+
+        Args:
+            choice: arguments of `create_session`: game and opponents, if the visitor chose them.
+        """
         with self._lock:
             session, self._offered_session = self._offered_session, None
         if session is None:
-            session = self._create_session()
+            session = self._create_session(*choice)
             with self._pinned_slot(session.session_id) as slot:
                 slot.session = session
         return session
@@ -142,6 +151,9 @@ class PageEndpoints:
         cookie_key: key that signs the cookie, which holds only a session's id.
         cookie_name: name that differs between servers, because all ports of a host share cookies.
         url_prefix: prefix of all URL paths, such as `/token`, or "".
+        catalog: the players of `conf/player`, for the range explorer.
+        start_screen: games and opponents to choose from; None if all visitors play at one table.
+        results_folder: folder of all sessions, for results over sessions; None to show none.
     """
 
     title: str
@@ -149,16 +161,28 @@ class PageEndpoints:
     cookie_key: str
     cookie_name: str
     url_prefix: str
+    catalog: PlayerCatalog
+    start_screen: StartScreen | None = None
+    results_folder: Path | None = None
 
     def __post_init__(self) -> None:
         self._signer = URLSafeSerializer(self.cookie_key, salt="session")
         pages = Environment(loader=FileSystemLoader(PAGES_FOLDER), autoescape=True)
-        self._page_html = pages.get_template("page.html").render(title=self.title)
+        self._page_html = pages.get_template("page.html").render(
+            title=self.title,
+            has_start_screen=self.start_screen is not None,
+            has_results=self.results_folder is not None,
+        )
 
     def build_routes(self) -> list[Route | Mount]:
         return [
             Route("/", self._serve_index),
             Route("/view", self._serve_view),
+            Route("/start", self._serve_start),
+            Route("/players/{game}", self._serve_players),
+            Route("/results", self._serve_results),
+            Route("/hands/{kind}", self._serve_hands),
+            Route("/ranges", self._serve_ranges),
             Route(
                 "/review/{hand}",
                 self._create_get_endpoint(lambda session, hand: session.review_hand(hand)),
@@ -201,16 +225,61 @@ class PageEndpoints:
         return HTMLResponse(self._page_html)
 
     async def _serve_view(self, request: Request) -> Response:
-        """Return the visitor's view, or 204 to a visitor without a session."""
+        """Return the visitor's view, or null to a visitor without a session."""
         if self._get_session_id(request) is None:
-            return Response(status_code=204)
+            return JSONResponse(None)
         return await self._answer_with_session(request, Session.build_view)
 
+    async def _serve_start(self, request: Request) -> Response:
+        """Return what the visitor can choose from, and a summary of the visitor's last session."""
+        start_screen, session_id = self._get_start_screen(), self._get_session_id(request)
+        return JSONResponse(await run_in_threadpool(start_screen.list_choices, session_id))
+
+    async def _serve_players(self, request: Request) -> Response:
+        start_screen, game = self._get_start_screen(), request.path_params["game"]
+        return JSONResponse(await run_in_threadpool(start_screen.describe_game, game))
+
+    async def _serve_results(self, request: Request) -> Response:
+        if self.results_folder is None:
+            raise HTTPException(404, "This server shows no results over sessions.")
+        return JSONResponse(await run_in_threadpool(summarize_sessions, self.results_folder))
+
+    async def _serve_hands(self, request: Request) -> Response:
+        """Return all finished hands of the visitor's session as a file to save."""
+        kind = request.path_params["kind"]
+        response = await self._answer_with_session(
+            request, lambda session: session.format_all_hands(kind)
+        )
+        file_name = "hands.phhs" if kind == "phh" else "hands.txt"
+        response.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
+        return response
+
+    async def _serve_ranges(self, request: Request) -> Response:
+        """Return a position of the range explorer, from the query parameters of the request."""
+        query = request.query_params
+        actions = None if "actions" not in query else _parse_actions(query["actions"])
+        board, names = query.get("board", "")[:MAX_BOARD_TEXT], query.getlist("player")
+        session_id = self._require_session_id(request)
+
+        def explore() -> dict[str, Any]:
+            with self.session_store.locked_session(session_id) as session:
+                hand = session.current_hand
+            # Without the lock, as the first call of a bot may compile for a minute.
+            return explore_ranges(hand, self.catalog, actions, board, names)
+
+        return JSONResponse(await run_in_threadpool(explore))
+
+    def _get_start_screen(self) -> StartScreen:
+        if self.start_screen is None:
+            raise HTTPException(404, "This server has only one table.")
+        return self.start_screen
+
     async def _serve_begin(self, request: Request) -> Response:
-        await _read_json_body(request)
+        request_data = await _read_json_body(request)
+        choice = () if self.start_screen is None else _parse_choice(request_data)
 
         def begin_session() -> tuple[str, dict[str, Any]]:
-            session = self.session_store.begin_session()
+            session = self.session_store.begin_session(*choice)
             return session.session_id, session.build_view()
 
         session_id, view = await run_in_threadpool(begin_session)
@@ -254,9 +323,7 @@ class PageEndpoints:
     async def _answer_with_session(
         self, request: Request, answer_session: Callable[[Session], Any]
     ) -> Response:
-        session_id = self._get_session_id(request)
-        if session_id is None:
-            raise HTTPException(404, "You have no table yet; a POST to begin opens one.")
+        session_id = self._require_session_id(request)
 
         def answer_in_thread() -> Response:
             with self.session_store.locked_session(session_id) as session:
@@ -269,6 +336,12 @@ class PageEndpoints:
             )
 
         return await run_in_threadpool(answer_in_thread)
+
+    def _require_session_id(self, request: Request) -> str:
+        session_id = self._get_session_id(request)
+        if session_id is None:
+            raise HTTPException(404, "You have no table yet; a POST to begin opens one.")
+        return session_id
 
     def _get_session_id(self, request: Request) -> str | None:
         """Return the id of the visitor's session, from the cookie; None without a valid one."""
@@ -333,6 +406,22 @@ def _parse_hand_number(text: str) -> int:
     if not (text.isdecimal() and text.isascii() and len(text) <= MAX_HAND_NUMBER_DIGITS):
         raise HTTPException(404, "Hands are numbered from 1.")
     return int(text)
+
+
+def _parse_actions(text: str) -> list[int]:
+    """Return the actions in a text such as `2.1`; raise a 400 error if it has others."""
+    parts = text.split(".") if text else []
+    if len(parts) > MAX_ACTIONS or not all(len(one) < 6 and one.isdecimal() for one in parts):
+        raise HTTPException(400, "actions: numbers with dots between them are needed.")
+    return [int(one) for one in parts]
+
+
+def _parse_choice(request_data: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return the game and the opponents that a visitor has chosen."""
+    game, against = request_data.get("game"), request_data.get("against")
+    if not isinstance(against, list) or not all(isinstance(one, str) for one in (game, *against)):
+        raise HTTPException(400, "Choose a game and opponents.")
+    return str(game), against
 
 
 def _parse_turn_id(request_data: dict[str, Any]) -> int:

@@ -13,8 +13,8 @@ import secrets
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from socket import socket
 
     from poker_rl.play.live_hand import GameTable
-    from poker_rl.play.session import Session
+    from poker_rl.play.player_catalog import PlayerCatalog
+    from poker_rl.play.start_screen import StartScreen
     from poker_rl.players.player import Player
 
 PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
@@ -95,10 +96,9 @@ def start_play(
     with create_listener(config.host, config.port, config.public) as listener:
         url_prefix = f"/{derive_url_token(Path(config.outputs))}" if config.public else ""
         print_line(format_url(config.host, listener.getsockname()[1], url_prefix))
-        game_table = build_table(config, game_config, option_dirs)
-        serve_page(
-            config, listener, url_prefix, game_table, Path(config.outputs) / game_table.game.name
-        )
+        is_open = game_config is None and not (config.run or config.session or config.against)
+        game_table = None if is_open else build_table(config, game_config, option_dirs)
+        serve_page(config, listener, url_prefix, game_table, option_dirs)
 
 
 def check_config(
@@ -264,7 +264,11 @@ def play_in_terminal(
 
 
 def serve_page(
-    config: PlayConfig, listener: socket, url_prefix: str, game_table: GameTable, folder: Path
+    config: PlayConfig,
+    listener: socket,
+    url_prefix: str,
+    game_table: GameTable | None,
+    option_dirs: Sequence[Path],
 ) -> None:
     """Serve the page until interrupted.
 
@@ -272,45 +276,88 @@ def serve_page(
         config: the settings.
         listener: the listening socket.
         url_prefix: prefix of all URL paths: a secret token on a public server, else "".
-        game_table: game, opponents and adviser.
-        folder: folder of the files of sessions.
+        game_table: game, opponents and adviser; None if each visitor chooses on a start screen.
+        option_dirs: folders of option files.
     """
     from poker_rl.play.connection_limits import PageServer, split_file_limit
     from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+    from poker_rl.play.player_catalog import PlayerCatalog
     from poker_rl.play.session import Session
 
-    check_is_folder(folder)
+    folder, catalog = Path(config.outputs), PlayerCatalog(option_dirs)
     max_sessions, max_connections = split_file_limit(config.max_sessions)
     port = listener.getsockname()[1]
-    resumed = None if config.session is None else Session.resume(Path(config.session), game_table)
-
-    def create_session() -> Session:
-        return Session.create(game_table, folder, config.seed)
-
-    def resume_session(name: str) -> Session:
-        return Session.resume(folder / f"{name}.jsonl", game_table)
-
-    # The cookie's name depends on the table, so that each table keeps its session.
-    table_digest = sha256(json.dumps(game_table.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
-    session_store = SessionStore(create_session, resume_session, max_sessions)
-    if resumed is not None:
-        session_store.offer_session(resumed)
+    if game_table is None:
+        start_screen = create_start_screen(config, option_dirs, catalog)
+        title, table_digest = "poker-rl", "start"
+        session_store = SessionStore(
+            start_screen.create_session, start_screen.resume_session, max_sessions
+        )
+        print_line("Choose game and opponents on the page.")
+    else:
+        title, start_screen = game_table.game.name.replace("_", " "), None
+        game_folder = folder / game_table.game.name
+        check_is_folder(game_folder)
+        # The cookie's name depends on the table, so that each table keeps its session.
+        table_text = json.dumps(game_table.to_dict(), sort_keys=True)
+        table_digest = sha256(table_text.encode()).hexdigest()[:8]
+        session_store = SessionStore(
+            lambda: Session.create(game_table, game_folder, config.seed),
+            lambda name: Session.resume(game_folder / f"{name}.jsonl", game_table),
+            max_sessions,
+        )
+        if config.session is not None:
+            session_store.offer_session(Session.resume(Path(config.session), game_table))
+        print_line(
+            f"{game_table.game.name} against {', '.join(game_table.list_player_names()[1:])}"
+        )
     server = PageEndpoints(
-        game_table.game.name.replace("_", " "),
+        title,
         session_store,
-        load_cookie_key(Path(config.outputs)),
+        load_cookie_key(folder),
         f"poker_rl_{port}_{table_digest}",
         url_prefix,
+        catalog,
+        start_screen,
+        None if config.public else folder,
     )
     app = create_application(
         server, list_host_names(config.host, config.extra_host_names, config.public)
     )
     print_line(
-        f"{game_table.game.name} against {', '.join(game_table.list_player_names()[1:])}\n"
-        f"Open the address in a browser; Ctrl-C stops it. Finished hands are saved in {folder}"
+        "Open the address in a browser; Ctrl-C stops it. Finished hands are saved in"
+        f" {folder if game_table is None else game_folder}"
     )
-    with suppress(KeyboardInterrupt), warm_up_in_background(game_table):
+    warm_up = nullcontext() if game_table is None else warm_up_in_background(game_table)
+    with suppress(KeyboardInterrupt), warm_up:
         PageServer(app, max_connections).run([listener])
+
+
+def create_start_screen(
+    config: PlayConfig, option_dirs: Sequence[Path], catalog: PlayerCatalog
+) -> StartScreen:
+    """Create the start screen, whose tables have the other settings of `config`."""
+    from poker_rl.config.compose import compose_plain_config
+    from poker_rl.play.start_screen import StartScreen
+
+    def build_chosen_table(
+        game_name: str | None, against: Sequence[str], session: Path | None
+    ) -> GameTable:
+        if session is not None:
+            return build_table(replace(config, session=str(session)), None, option_dirs)
+        game_config = compose_plain_config([f"game={game_name}"], option_dirs)
+        return build_table(replace(config, against=list(against)), game_config, option_dirs)
+
+    return StartScreen(
+        Path(config.outputs),
+        option_dirs,
+        catalog,
+        config.game,
+        config.default_opponents,
+        config.seed,
+        config.public,
+        build_chosen_table,
+    )
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from poker_rl.games.poker.notation import (
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.games.tables import Tables
+from poker_rl.play.move_groups import MoveGroup, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.disk import escape_control_characters, prepare_output_file, print_line
@@ -42,7 +43,6 @@ from poker_rl.training.device import prepare_device
 from poker_rl.training.game_and_player import resolve_game_and_player
 
 FULL_BAR_WIDTH = 30  # length of the bar of a probability of 1, in characters
-MAX_LISTED_RAISES = 10  # if there are more, the unlikely ones are added up in one line
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -74,6 +74,7 @@ class LegalAction:
     bet: Bet | None
     prob: float
     equilibrium_prob: float | None  # None if no equilibrium is known
+    value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class PositionAdvice:
     hand_text: str  # hole cards such as `AsKd`, or a class of hands such as `AKs`
     combination_count: int | None  # number of hands in the class, over which all is averaged
     actions: tuple[LegalAction, ...]
+    groups: list[MoveGroup]  # the same actions, with bets added up by size
     expected_payoff: float | None  # of the whole hand, in chips
     hand_grid: StartingHandGrid | None
 
@@ -119,6 +121,7 @@ class PositionAdvice:
                     "on_street": choice.bet and choice.bet.on_street,
                     "prob": choice.prob,
                     "equilibrium": choice.equilibrium_prob,
+                    "value": choice.value and choice.value * self.game.unit_chips,
                 }
                 for choice in self.actions
             ],
@@ -182,35 +185,52 @@ class PositionAdvice:
         return description
 
     def _format_prob_bars(self) -> str:
-        raise_actions = [choice for choice in self.actions if choice.bet is not None]
-        listed_raises = raise_actions
-        if len(raise_actions) > MAX_LISTED_RAISES:
-            by_prob = sorted(raise_actions, key=lambda choice: -choice.prob)[:MAX_LISTED_RAISES]
-            listed_raises = [choice for choice in by_prob if choice.prob > 0]
-        listed_actions = [
-            choice for choice in self.actions if choice.bet is None or choice in listed_raises
-        ]
-        rows = [
-            (choice.display_name, choice.prob, choice.equilibrium_prob) for choice in listed_actions
-        ]
-        other_raises = [choice for choice in raise_actions if choice not in listed_raises]
-        if other_raises:
-            other_prob = sum(choice.prob for choice in other_raises)
-            rows.append((f"{len(other_raises)} other raises", other_prob, None))
-        width = max(len(display_name) for display_name, _, _ in rows)
-        has_equilibrium = any(equilibrium_prob is not None for _, _, equilibrium_prob in rows)
-        lines = [f"{'':{width}}            equilibrium"] if has_equilibrium else []
-        for display_name, prob, equilibrium_prob in rows:
-            equilibrium_text = (
-                ""
-                if not has_equilibrium
-                else " " * 13
-                if equilibrium_prob is None
-                else f"{equilibrium_prob:11.1%}  "
-            )
-            bar = "#" * round(FULL_BAR_WIDTH * prob)
-            lines.append(f"{display_name:{width}}  {prob:6.1%}  {equilibrium_text}{bar}".rstrip())
+        rows = self._list_rows()
+        width = max(len(row.display_name) for row in rows)
+        has_equilibrium = any(row.equilibrium_prob is not None for row in rows)
+        has_values = any(row.value is not None for row in rows)
+        heading = "  equilibrium" * has_equilibrium + "   expects" * has_values
+        lines = [f"{'':{width + 8}}{heading}"] if heading else []
+        for row in rows:
+            text = f"{row.display_name:{width}}  {row.prob:6.1%}  "
+            if row.equilibrium_prob is not None:
+                text += f"{row.equilibrium_prob:11.1%}  "
+            if has_values:
+                text += " " * 10 if row.value is None else f"{row.value:+8.2f}  "
+            lines.append((text + "#" * round(FULL_BAR_WIDTH * row.prob)).rstrip())
         return "\n".join(lines)
+
+    def _list_rows(self) -> list[LegalAction]:
+        """Return the legal actions; if any amount may be bet, the bets are added up by size."""
+        if not any(group.is_part for group in self.groups):
+            return list(self.actions)
+        rows = []
+        for group in self.groups:
+            actions = [
+                one for one in self.actions if group.first_action <= one.action <= group.last_action
+            ]
+            row, bets = actions[0], [one.bet.to for one in actions if one.bet is not None]
+            if bets:
+                amounts = dict.fromkeys((bets[0], bets[-1]))
+                chips_text = " to ".join(f"r{chips}" for chips in amounts)
+                units_text = " to ".join(f"{c / self.game.unit_chips:.3g}" for c in amounts)
+                name = f"{'  ' * group.is_part}{group.label.lower()}"
+                unit = "bb" if self.game.unit == "big blind" else f"{self.game.unit}s"
+                name += f", {chips_text} ({units_text} {unit})"
+                equilibrium_prob = (
+                    None
+                    if row.equilibrium_prob is None
+                    else sum(one.equilibrium_prob or 0 for one in actions)
+                )
+                row = replace(
+                    row,
+                    display_name=name,
+                    prob=group.prob,
+                    equilibrium_prob=equilibrium_prob,
+                    value=group.value,
+                )
+            rows.append(row)
+        return rows
 
 
 def print_advice(
@@ -298,6 +318,8 @@ def compute_advice(
     equilibrium_probs = (
         None if equilibrium_player is None else equilibrium_player.action_probs(records).mean(0)
     )
+    action_values = player.action_values(records)
+    values = np.full(len(probs), np.nan) if action_values is None else action_values.mean(0)
     legal_mask, seat = tables.legal_mask()[0], int(records[0]["to_act"])
     chips_before_street = int(list_bets(game, records[0])[1][seat])
     variant_game = game.get_variant_game(records[0])
@@ -320,10 +342,11 @@ def compute_advice(
                 bet,
                 float(probs[action]),
                 equilibrium_prob,
+                None if np.isnan(values[action]) else float(values[action]) / game.unit_chips,
             )
         )
-    values = player.state_values(records)
-    expected_payoff = None if values is None else float(values.mean())
+    state_values = player.state_values(records)
+    expected_payoff = None if state_values is None else float(state_values.mean())
     hand_grid = (
         compute_hand_grid_at(game, player, records[0])
         if with_grid and supports_hand_grid(game)
@@ -338,6 +361,7 @@ def compute_advice(
         hand_class or hole_cards,
         combination_count,
         tuple(legal_actions),
+        group_moves(game, records[:1], probs, values),
         expected_payoff,
         hand_grid,
     )

@@ -257,6 +257,11 @@ class Session:
         )
 
     @property
+    def current_hand(self) -> LiveHand:
+        """Return the present hand."""
+        return self._current_hand
+
+    @property
     def turn_id(self) -> int:
         """Return a number that grows with every decision of the session."""
         return self._current_hand.hand_number * MAX_DECISIONS_PER_HAND + self._decision_count
@@ -272,7 +277,8 @@ class Session:
                 "cost_unit": game.unit,
                 "seats": game.seats,
                 "hand_noun": game.hand_noun,
-                "adviser": adviser and adviser.name,
+                "adviser": adviser and self.game_table.short_names[adviser.name],
+                "adviser_full_name": adviser and adviser.name,
                 "notice": self.notice,
                 "phh": self._supports_phh,
                 "grid": supports_hand_grid(game),
@@ -384,6 +390,17 @@ class Session:
             )
         except ConfigError as error:
             raise MoveNotAllowedError(f"{error}.") from None
+
+    def format_all_hands(self, kind: str) -> str:
+        """Return all finished hands as one text; `phh` gives PHH with a section for each hand.
+
+        Raises:
+            MoveNotAllowedError: if PHH does not support the game.
+        """
+        numbers = sorted(self._finished_hands)
+        if kind == "phh":
+            return "\n".join(f"[{one}]\n{self.format_hand_phh(one)}" for one in numbers)
+        return "\n\n".join(self.format_hand_text(one) for one in numbers) + "\n"
 
     def summarize_statistics(self) -> dict[str, Any]:
         """Return the statistics of the session (`SessionStatistics.summarize`)."""

@@ -80,7 +80,7 @@ class SessionStatistics:
             "hands": len(person_payoffs),
             "abandoned": abandoned_hands,
             "won": sum(chips[PERSON_INDEX] for chips in self._payoffs),
-            **_summarize_mean(person_payoffs),
+            **summarize_mean(person_payoffs),
             "unit": self._unit,
             "bb_per_100": self._summarize_bb_per_100(person_payoffs),
             "ev_adjusted": self._summarize_luck_adjusted(),
@@ -92,7 +92,7 @@ class SessionStatistics:
                 {
                     "name": name,
                     "hands": int(took_part[:, player_index].sum()),
-                    **_summarize_mean(scaled_payoffs[took_part[:, player_index], player_index]),
+                    **summarize_mean(scaled_payoffs[took_part[:, player_index], player_index]),
                 }
                 for player_index, name in enumerate(self._player_names)
                 if player_index != PERSON_INDEX
@@ -102,13 +102,13 @@ class SessionStatistics:
 
     def _summarize_bb_per_100(self, payoffs: np.ndarray) -> dict[str, float | None] | None:
         """Return the mean in big blinds per 100 hands; None if the game has no big blind."""
-        return _summarize_mean(payoffs / 10) if self._unit == "mbb/hand" else None
+        return summarize_mean(payoffs / 10) if self._unit == "mbb/hand" else None
 
     def _summarize_luck_adjusted(self) -> dict[str, float | None] | None:
         known_payoffs = [chips for chips in self._luck_adjusted_payoffs if chips is not None]
         if not known_payoffs or len(known_payoffs) < len(self._luck_adjusted_payoffs):
             return None
-        return _summarize_mean(np.array(known_payoffs) * self._scale)
+        return summarize_mean(np.array(known_payoffs) * self._scale)
 
     def _summarize_style(self) -> dict[str, float | None] | None:
         if self._style_counter is None or not self._payoffs:
@@ -130,7 +130,8 @@ class SessionStatistics:
         ]
 
 
-def _summarize_mean(payoffs: np.ndarray) -> dict[str, float | None]:
+def summarize_mean(payoffs: np.ndarray) -> dict[str, float | None]:
+    """Return the mean of payoffs [N] and the half-width of its interval, None if N is small."""
     return {
         "mean": float(payoffs.mean()) if len(payoffs) else 0.0,
         "half_width": compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None,

@@ -192,20 +192,24 @@ def _format_outcome(view: Mapping[str, Any], session: Session) -> list[str]:
 
 def format_hint(hint: Mapping[str, Any], view: Mapping[str, Any]) -> str:
     """Return the adviser's probabilities of the likeliest moves, and its expected payoff."""
-    lines = [f"{hint['adviser']} would", *_format_probs(hint["probs"])]
+    lines = [f"{view['session']['adviser']} would", *_format_probs(hint["probs"])]
     if hint["value"] is not None:
         unit = view["stats"]["unit"].partition("/")[0]
         lines.append(f"Its expected payoff of the whole hand: {hint['value']:+.3g} {unit}")
     return "\n".join(lines)
 
 
-def _format_probs(probs: list[dict[str, Any]], chosen: str | None = None) -> list[str]:
-    ranked = sorted(probs, key=lambda one: -one["prob"])
-    shown = [one for i, one in enumerate(ranked) if i < MAX_LISTED_PROBS or one["label"] == chosen]
-    return [
-        f"{'>' if one['label'] == chosen else ' '} {100 * one['prob']:5.1f} %  {one['label']}"
-        for one in shown
-    ]
+def _format_probs(groups: list[dict[str, Any]]) -> list[str]:
+    if not any(one["is_part"] for one in groups):
+        groups = sorted(groups, key=lambda one: -one["prob"])
+    shown = [one for i, one in enumerate(groups) if i < MAX_LISTED_PROBS or one["is_taken"]]
+    lines = []
+    for one in shown:
+        amounts = f" ({one['amounts']})" if one["amounts"] else ""
+        value = "" if one["value"] is None else f", expects {one['value']:+.2f}"
+        mark, indent = ">" if one["is_taken"] else " ", "  " * one["is_part"]
+        lines.append(f"{mark} {100 * one['prob']:5.1f} %  {indent}{one['label']}{amounts}{value}")
+    return lines
 
 
 def _format_grade(grade: Mapping[str, Any], view: Mapping[str, Any]) -> str:
@@ -226,11 +230,11 @@ def format_review(session: Session, view: Mapping[str, Any]) -> str:
         name = view["players"][step["player_index"]]["name"]
         lines.append(f"{name} with {cards}{f' on {board}' if board else ''}: {step['label']}")
         if step["probs"] is not None:
-            lines += _format_probs(step["probs"], step["label"])
+            lines += _format_probs(step["probs"])
         if step["grade"]:
             lines.append(f"  {_format_grade(step['grade'], view)}")
         if step["equilibrium"]:
-            lines += ["  equilibrium", *_format_probs(step["equilibrium"], step["label"])]
+            lines += ["  equilibrium", *_format_probs(step["equilibrium"])]
     return "\n".join(lines)
 
 

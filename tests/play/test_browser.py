@@ -16,10 +16,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from servers import make_game_table, serve
 
+from poker_rl.config.option_files import list_option_dirs
 from poker_rl.play.network_address import list_host_names
 from poker_rl.play.page_server import PageEndpoints, SessionStore, create_application
+from poker_rl.play.player_catalog import PlayerCatalog
 from poker_rl.play.session import Session
 
+CATALOG = PlayerCatalog(list_option_dirs(None))
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
     "--headless=new",
@@ -65,7 +68,8 @@ def playing(game: str, folder: Path) -> Iterator[str]:
         max_sessions=100,
     )
     app = create_application(
-        PageEndpoints(game, sittings, "key", game, ""), list_host_names("127.0.0.1", [], False)
+        PageEndpoints(game, sittings, "key", game, "", CATALOG),
+        list_host_names("127.0.0.1", [], False),
     )
     with serve(app) as (_, port):
         yield f"http://127.0.0.1:{port}/"
@@ -262,6 +266,21 @@ def test_an_earlier_hand_is_looked_at(sit: Any) -> None:
     expect(page.locator("#log")).to_contain_text("Hand 3")
     page.reload()
     expect(page.locator("#log")).to_contain_text("Hand 3")
+
+
+def test_ranges_of_two_players(sit: Any) -> None:
+    page = sit("limit_holdem", 360)
+    page.get_by_role("button", name="Ranges").click()
+    expect(page.locator("#ranges .hands")).to_have_count(1)
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.locator("#ranges-moves").get_by_role("button", name="Call").click()
+    page.locator("#ranges-moves").get_by_role("button", name="Check").click()
+    page.get_by_label("Board").fill("AsAd2c")
+    page.keyboard.press("Enter")
+    expect(page.locator("#ranges .gone").first).to_have_text("AA")
+    page.get_by_label("Second player").select_option("tight")
+    expect(page.locator("#ranges .hands")).to_have_count(2)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
 def test_a_hint_has_a_grid(sit: Any) -> None:

@@ -16,16 +16,21 @@ import pytest
 from other_deals import other_deals
 from random_games import game
 
+from poker_rl.config.option_files import list_option_dirs
 from poker_rl.config.validation import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.evaluation.matches.duplicate_match import get_result_unit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import Tables
 from poker_rl.play.grading import grade_move
-from poker_rl.play.live_hand import GameTable, LiveHand, NamedPlayer
+from poker_rl.play.live_hand import GameTable, LiveHand, NamedPlayer, shorten_names
+from poker_rl.play.move_groups import group_moves
 from poker_rl.play.move_requests import MoveNotAllowedError
+from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_journal import SessionInUseError, SessionJournal
+from poker_rl.play.session_results import summarize_sessions
 from poker_rl.players.player_loader import load_player
 
 HANDS = 20
@@ -378,7 +383,7 @@ def test_a_review_of_kuhn_poker() -> None:
         assert review["won"] == view["result"]["won"]
         line = ""
         for step in review["steps"]:
-            action = next(one["move"] for one in step["probs"] if one["label"] == step["label"])
+            action = next(one["name"] for one in step["probs"] if one["label"] == step["label"])
             card = step["table"]["seats"][step["seat"]]["cards"][0]
             name = f"{step['seat']} {card} {line}".strip()
             assert (step["grade"] is not None) == (step["player_index"] == 0)
@@ -401,13 +406,99 @@ def test_grades_without_a_known_cost() -> None:
     record = Tables(holdem, 1, 0)
     record.deal()
     for name, words in (("raise", "mistake mistake fine"), ("call", "mistake fine mistake")):
-        adviser = name, load_player(name, holdem)
+        adviser = NamedPlayer(name, load_player(name, holdem))
         grades = [grade_move(holdem, record.records, action, adviser) for action in (0, 1, 7)]
         assert [grade and grade.word for grade in grades] == words.split()
         assert {(grade.cost, grade.grader) for grade in grades if grade} == {(None, name)}
     three = Tables(kuhn_3p, 1, 0)
     three.deal()
     assert grade_move(kuhn_3p, three.records, 1, None) is None
+
+
+def test_bets_of_any_amount_are_added_up_by_size() -> None:
+    """The parts hold every legal bet once; their probabilities and values are those of the bets."""
+    holdem = game("nolimit_holdem")
+    tables = Tables(holdem, 1, 0)
+    tables.deal()
+    legal = np.flatnonzero(tables.legal_mask()[0])
+    probs, values = np.zeros(holdem.action_count), np.full(holdem.action_count, np.nan)
+    probs[legal] = 1 / len(legal)
+    values[[4, 6, 8]] = 2.0, 3.0, 7.0
+    groups = group_moves(holdem, tables.records, probs, values, taken_action=7)
+    assert [(one.label, one.amounts) for one in groups if one.is_part] == [
+        ("minimum", "2 bb, 4 chips"),
+        ("about half pot", "2.5 bb, 5 chips"),
+        ("about the pot", "3 to 4 bb, 6 to 8 chips"),
+        ("larger", "4.5 to 99.5 bb, 9 to 199 chips"),
+        ("all-in", "100 bb, 200 chips"),
+    ]
+    (total,) = [one for one in groups if one.label == "Raise"]
+    parts = [one for one in groups if one.is_part]
+    bets = [a for one in parts for a in range(one.first_action, one.last_action + 1)]
+    assert bets == legal[legal >= 4].tolist()
+    assert total.prob == pytest.approx(sum(one.prob for one in parts)) == pytest.approx(197 / 199)
+    assert [one.label for one in parts if one.is_taken] == ["about the pot"]
+    assert [one.value for one in parts] == [1.0, None, 2.5, None, None]  # big blinds
+
+
+def test_short_names_of_players() -> None:
+    run, timed = (
+        "outputs/kuhn/ppo/mine@300:current",
+        "a/kuhn/mmd/x_2026-11-26_21-45-20.123@9:average",
+    )
+    assert shorten_names([run, timed, "leduc_ac:greedy", "bots/wild.yaml"]) == {
+        run: "mine",
+        timed: "mmd",
+        "leduc_ac:greedy": "leduc_ac:greedy",
+        "bots/wild.yaml": "wild",
+    }
+    other = run.replace("current", "average")
+    assert shorten_names([run, other, run]) == {
+        run: "mine@300:current",
+        other: "mine@300:average",
+    }
+    far = run.replace("outputs", "elsewhere")
+    assert shorten_names([run, far]) == {run: run, far: far}
+
+
+def test_results_over_sessions_and_all_hands(tmp_path: Path) -> None:
+    won = []
+    for seed in (1, 2):
+        session = Session.create(table("nolimit_holdem_6p", "call"), tmp_path / "any", seed)
+        won += [view["result"]["won"][0] for view in play(session, 20)]
+    hands = tomllib.loads(session.format_all_hands("phh"))
+    assert list(hands) == [str(number) for number in range(1, 21)]
+    assert hands["3"]["variant"] == "NT"
+    assert session.format_all_hands("text").count("nolimit_holdem_6p, hand ") == 20
+    (tmp_path / "any" / "damaged.jsonl").write_text('{"table": 3}\n')
+    (row,) = summarize_sessions(tmp_path)
+    assert (row["game"], row["against"]) == ("nolimit_holdem_6p", ["call"] * 5)
+    assert (row["sessions"], row["hands"], row["unit"]) == (2, 40, "bb/100")
+    assert row["mean"] == pytest.approx(np.mean(won) / 2 * 100)
+    assert row["ev_adjusted"]["half_width"] < row["half_width"]
+
+
+def test_ranges_of_any_line() -> None:
+    """A grid is that of the player, without the cards of the board and without hidden cards."""
+    session = Session.create(table("limit_holdem", "call"), None, 1)
+    hand, catalog = session.current_hand, PlayerCatalog(list_option_dirs(None))
+    here = explore_ranges(hand, catalog, None, "", [])
+    for record in hidden_changed(hand):
+        assert explore_ranges(replace(hand, record=record), catalog, None, "", []) == here
+    flop = explore_ranges(hand, catalog, [2, 1], "AsAdAh9c", ["sklansky", "call"])
+    assert [step["label"] for step in flop["path"]] == ["Raise to 4", "Call 2"]
+    assert (flop["board"], flop["pot"], flop["street"]) == ("AsAdAh", 8, "flop")
+    sklansky, call = flop["grids"]
+    assert call["mean"] == [0, 1, 0]
+    assert call["probs"][0][0] is None  # only one ace is left
+    assert sum(sklansky["mean"]) == pytest.approx(1)
+    assert explore_ranges(hand, catalog, [0], "", [])["moves"] == []  # the hand is over
+    wrong = [([0, 1], "", []), ([9], "", []), ([2, 1], "AsAs", []), ([], "", ["mcts"])]
+    for actions, board, names in [*wrong, ([1, 1], "Zz", [])]:
+        with pytest.raises(MoveNotAllowedError):
+            explore_ranges(hand, catalog, actions, board, names)
+    with pytest.raises(MoveNotAllowedError, match="Only hold'em"):
+        explore_ranges(Session.create(table("kuhn"), None, 1).current_hand, catalog, [], "", [])
 
 
 def test_how_a_person_plays_is_counted() -> None:

@@ -135,7 +135,10 @@ async function unfold(next, told = true) {
   $("hint").hidden = true;
   $("review").hidden = true;
   $("wait").hidden = true;
+  $("ranges-button").hidden = !view.session.grid;
+  $("game").textContent = view.session.game.replaceAll("_", " ");
   $("against").textContent = `against ${names(view.players.slice(1).map((place) => place.name))}`;
+  $("against").title = [...new Set(view.players.slice(1).map((place) => place.full_name))].join("\n");
   if (!told) $("log").replaceChildren(); // what it has may be of another tab's past
   if (fresh || !told) line(`${title(view.session.hand_noun)} ${view.hand}`, "new");
   if (fresh && view.session.notice) line(view.session.notice);
@@ -232,7 +235,7 @@ function seat(scene, place, i, event) {
   const cards = state && !place.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden_card_count)] : [];
   const shown = [
     make("div", { class: `cards${state && state.cards.length > 3 ? " long" : ""}` }, ...cards),
-    make("span", { class: "name" }, place.you ? "You" : place.name),
+    make("span", { class: "name", title: place.you ? null : place.full_name }, place.you ? "You" : place.name),
     state && state.stack !== null ? make("span", { class: "stack" }, number(state.stack)) : null,
     place.seat === null ? make("span", { class: "note" }, "sits out") : null,
     state?.folded ? make("span", { class: "note" }, "folded") : null,
@@ -350,11 +353,18 @@ async function hint() {
   } else {
     suggested = plays();
     if (view.session.adviser) {
+      const asked = view.turn;
+      $("hint-title").textContent = `${view.session.adviser} would`;
+      $("hint-title").title = view.session.adviser_full_name;
+      $("hint-body").replaceChildren(working("Computing the hint"));
+      $("hint").hidden = false;
       const { ok, answer } = await ask("hint", { turn: view.turn });
+      if (view.turn !== asked) return;
+      $("hint").hidden = !ok;
       if (!ok) $("error").textContent = answer.error;
       else {
         drawHint(answer);
-        const rank = new Map(answer.probs.map((one) => [one.move, one.prob]));
+        const rank = new Map(answer.probs.map((one) => [one.name, one.prob]));
         suggested = suggested.sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0));
       }
     }
@@ -362,9 +372,9 @@ async function hint() {
   if (suggested.length) take(suggested[0]);
 }
 
+const working = (text) => make("p", { class: "working", role: "status" }, `${text} …`);
+
 function drawHint(told) {
-  $("hint").hidden = false;
-  $("hint-title").textContent = `${view.session.adviser} would`;
   $("hint-body").replaceChildren(bars(told.probs));
   if (told.value !== null) {
     const unit = view.stats.unit.split("/")[0];
@@ -403,16 +413,19 @@ function hands({ ranks, action_types: kinds, probs: chances }) {
       make("span", { class: kind }, kind === "call" ? "check or call" : kind === "raise" ? "bet or raise" : kind))));
 }
 
-/** Chances as bars, the likeliest first; the one that was chosen is marked. */
-function bars(chances, marked = null) {
-  const told = (one) => chances.length <= 5 || one.prob >= 0.001 || one.label === marked;
-  const rows = chances.filter(told).sort((a, b) => b.prob - a.prob)
-    .filter((one, i) => i < 8 || one.label === marked);
+/** Probabilities as bars: the likeliest first, or bets by size under their total; the chosen one is marked. */
+function bars(groups) {
+  const sized = groups.some((one) => one.is_part);
+  const told = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
+  const rows = groups.filter(told).sort((a, b) => (sized ? 0 : b.prob - a.prob))
+    .filter((one, i) => i < 8 || one.is_taken);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", one.prob);
-    const mine = one.label === marked;
-    return make("li", { class: mine ? "mine" : "" }, make("span", {}, mine ? `${pretty(one.label)} ◂` : pretty(one.label)),
+    const value = one.value === null ? "" : `expects ${signed(one.value, 2)}`;
+    const facts = [one.amounts, value].filter(Boolean).join(" · ");
+    return make("li", { class: `${one.is_taken ? "mine" : ""} ${one.is_part ? "part" : ""}` },
+      make("span", {}, one.is_taken ? `${pretty(one.label)} ◂` : pretty(one.label), make("small", {}, facts)),
       make("b", {}, percent(one.prob)), bar);
   }));
 }
@@ -421,8 +434,12 @@ function bars(chances, marked = null) {
 
 async function showReview(hand) {
   const asked = view.turn;
+  $("review-title").textContent = title(`${view.session.hand_noun} ${hand}`);
+  $("review-body").replaceChildren(working("Computing the grades"));
+  $("review").hidden = false;
   const { ok, answer } = await ask(`review/${hand}`);
-  if (!ok || view.turn !== asked || view.phase !== "over") return;
+  if (view.turn !== asked || view.phase !== "over") return;
+  if (!ok) return $("review-body").replaceChildren(make("p", {}, answer.error));
   const { steps, before, after } = answer;
   dealt = answer;
   const body = make("div", {});
@@ -451,7 +468,6 @@ async function showReview(hand) {
     copied.select();
     await navigator.clipboard?.writeText(copied.value).catch(() => {}); // not every page may
   };
-  $("review-title").textContent = title(`${view.session.hand_noun} ${hand}`);
   $("review-body").replaceChildren(
     make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
       button("›", "", move(1), { "aria-label": "On" })),
@@ -462,7 +478,6 @@ async function showReview(hand) {
     make("p", { class: "copies" }, ...[["Earlier", before], ["Later", after]].map(([word, other]) =>
       button(`${word} ${view.session.hand_noun}`, "", () => showReview(other), { class: "quiet", disabled: other === null }))),
   );
-  $("review").hidden = false;
   turn();
 }
 
@@ -471,27 +486,28 @@ function judged(step, at, count) {
   const who = place.you ? "You" : place.name;
   const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${pretty(step.label)}`)];
   const whose = place.you ? view.session.adviser : place.name;
-  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), bars(step.probs, step.label));
+  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), bars(step.probs));
   if (step.grade) made.push(make("p", {}, verdict(step.grade)));
   if (step.equilibrium)
-    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), bars(step.equilibrium, step.label));
+    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), bars(step.equilibrium));
   return made;
 }
 
 function verdict(grade) {
   const mark = { fine: "✓", inaccuracy: "?", mistake: "✗" }[grade.word];
   const cost = grade.cost < 0.005 ? "nothing" : `${number(grade.cost, 2)} ${view.session.cost_unit}s`;
-  const facts = [...(grade.cost === null ? [] : [`costs ${cost}`]), `${grade.grader} does it ${percent(grade.prob)} of the time`];
-  return `${mark} ${grade.word}: ${facts.join("; ")}`;
+  return `${mark} ${grade.word}: ${grade.cost === null ? "" : `costs ${cost}, `}${percent(grade.prob)} of the time`;
 }
 
 /** One's own decisions with their grades, in short; those without a choice are left out. */
 function graded(steps, rule) {
   const mine = steps.filter((step) => step.grade && step.choices > 1);
   if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
+  const graders = [...new Set(mine.map(({ grade }) => grade.grader))].join(" and ");
   const grades = mine.map(({ label, grade }) =>
     make("li", { class: grade.word }, make("b", {}, pretty(label)), " ", verdict(grade)));
-  return [make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
+  return [make("p", { class: "whose" }, `Graded by ${graders}: how often it makes your move`),
+    make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
 
 // The session.
@@ -503,25 +519,31 @@ function drawStats(stats) {
   const rows = [
     [`${title(word)}s`, number(stats.hands)],
     [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
-    [`Won, ${stats.unit}`, stats.hands ? range(stats) : "–"],
+    [`Won, ${stats.unit}`, stats.hands ? range(stats) : "–", unit === "mbb" ? "thousandths of a big blind won a hand, with the 95 % interval" : `mean of all ${word}s, with the 95 % interval`],
   ];
-  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", range(stats.bb_per_100), "big blinds won in 100 hands"]);
+  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", range(stats.bb_per_100), "big blinds won in 100 hands, with the 95 % interval"]);
   if (stats.ev_adjusted)
-    rows.push([`EV-adjusted, ${stats.unit}`, range(stats.ev_adjusted), "what you won, with the luck of the cards taken out by AIVAT"]);
+    rows.push([`EV-adjusted, ${stats.unit}`, range(stats.ev_adjusted), "what you won, with most of the luck of the cards and of the opponents' actions removed by AIVAT"]);
   if (stats.style)
     rows.push(
-      ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds aside"],
+      ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds not counted"],
       ["PFR", percent(stats.style.pfr), "how often you raise before the flop"],
-      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1), "your bets and raises for each call"]);
+      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1), "your bets and raises divided by your calls"]);
   if (stats.places) rows.push([`Places 1 to ${stats.places.length}`, stats.places.join(" · ")]);
-  const table = make("dl", {}, ...rows.flatMap(([name, value, meaning = null]) =>
-    [make("dt", { title: meaning }, name), make("dd", {}, value)]));
-  const made = [table, curve(stats.curve, unit, stats.hands)];
+  const explained = make("p", { class: "more", role: "status" });
+  const term = (name, meaning) => make("button", { type: "button", class: "term", title: meaning,
+    click: () => (explained.textContent = `${name}: ${meaning}.`) }, name);
+  const table = make("dl", {}, ...rows.flatMap(([name, value, meaning]) =>
+    [make("dt", {}, meaning ? term(name, meaning) : name), make("dd", {}, value)]));
+  const made = [table, explained, curve(stats.curve, unit, stats.hands)];
   if (stats.opponents.length > 1)
     made.push(make("table", {}, make("caption", {}, `What each opponent has won, ${stats.unit}`),
       ...stats.opponents.map((one) => make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, range(one))))));
   if (stats.more_hands)
     made.push(make("p", { class: "more" }, `About ${number(stats.more_hands)} more ${word}s until this is known to ±${number(stats.goal, stats.goal < 1 ? 2 : 0)}.`));
+  const kinds = [["text", "Save all hands as text"], ...(view.session.phh ? [["phh", "as PHH"]] : [])];
+  if (stats.hands)
+    made.push(make("p", { class: "more" }, ...kinds.flatMap(([kind, text]) => [make("a", { href: `hands/${kind}`, download: true }, text), " "])));
   $("stats").replaceChildren(...made.filter((one) => one !== null));
 }
 
@@ -540,7 +562,7 @@ function curve(all, unit, hands) {
 // Keys and the wheel: each key presses the button that shows it.
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey || $("help").open) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open], .choosing")) return;
   const key = event.key.toLowerCase();
   const target = event.target;
   const typing = target.matches("input[type=number]");
@@ -580,17 +602,3 @@ document.addEventListener("click", (event) => {
 
 $("table").addEventListener("click", () => hurry());
 $("help-button").addEventListener("click", () => $("help").showModal());
-$("fresh").addEventListener("click", () => {
-  $("log").replaceChildren();
-  send("begin");
-});
-
-/** Come back to one's table, or to a new one. One that can't be read just now is left alone. */
-async function open() {
-  const { ok, status, answer } = await ask("view");
-  if (status === 204) await send("begin");
-  else if (ok) await unfold(answer, false);
-  else $("wait").textContent = status ? `${answer.error} “New session” begins another one.` : answer.error;
-}
-
-open();

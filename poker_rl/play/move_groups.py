@@ -1,0 +1,113 @@
+"""Groups of legal moves for hints, reviews and advice, with a player's probability of each group.
+
+Where any number of chips may be bet, a policy spreads its bets over dozens of amounts. They are
+added up by size: the smallest bet, amounts near half the pot and near the pot, larger ones, and
+all-in. In other games each move is a group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poker_rl.games.poker.display.view import DisplayedPoker, compute_pot_raise_to
+from poker_rl.games.table_view import DisplayedGame, LegalMove
+
+MAX_LISTED_MOVES = 8  # up to this number all legal moves are listed
+MIN_LISTED_PROB = 0.001  # if there are more moves, less likely ones are left out
+# Largest bets near half the pot and near the pot, in hundredths of the pot.
+GROUP_BOUNDS = {"about half pot": 75, "about the pot": 150}
+
+
+@dataclass(frozen=True)
+class MoveGroup:
+    """Legal moves that are shown as one, with numbers of a player."""
+
+    label: str  # such as `Call 2`, `Raise` or `about half pot`
+    name: str  # name of the move if it is a single one, else ""
+    amounts: str  # on this street after the bets of the group, as `3 to 5 bb, 6 to 10 chips`
+    first_action: int
+    last_action: int  # the actions of a group are consecutive
+    is_part: bool  # whether its probability is part of the total before it
+    is_taken: bool
+    prob: float
+    value: float | None  # expected payoff of the hand in the game's unit; None if unknown
+
+
+def group_moves(
+    game: DisplayedGame,
+    record: np.ndarray,
+    probs: np.ndarray,
+    values: np.ndarray | None = None,
+    taken_action: int | None = None,
+) -> list[MoveGroup]:
+    """Return the legal moves at a table record, shape [1], with a player's numbers.
+
+    If there are many moves that are not bets, only the likely and the taken one are returned.
+
+    Args:
+        probs: the policy, shape [actions].
+        values: action values in chips, shape [actions] or [1, actions]; NaN where unknown.
+    """
+    values = np.full(len(probs), np.nan) if values is None else values.reshape(-1)
+
+    def build_group(
+        label: str, actions: list[int], name: str = "", amounts: str = "", is_part: bool = False
+    ) -> MoveGroup:
+        weights, known = probs[actions], ~np.isnan(values[actions])
+        weights = np.where(known, weights if weights[known].sum() > 0 else 1.0, 0.0)
+        value = weights @ np.nan_to_num(values[actions]) / game.unit_chips
+        return MoveGroup(
+            label,
+            name,
+            amounts,
+            actions[0],
+            actions[-1],
+            is_part,
+            taken_action in actions,
+            float(probs[actions].sum()),
+            float(value / weights.sum()) if known.any() else None,
+        )
+
+    def format_units(*chips: int) -> str:
+        unit = "bb" if game.unit == "big blind" else f"{game.unit}s"
+        return f"{' to '.join(f'{count / game.unit_chips:.3g}' for count in chips)} {unit}"
+
+    def build_move(move: LegalMove) -> MoveGroup:
+        chips = move.raise_to or move.chips_added
+        amounts = format_units(chips) if chips and game.unit_chips > 1 else ""
+        return build_group(move.label, [move.action], move.name, amounts)
+
+    moves, bet_range = game.list_moves(record[0]), game.get_bet_range(record[0])
+    if bet_range is None:
+        if len(moves) > MAX_LISTED_MOVES:
+            is_listed = probs >= MIN_LISTED_PROB
+            moves = [one for one in moves if is_listed[one.action] or one.action == taken_action]
+        return [build_move(one) for one in moves]
+    groups = [build_move(one) for one in moves if one.raise_to is None]
+    verb = next(one.action_type for one in moves if one.raise_to is not None).capitalize()
+    offset = bet_range.min_bet - bet_range.min_bet_action
+    low, high = bet_range.min_bet_action, bet_range.min_bet_action + bet_range.max_bet
+    high -= bet_range.min_bet
+
+    def build_bets(label: str, first: int, last: int, is_part: bool = True) -> list[MoveGroup]:
+        if first > last:
+            return []
+        chips = [first + offset] if first == last else [first + offset, last + offset]
+        amounts = f"{' to '.join(map(str, chips))} chips"
+        if game.unit_chips > 1:
+            amounts = f"{format_units(*chips)}, {amounts}"
+        return [build_group(label, list(range(first, last + 1)), "", amounts, is_part)]
+
+    if low == high:
+        return groups + build_bets(f"{verb} all-in", low, high, False)
+    groups += build_bets(verb, low, high, False) + build_bets("minimum", low, low)
+    start = low + 1
+    assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
+    for label, hundredths in GROUP_BOUNDS.items():
+        end = compute_pot_raise_to(game.get_variant_game(record[0]), record[0], hundredths)
+        end = min(max(end, start - 1), high - 1)
+        groups += build_bets(label, start, end)
+        start = end + 1
+    return groups + build_bets("larger", start, high - 1) + build_bets("all-in", high, high)

@@ -1,0 +1,57 @@
+"use strict";
+// The range explorer: click through the betting of a hand and see what players do with every starting hand.
+
+let position = null; // what the server sent last, with the players in `shown`
+let shown = [];
+
+/** Ask for a position: after these actions, or without any that of the present hand. */
+async function explore(actions = null, board = "") {
+  const query = new URLSearchParams({ ...(actions && { actions: actions.join(".") }), board });
+  for (const name of shown) query.append("player", name);
+  $("ranges-error").replaceChildren(working("Computing the ranges"));
+  const { ok, answer } = await ask(`ranges?${query}`);
+  $("ranges-error").textContent = ok ? "" : answer.error;
+  if (!ok) return;
+  position = answer;
+  if (!shown.length) shown = answer.players.slice(0, 1);
+  drawRanges();
+}
+
+function drawRanges() {
+  const { actions, path, board, moves, grids, seat } = position;
+  const again = (count) => explore(actions.slice(0, count), board);
+  const steps = [button("Start", "", () => again(0), { class: "quiet" }),
+    ...path.map((step, i) => button(step.label, "", () => again(i + 1), { class: "quiet", title: step.seat }))];
+  $("ranges-path").replaceChildren(...steps.flatMap((step, i) => (i ? ["›", step] : [step])));
+  $("ranges-where").textContent = `${position.street}, pot ${position.pot}${seat ? `; ${seat} to act` : "; the hand is over"}`;
+  $("ranges-moves").replaceChildren(...moves.map((move) =>
+    button(move.size ? `${move.label} (${move.size})` : move.label, "", () => explore([...actions, move.action], board), { class: move.label.split(" ")[0].toLowerCase() })));
+  $("ranges-board").hidden = !position.board_count;
+  $("ranges-cards").value = board;
+  $("ranges-cards").maxLength = 2 * position.board_count;
+  const menu = (i) => {
+    const none = i ? [option("", "nobody", shown[i] ?? "")] : [];
+    const made = make("select", { "aria-label": i ? "Second player" : "Player" }, ...none,
+      ...position.players.map((name) => option(name, name, shown[i])));
+    made.onchange = () => {
+      shown[i] = made.value;
+      shown = shown.filter(Boolean);
+      explore(actions, board);
+    };
+    return made;
+  };
+  const total = (grid) => ["raise", "call", "fold"].map((kind) =>
+    `${kind === "raise" ? "bet or raise" : kind === "call" ? "check or call" : kind} ${percent(grid.mean[["fold", "call", "raise"].indexOf(kind)])}`).join(", ");
+  $("ranges-grids").replaceChildren(...[0, 1].map((i) =>
+    make("section", {}, menu(i), ...(grids[i] ? [make("p", { class: "more" }, total(grids[i])), hands(grids[i])] : []))));
+}
+
+$("ranges-button").addEventListener("click", () => {
+  $("ranges").showModal();
+  explore();
+});
+$("ranges-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  explore(position.actions, $("ranges-cards").value.trim());
+});
+$("ranges-hand").addEventListener("click", () => explore());

@@ -1,0 +1,128 @@
+"use strict";
+// The start screen with the choice of game and opponents, the rules of games, and results over sessions.
+
+const hasStart = document.body.dataset.start !== undefined;
+
+/** The section about the rules of a game: that with the longest matching name. */
+function showRules(game) {
+  const sections = [...$("rules").querySelectorAll("section")];
+  const rank = (one) => Math.max(...one.dataset.game.split(" ").map((name) => (game.includes(name) ? name.length : -1)));
+  const best = sections.reduce((a, b) => (rank(b) > rank(a) ? b : a));
+  for (const one of sections) one.hidden = one !== best;
+  $("rules").showModal();
+}
+
+const plain = (name) => name.replaceAll("_", " ");
+const option = (value, text, chosen) => make("option", { value, selected: value === chosen }, text);
+
+async function showStart() {
+  const { ok, answer } = await ask("start");
+  if (!ok) return ($("start-error").textContent = answer.error);
+  document.body.classList.add("choosing");
+  $("start").hidden = false;
+  const games = $("start-game");
+  games.replaceChildren(...answer.games.map((one) => option(one.name, plain(one.name), answer.game)));
+  const choose = async () => {
+    $("start-about").textContent = answer.games.find((one) => one.name === games.value).about;
+    await showOpponents(games.value);
+  };
+  games.onchange = choose;
+  const last = answer.last;
+  $("start-last").hidden = last === null;
+  if (last)
+    $("start-last").replaceChildren(
+      button("Continue the last session", "", resume, { class: "main" }),
+      make("span", {}, `${plain(last.game)} against ${names(last.against)}, finished ${last.hands}`));
+  await choose();
+}
+
+/** A menu of opponents for each other seat; the first sets the others until they are changed. */
+async function showOpponents(game) {
+  const area = $("start-seats");
+  $("start-play").disabled = true;
+  area.replaceChildren(working("Looking which players play it"));
+  const { ok, answer } = await ask(`players/${game}`);
+  if (game !== $("start-game").value) return;
+  if (!ok) return area.replaceChildren(make("p", {}, answer.error));
+  const short = (spec) => spec.split("/").at(-1);
+  const rows = Array.from({ length: answer.seats - 1 }, (_, i) => {
+    const menu = make("select", { name: "against" }, ...answer.players.map((one) => option(one.spec, short(one.spec))));
+    const about = make("small", {});
+    const tell = () => (about.textContent = answer.players.find((one) => one.spec === menu.value).about);
+    menu.addEventListener("change", () => {
+      menu.dataset.changed = "";
+      const others = i ? [] : [...area.querySelectorAll("select:not([data-changed])")];
+      for (const other of others) {
+        other.value = menu.value;
+        other.dispatchEvent(new Event("tell"));
+      }
+      tell();
+    });
+    menu.addEventListener("tell", tell);
+    tell();
+    return make("label", {}, answer.seats > 2 ? `Opponent ${i + 1}` : "Opponent", menu, about);
+  });
+  area.replaceChildren(...rows);
+  $("start-play").disabled = !answer.players.length;
+}
+
+function leaveStart() {
+  sessionStorage.playing = "yes";
+  document.body.classList.remove("choosing");
+  $("start").hidden = true;
+}
+
+async function resume() {
+  leaveStart();
+  const { ok, answer } = await ask("view");
+  if (ok && answer) return unfold(answer, false);
+  $("wait").textContent = ok ? "This session is gone." : `${answer.error} “New session” begins another one.`;
+}
+
+$("start").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const against = [...$("start-seats").querySelectorAll("select")].map((one) => one.value);
+  $("start-play").disabled = true;
+  $("start-error").replaceChildren(working("Setting up the table"));
+  const { ok, answer } = await ask("begin", { game: $("start-game").value, against });
+  $("start-error").textContent = ok ? "" : answer.error;
+  $("start-play").disabled = false;
+  if (!ok) return;
+  leaveStart();
+  $("log").replaceChildren();
+  await unfold(answer);
+});
+$("start-rules").addEventListener("click", () => showRules($("start-game").value));
+$("rules-button").addEventListener("click", () => showRules(view?.session.game ?? ""));
+
+$("fresh").addEventListener("click", () => {
+  if (hasStart) return showStart();
+  $("log").replaceChildren();
+  send("begin");
+});
+
+$("results-button")?.addEventListener("click", async () => {
+  $("results-body").replaceChildren(working("Reading the sessions"));
+  $("results").showModal();
+  const { ok, answer } = await ask("results");
+  if (!ok) return $("results-body").replaceChildren(make("p", {}, answer.error));
+  const mean = (one) => (one ? `${signed(one.mean, fine(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, fine(one.mean))}`}` : "–");
+  const cells = (one) => [plain(one.game), names(one.against), number(one.sessions), number(one.hands), `${mean(one)} ${one.unit}`, mean(one.ev_adjusted)];
+  const heads = ["Game", "Against", "Sessions", "Hands", "Won", "EV-adjusted"];
+  $("results-body").replaceChildren(answer.length
+    ? make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
+        make("tbody", {}, ...answer.map((row) => make("tr", {}, ...cells(row).map((cell) => make("td", {}, cell))))))
+    : make("p", {}, "No hand has been finished yet."));
+});
+
+/** Come back to one's table, or to the start screen or a new table. One that can't be read now is left alone. */
+async function open() {
+  if (hasStart && !sessionStorage.playing) return showStart();
+  const { ok, status, answer } = await ask("view");
+  if (ok && answer) await unfold(answer, false);
+  else if (hasStart) await showStart();
+  else if (ok) await send("begin");
+  else $("wait").textContent = status ? `${answer.error} “New session” begins another one.` : answer.error;
+}
+
+open();

@@ -1,0 +1,124 @@
+"""Range explorer: what players do with every starting hand after any betting line.
+
+The line starts from the hand that the person plays, and its cards are those of a new deck, so that
+nothing depends on hidden cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.validation import ConfigError
+from poker_rl.evaluation.starting_hand_grid import (
+    compute_hand_grid,
+    describe_seat,
+    grid_to_dict,
+    supports_hand_grid,
+)
+from poker_rl.games.cards import card_name, parse_cards
+from poker_rl.games.poker.display.view import DisplayedPoker
+from poker_rl.games.tables import Tables
+from poker_rl.play.live_hand import GameTable, LiveHand
+from poker_rl.play.move_requests import MoveNotAllowedError
+from poker_rl.play.player_catalog import PlayerCatalog
+from poker_rl.players.bots.mcts_bot import MCTSBot
+from poker_rl.players.player import Player
+
+EXAMPLE_BOARD = "Kd7s2c9h4s"  # fills up a board that has too few cards
+MAX_PLAYERS = 2  # players side by side
+
+
+def list_range_players(game_table: GameTable, catalog: PlayerCatalog) -> dict[str, Player]:
+    """Return the players of the table by short name, then those of the catalog."""
+    seated = [*game_table.opponents, *filter(None, [game_table.adviser])]
+    players = {game_table.short_names[one.name]: one.player for one in seated}
+    others = catalog.load_all(game_table.game).items()
+    # A search at each of 1,326 hands would take minutes.
+    return players | {
+        name: player
+        for name, player in others
+        if name not in players and not isinstance(player, MCTSBot)
+    }
+
+
+def explore_ranges(
+    hand: LiveHand,
+    catalog: PlayerCatalog,
+    actions: Sequence[int] | None,
+    board: str,
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """Return a position with its legal moves, and the grid of each player there.
+
+    Args:
+        hand: the present hand, which gives the number of seats.
+        actions: all actions since the deal; None for those of the hand up to its last decision.
+        board: board cards such as `Kd7s2c`; only those that are visible after the actions count.
+            If there are too few, cards of `EXAMPLE_BOARD` are added.
+        names: names of players in `list_range_players`, at most `MAX_PLAYERS`; [] for the first.
+
+    Raises:
+        MoveNotAllowedError: if the game is not hold'em, or an action, card or name is not allowed.
+    """
+    game = hand.game_table.game
+    if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
+        raise MoveNotAllowedError("Only hold'em has ranges of starting hands.")
+    if actions is None:
+        actions = hand.history.actions[: len(hand.history.actions) - hand.is_over]
+        board = "".join(game.build_view(hand.record[0], hand.person_seat).board)
+    variant_game = game.get_variant_game(hand.record[0])
+    tables = Tables(game, 1, 0)
+    deck = np.arange(variant_game.cards_dealt, dtype=np.int8)[None]
+    tables.deal(decks=deck, variants=int(hand.record["variant"][0]))
+    path = []
+    for action in actions:
+        if tables.records["over"][0] or not tables.legal_mask()[0, action : action + 1].any():
+            raise MoveNotAllowedError("This line of actions is not legal.")
+        seat = describe_seat(variant_game, int(tables.records["to_act"][0]))
+        (move,) = game.list_moves(tables.records[0], [action])
+        path.append({"seat": seat, "label": move.label})
+        tables.step(np.array([action]))
+    record = tables.records[0]
+    card_count = sum(variant_game.board_cards[: int(record["street"]) + 1])
+    try:
+        board_cards = parse_cards(board, game.ranks, game.suits)[:card_count]
+    except ConfigError as error:
+        raise MoveNotAllowedError(f"board: {error}.") from None
+    if len(set(board_cards)) < len(board_cards):
+        raise MoveNotAllowedError("board: a card is there twice.")
+    example_cards = parse_cards(EXAMPLE_BOARD, game.ranks, game.suits)
+    board_cards += [card for card in example_cards if card not in board_cards]
+    board_cards = board_cards[:card_count]
+    players = list_range_players(hand.game_table, catalog)
+    if len(names) > MAX_PLAYERS or not set(names) <= set(players):
+        raise MoveNotAllowedError("There is no such player of this game.")
+    is_over = bool(record["over"])
+    view = game.build_view(record, None)
+    return {
+        "actions": list(actions),
+        "path": path,
+        "board": "".join(card_name(card, game.ranks, game.suits) for card in board_cards),
+        "board_count": card_count,
+        "street": view.street,
+        "pot": sum(seat_view.paid for seat_view in view.seats),
+        "seat": None if is_over else describe_seat(variant_game, int(record["to_act"])),
+        "moves": []
+        if is_over
+        else [
+            {"action": move.action, "label": move.label, "size": move.size_name}
+            for move in game.list_moves(record)
+        ],
+        "players": list(players),
+        "grids": []
+        if is_over
+        else [
+            {"name": name}
+            | grid_to_dict(
+                compute_hand_grid(game, players[name], record, board_cards, ""), game.ranks
+            )
+            for name in names or list(players)[:1]
+        ],
+    }

@@ -1,0 +1,78 @@
+"""Results over all sessions of a folder, by game and opponents."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.untrusted_files import open_regular_file
+from poker_rl.config.validation import ConfigError
+from poker_rl.play.live_hand import PERSON_INDEX, shorten_names
+from poker_rl.play.session_journal import MAX_JOURNAL_BYTES
+from poker_rl.play.session_statistics import summarize_mean
+
+
+def read_session_file(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the table of a session and its finished hands, which are not replayed.
+
+    Raises:
+        ConfigError: if the file is not that of a session.
+    """
+    with open_regular_file(path, MAX_JOURNAL_BYTES) as file:
+        data = file.read()
+    try:
+        lines = [json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
+        table = lines[0]["table"]
+        hands = [line for line in lines[1:] if "hand" in line]
+        names = [table["game"]["name"], table["game"]["unit"], *table["against"]]
+        chips = [hand["won"][PERSON_INDEX] / table["game"]["unit_chips"] for hand in hands]
+        chips += [hand["ev_adjusted"] or 0.0 for hand in hands]
+        if not all(isinstance(name, str) for name in names) or not np.isfinite(chips).all():
+            raise ValueError
+    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
+        raise ConfigError(f"{path} is not a file of a session") from None
+    return table, hands
+
+
+def summarize_sessions(folder: Path) -> list[dict[str, Any]]:
+    """Return a row for each game and opponents with sessions in `folder/<game>`.
+
+    Means are in the game's unit, per 100 hands if it is a big blind and else per hand, with the
+    half-width of the 95 % interval. Files that are damaged are left out.
+    """
+    hands_by_table: dict[tuple[str, tuple[str, ...]], list[dict[str, Any]]] = {}
+    table_by_key: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
+    session_counts: dict[tuple[str, tuple[str, ...]], int] = {}
+    for path in sorted(folder.glob("*/*.jsonl")):
+        with suppress(ConfigError, OSError):
+            table, hands = read_session_file(path)
+            if hands:
+                key = table["game"]["name"], tuple(table["against"])
+                table_by_key[key] = table
+                session_counts[key] = session_counts.get(key, 0) + 1
+                hands_by_table.setdefault(key, []).extend(hands)
+    rows = []
+    for key, hands in sorted(hands_by_table.items()):
+        game = table_by_key[key]["game"]
+        is_big_blind = game["unit"] == "big blind"
+        scale = (100 if is_big_blind else 1) / game["unit_chips"]
+        adjusted = [hand["ev_adjusted"] for hand in hands]
+        short_names = shorten_names(key[1])
+        rows.append(
+            {
+                "game": key[0],
+                "against": [short_names[name] for name in key[1]],
+                "sessions": session_counts[key],
+                "hands": len(hands),
+                "unit": "bb/100" if is_big_blind else f"{game['unit']}s each",
+                **summarize_mean(np.array([hand["won"][PERSON_INDEX] for hand in hands]) * scale),
+                "ev_adjusted": None
+                if None in adjusted
+                else summarize_mean(np.array(adjusted) * scale),
+            }
+        )
+    return rows
