@@ -43,11 +43,7 @@ def list_weight_files(path: Path) -> list[Path]:
 def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     """Write the weights of a trained player in the format of the file's suffix.
 
-    Returns:
-        a line on what was written.
-
-    Raises:
-        ConfigError: if the player can't be exported, or packages are not installed.
+    Return a line on what was written. Raise ConfigError if the player can't be exported.
     """
     check_installed("export", "weights", *PACKAGES)
     source, name = find_source(spec, player)
@@ -75,11 +71,7 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
 
 
 def find_source(spec: str, player: Player) -> tuple[Path, str]:
-    """Return the file that holds a trained player, and the player's name in it.
-
-    Raises:
-        ConfigError: if it is a bot without weights.
-    """
+    """Return the file that holds a trained player, and the player's name in it."""
     if parse_bot_name(spec) is None:
         return resolve_snapshot(spec)
     if not isinstance(player, PretrainedBot):
@@ -109,47 +101,36 @@ def format_card(
 ) -> str:
     """Return a model card: Markdown that begins with metadata in YAML, which model hubs read."""
     task = "reinforcement-learning"
-    metrics = [
-        {
-            "type": result.measure,
-            "name": f"{result.measure} ({result.unit}, {result.kind})",
-            "value": float(result.value),
-        }
-        for result in results
-    ]
-    model = {
-        "name": f"{game.name} {player_name}",
-        "results": [
-            {
-                "task": {"type": task},
-                "dataset": {"type": game.name, "name": game.name},
-                "metrics": metrics,
-            }
-        ],
-    }
-    metadata = {
+    metadata: dict[str, Any] = {
         "library_name": "poker-rl",
         "pipeline_tag": task,
         "tags": [task, "poker-rl", game.name],
-        **({"model-index": [model]} if metrics else {}),
     }
-    result_rows = [["measure", "value", "unit", "kind"]]
-    result_rows += [[result.measure, result.number, result.unit, result.kind] for result in results]
+    rows = [["measure", "value", "unit", "kind"]]
+    if results:
+        metrics = [
+            {
+                "type": r.measure,
+                "name": f"{r.measure} ({r.unit}, {r.kind})",
+                "value": float(r.value),
+            }
+            for r in results
+        ]
+        dataset = {"type": game.name, "name": game.name}
+        model_results = [{"task": {"type": task}, "dataset": dataset, "metrics": metrics}]
+        metadata["model-index"] = [{"name": f"{game.name} {player_name}", "results": model_results}]
+        rows += [[result.measure, result.number, result.unit, result.kind] for result in results]
     origin_rows = [["", ""]]
     origin_rows += [[key, str(value)] for key, value in origin.items() if value is not None]
-    command = f"poker-rl evaluate game={game.name} player={file_name}"
     parts = [
         f"---\n{_dump_yaml(metadata)}---",
         f"# {escape_markdown(f'{game.name}: {player_name}')}",
-        f"A player of the game {escape_markdown(game.name)} for poker-rl {__version__}, trained by"
-        " the command below.",
-        format_markdown_table(origin_rows) if origin else "Its origin is not known.",
-        "## Results",
-        format_markdown_table(result_rows) if results else "It was not measured.",
-        "## Use",
-        f"```bash\npip install 'poker-rl[export]'\n{command}\n```",
-        "## Game",
-        f"```yaml\n{_dump_yaml(game.to_dict())}```",
+        f"A player of the game {escape_markdown(game.name)} for poker-rl {__version__}.",
+        f"## Origin\n\n{format_markdown_table(origin_rows) if origin else 'unknown'}",
+        f"## Results\n\n{format_markdown_table(rows) if results else 'not measured'}",
+        "## Use\n\n```bash\npip install 'poker-rl[export]'\n"
+        f"poker-rl evaluate game={game.name} player={file_name}\n```",
+        f"## Game\n\n```yaml\n{_dump_yaml(game.to_dict())}```",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -46,24 +46,6 @@ class _OnnxPolicy(nn.Module):
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)
 
 
-def check_onnx_support(player: Player) -> NetworkPlayer:
-    """Return the player if it can be exported to ONNX.
-
-    Raises:
-        ConfigError: if it can't.
-    """
-    reason = ""
-    if not isinstance(player, NetworkPlayer):
-        reason = "it is no network"
-    elif player.network_sharing == "per_betting_node":
-        reason = "it has a network for each betting line"
-    elif any(isinstance(module, ReplicatedLSTM) for module in player.module.modules()):
-        reason = "its network has an LSTM"
-    else:
-        return player
-    raise ConfigError(f"this player can't be exported to ONNX: {reason}; give FILE.safetensors")
-
-
 def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any]) -> float:
     """Write the policy of a player with one instance, and check it with ONNX Runtime.
 
@@ -76,7 +58,14 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
     import onnx
     import onnxruntime
 
-    player = check_onnx_support(player)
+    reason = "it is no network"
+    if isinstance(player, NetworkPlayer):
+        has_lstm = any(isinstance(module, ReplicatedLSTM) for module in player.module.modules())
+        reason = "its network has an LSTM" if has_lstm else ""
+        if player.network_sharing == "per_betting_node":
+            reason = "it has a network for each betting line"
+    if reason or not isinstance(player, NetworkPlayer):
+        raise ConfigError(f"can't be exported to ONNX: {reason}; give FILE.safetensors")
     records = sample_decisions(game, CHECKED_TABLES)
     legal_mask = tables_from_records(game, records).legal_mask()
     inputs = {"observation": player.encoder(records).astype(np.float32), "mask": legal_mask}

@@ -90,6 +90,8 @@ def test_a_player_without_decisions():
         ("p6 AsKs", "p6 AsKx"),
         ("p6 AsKs", "p9 AsKs"),
         ("p4 cbr 250", "p4 cbr many"),
+        ("p4 cbr 250", "p4 cbr 1e999999999"),
+        ("actions = [", 'actions = ["d dh p1 ????"]\n_rest = ['),
         ("d db 2c7dJh", "d db 2c7dJhQhQdQs"),
         ("[50, 100, 0", "[0, 0, 0"),
         ("[50, 100, 0", "[100, 50, 0"),
@@ -110,7 +112,15 @@ def test_hands_against_the_rules_are_left_out(change, tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\xff\xfe", b"x = 1", b"[1]\nx = 1", b"a = " + b"[" * 10_000, b"PokerStars Hand #1"],
+    [
+        b"",
+        b"\xff\xfe",
+        b"x = 1",
+        b"[1]\nx = 1",
+        b"a = " + b"[" * 10_000,
+        b"a = 1e999999999",
+        b"PokerStars Hand #1",
+    ],
 )
 @pytest.mark.parametrize("suffix", [".phh", ".phhs"])
 def test_other_files_are_refused(content, suffix, tmp_path):

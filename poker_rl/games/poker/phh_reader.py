@@ -29,6 +29,7 @@ from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
 MAX_PHH_BYTES = 64 * MIB
+MAX_AMOUNT_LENGTH = 20  # characters
 PHH_SUFFIXES = (".phh", ".phhs")
 ILLEGAL_ACTION, UNREADABLE = "actions that the game does not allow", "values that can't be read"
 FRACTION_OF_CHIP = "amounts that are no whole chips here; round_amounts=true rounds them"
@@ -100,28 +101,24 @@ def read_decisions(
         reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in left_out.items())
         raise ConfigError(f"{path} has no hand of {game.name} (left out: {reasons})")
     names = {name for hand in hands for name in hand.players}
-    rows = [
-        (number, action)
-        for number, hand in enumerate(hands)
-        for action, seat in enumerate(hand.records["to_act"].tolist())
-        if hand.has_cards[seat]
+    hand_index = np.repeat(np.arange(len(hands)), [len(hand.actions) for hand in hands])
+    records = np.concatenate([hand.records for hand in hands])
+    actions = np.concatenate([hand.actions for hand in hands])
+    decisions = RecordedDecisions(hands, left_out, hand_index, records, actions)
+    is_chosen = [
+        hands[number].has_cards[seat]
         and (
-            player in (None, hand.players[seat])
+            player in (None, hands[number].players[seat])
             or (player not in names and player in (f"p{seat + 1}", str(seat + 1)))
         )
+        for number, seat in zip(hand_index, records["to_act"].tolist(), strict=True)
     ]
-    if not rows:
+    if not any(is_chosen):
         raise ConfigError(
             f"{path} has no decision of {player or 'a player'} with known cards; players:"
             f" {', '.join(sorted(names)[:20])}"
         )
-    return RecordedDecisions(
-        hands,
-        left_out,
-        np.array([number for number, _ in rows]),
-        np.array([hands[number].records[action] for number, action in rows]),
-        np.array([hands[number].actions[action] for number, action in rows]),
-    )
+    return decisions.select(np.array(is_chosen))
 
 
 def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
@@ -139,8 +136,11 @@ def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
                 warnings.simplefilter("ignore")  # of fields that PHH does not list
                 text = opened.read().decode()
                 has_many = file.suffix == PHH_SUFFIXES[1]
-                histories = list(HandHistory.loads_all(text)) if has_many else []
-                histories = histories or [HandHistory.loads(text)]
+                load: Any = HandHistory.loads_all if has_many else HandHistory.loads
+                loaded = load(text, parse_value=_parse_amount)
+                histories = list(loaded) if has_many else [loaded]
+                if not histories:
+                    raise ValueError("no hand")
         except FileNotFoundError:
             raise ConfigError(f"{file}: no such file") from None
         except UNREADABLE_ERRORS:
@@ -151,60 +151,69 @@ def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
 
 def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> RecordedHand:
     """Replay a hand by the rules of a game; raise UnsupportedHandError if that can't be done."""
-    variant_games, seats = check_phh_support(game).variant_games, len(history.starting_stacks)
-    seat_counts = [variant_game.seats for variant_game in variant_games]
-    if history.variant != ("NT" if isinstance(variant_games[0], NoLimitPoker) else "FT"):
-        raise UnsupportedHandError(f"variant {history.variant}")
-    if seats not in seat_counts:
-        raise UnsupportedHandError(f"{seats} seats")
-    variant = seat_counts.index(seats)
-    variant_game, tables = variant_games[variant], Tables(game, 1, 0)
+    variant_games, rounded = check_phh_support(game).variant_games, 0
+    records: list[np.void] = []
+    actions: list[int] = []
     try:
+        if history.variant != ("NT" if isinstance(variant_games[0], NoLimitPoker) else "FT"):
+            raise UnsupportedHandError(f"variant {history.variant}")
+        seats, seat_counts = len(history.starting_stacks), [one.seats for one in variant_games]
+        if seats not in seat_counts:
+            raise UnsupportedHandError(f"{seats} seats")
+        variant = seat_counts.index(seats)
+        variant_game, tables = variant_games[variant], Tables(game, 1, 0)
         unit = _find_chip_unit(variant_game, history)
         steps = [str(step).partition("#")[0].split() for step in history.actions]
         deck, has_cards = _read_deck(variant_game, steps)
-        players = [str(one) for one in history.players or ()]
+        players = [str(player) for player in history.players or ()][:seats]
+        players += [f"p{seat + 1}" for seat in range(len(players), seats)]
         tables.deal(decks=deck[None], variants=variant)
-        records: list[np.void] = []
-        actions: list[int] = []
-        rounded = 0
         chips_before_street = np.full(seats, min(variant_game.antes))
         for words in steps:
             if words[1:2] not in (["f"], ["cc"], ["cbr"]):
                 continue
             record, legal_mask = tables.records[0].copy(), tables.legal_mask()[0]
-            if record["over"] or _parse_seat(words[0], seats) != record["to_act"]:
+            seat, action = int(record["to_act"]), {"f": FOLD, "cc": CALL}.get(words[1], RAISE)
+            if record["over"] or _parse_seat(words[0], seats) != seat:
                 raise UnsupportedHandError(ILLEGAL_ACTION)
             if actions and record["street"] > records[-1]["street"]:
                 chips_before_street = record["paid"][:seats].astype(np.int64)
-            seat, action = int(record["to_act"]), {"f": FOLD, "cc": CALL}.get(words[1], RAISE)
-            target = Fraction(0)
+            target = None
             if action == RAISE:
-                target = Fraction(words[2]) / unit + int(chips_before_street[seat])
+                target = _parse_amount(words[2]) / unit + int(chips_before_street[seat])
                 if isinstance(variant_game, NoLimitPoker):  # its actions are numbers of chips
-                    action, is_rounded = _choose_raise(legal_mask, target, round_amounts)
-                    rounded += is_rounded
-            if legal_mask[action]:
-                tables.step(np.array([action]))
-            has_fixed_raises = isinstance(variant_game, FixedLimitPoker)
-            is_other_raise = has_fixed_raises and tables.records["paid"][0, seat] != target
-            if not legal_mask[action] or (words[1] == "cbr" and is_other_raise):
+                    action = _choose_raise(legal_mask, target, round_amounts)
+                    rounded, target = rounded + (action != target), Fraction(action)
+            if not legal_mask[action]:
+                raise UnsupportedHandError(ILLEGAL_ACTION)
+            tables.step(np.array([action]))
+            if target is not None and tables.records["paid"][0, seat] != target:
                 raise UnsupportedHandError(ILLEGAL_ACTION)
             records.append(record)
             actions.append(action)
     except UNREADABLE_ERRORS:
         raise UnsupportedHandError(UNREADABLE) from None
-    players += [f"p{seat + 1}" for seat in range(len(players), seats)]
+    if not actions:
+        raise UnsupportedHandError("no actions")
     table_records = np.array(records, tables.records.dtype)
-    return RecordedHand(
-        name, tuple(players[:seats]), table_records, np.array(actions), rounded, has_cards
-    )
+    return RecordedHand(name, tuple(players), table_records, np.array(actions), rounded, has_cards)
+
+
+def _parse_amount(value: Any) -> Fraction:
+    """Return a number of the file; raise ValueError if it is none, or long or with an exponent.
+
+    A number such as 1e999999999 would take all memory.
+    """
+    text = str(value)
+    if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
+        raise ValueError(f"no amount: {text[:MAX_AMOUNT_LENGTH]}")
+    return Fraction(text)
 
 
 def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
     """Return the amount in the file that is one chip of the game."""
     stacks = game.starting_stacks
-    unit = Fraction(str(max(history.blinds_or_straddles))) / max(game.blinds)
+    unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
     order = -1 if game.seats == 2 else 1  # see `format_phh`
     stakes = {
         "blinds": (history.blinds_or_straddles, game.blinds[::order]),
@@ -217,10 +226,10 @@ def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
         stakes["bets"] = [history.small_bet, history.big_bet], [bet, BIG_BET_FACTOR * bet]
     if stacks is not None:
         stakes["stacks"] = history.starting_stacks, stacks
-    elif Fraction(str(min(history.starting_stacks))) < game.max_chips_per_seat * unit:
+    elif _parse_amount(min(history.starting_stacks)) < game.max_chips_per_seat * unit:
         raise UnsupportedHandError("other stacks")
     for name, (recorded, expected) in stakes.items():
-        if [Fraction(str(amount)) / unit for amount in recorded] != expected:
+        if [_parse_amount(amount) / unit for amount in recorded] != expected:
             raise UnsupportedHandError(f"other {name}")
     return unit
 
@@ -254,15 +263,13 @@ def _parse_seat(word: str, seats: int) -> int:
     return labels.index(word)
 
 
-def _choose_raise(
-    legal_mask: np.ndarray, target: Fraction, round_amounts: bool
-) -> tuple[int, bool]:
-    """Return the no-limit action that raises to `target` chips, and whether it was rounded."""
+def _choose_raise(legal_mask: np.ndarray, target: Fraction, round_amounts: bool) -> int:
+    """Return the no-limit action that raises to `target` chips or, if allowed, the nearest one."""
     legal_targets = (RAISE + np.flatnonzero(legal_mask[RAISE:])).tolist()
     if target in legal_targets:
-        return int(target), False
+        return int(target)
     if not round_amounts and target.denominator != 1:
         raise UnsupportedHandError(FRACTION_OF_CHIP)
     if not round_amounts or not legal_targets:
         raise UnsupportedHandError(ILLEGAL_ACTION)
-    return min(legal_targets, key=lambda legal_target: abs(legal_target - target)), True
+    return min(legal_targets, key=lambda legal_target: abs(legal_target - target))
