@@ -21,6 +21,9 @@ from poker_rl.evaluation.recorded_decisions import (
     to_full_game_player,
 )
 from poker_rl.games.poker.phh_reader import read_decisions
+from poker_rl.games.poker.record_dtypes import CALL
+from poker_rl.play.review_hands import grade_decisions
+from poker_rl.players.bots.basic_bots import UniformBot
 from poker_rl.players.bots.pretrained import PRETRAINED_FOLDER
 from poker_rl.players.player_loader import load_player
 from poker_rl.storage.checkpoint import load_snapshot
@@ -94,6 +97,21 @@ def test_a_page_and_a_text_name_players_mistakes_and_hands_left_out(capsys):
     assert "://" not in page
     assert run_command(*arguments, "overwrite=true", "round_amounts=true") == 0
     assert "rounded amounts" in capsys.readouterr().out
+
+
+def test_a_known_cost_decides_the_grade():
+    """Fay raises to 16 and 34 chips; a call or check would be worth 1 and 0.2 big blinds more."""
+
+    class Critic(UniformBot):
+        def action_values(self, records):
+            values = np.where(self.legal_mask(records), -3.0, np.nan)
+            values[:, CALL] = [-1.0, -2.6]
+            return values
+
+    definition = game("nolimit_holdem_6p")
+    decisions = read_decisions(HANDS, definition, "Fay")
+    rows = grade_decisions(definition, Critic(game=definition), decisions)
+    assert [(row["cost"], row["grade"]) for row in rows] == [(1, "mistake"), (0.2, "inaccuracy")]
 
 
 def test_names_in_a_file_are_escaped(capsys):

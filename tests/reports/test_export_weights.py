@@ -15,6 +15,7 @@ from random_games import game, sample_decisions
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from poker_rl.config import plugins
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.validation import ConfigError
@@ -183,3 +184,13 @@ def test_other_files_are_refused_in_one_line(content, get_refusal) -> None:
     refusal = get_refusal("evaluate", "game=kuhn", "player=a.safetensors")
     assert "a.safetensors is damaged or no player" in refusal
     assert "no such file" in get_refusal("evaluate", "game=kuhn", "player=b.safetensors")
+
+
+def test_missing_packages_are_named(get_refusal, monkeypatch) -> None:
+    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
+    for command, extra in (
+        (["export", "game=leduc", "player=leduc_ac", "weights=a.onnx"], "export"),
+        (["evaluate", "game=leduc", "player=a.safetensors"], "export"),
+        (["review", "game=limit_holdem", "player=call", "hands=a.phh"], "review"),
+    ):
+        assert f"needs more packages: pip install 'poker-rl[{extra}]'" in get_refusal(*command)
